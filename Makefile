@@ -1,0 +1,37 @@
+# Every target does its own set-up: a Python (3.11 to 3.13) and a C compiler are all that is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.pxd fdbcore/_ext/*.h)
+
+.PHONY: demo test check bench fuzz clean
+
+demo: .venv/base      ## replay the shipped sample; ends with the path of its HTML report
+	$(BIN)/fdbcore replay benchmarks/sample/sample.flac
+
+test: .venv/dev       ## run the tests
+	$(BIN)/pytest
+
+check: .venv/dev      ## linters, types and stubs
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest fdbcore._ext --concise
+
+bench: .venv/dev      ## measure, side by side with what one would use instead
+	$(BIN)/python -m benchmarks
+
+fuzz: .venv/dev       ## the long runs of the property tests
+	FDBCORE_FUZZ=1 $(BIN)/pytest -m fuzz
+
+.venv/base: $(SOURCES)
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/dev: $(SOURCES)
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ .venv/base
+
+clean:
+	rm -rf .venv build dist *.egg-info fdbcore/_ext/*.so

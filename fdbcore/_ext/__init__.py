@@ -1,0 +1,1 @@
+"""The compiled core: one Cython module per kernel, and the Numba kernels of offline work in `batch`."""

@@ -1,0 +1,1 @@
+/* Dot products of the resampler. */

@@ -1,0 +1,45 @@
+"""Every error that fdbcore raises on purpose.
+
+    FdbError
+    ├── InputError (ValueError)         a file or value that the user gave cannot be used
+    │   ├── AudioError                  an audio file: missing, not audio, truncated, not finite
+    │   ├── SettingsError               a setting out of its range
+    │   └── ActError                    a dialogue-act sequence; names the item
+    ├── FrameError (ValueError)         a block of PCM of the wrong shape, type or order
+    ├── RecordingError (OSError)        a recording that cannot be written or read
+    └── MissingExtraError (ImportError) a capability whose extra is not installed
+
+Messages are one line: what, where, what was expected and what was found.
+"""
+
+
+class FdbError(Exception):
+    """Root of the tree: catch it to catch everything that fdbcore raises on purpose."""
+
+
+class InputError(FdbError, ValueError):
+    """A file or a value given by the user cannot be used."""
+
+
+class AudioError(InputError):
+    """An audio file is missing, is not audio, is truncated, or holds values that are not finite."""
+
+
+class SettingsError(InputError):
+    """A setting is unknown or out of its range."""
+
+
+class ActError(InputError):
+    """A dialogue-act sequence is invalid; the message names the item."""
+
+
+class FrameError(FdbError, ValueError):
+    """A block of PCM has the wrong shape, type or order."""
+
+
+class RecordingError(FdbError, OSError):
+    """A recording cannot be written or read."""
+
+
+class MissingExtraError(FdbError, ImportError):
+    """A capability needs an extra that is not installed; the message names the extra."""

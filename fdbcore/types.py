@@ -1,0 +1,149 @@
+"""Constants of the media clock and the value objects that the modules hand to each other.
+
+Time is an integer: a *tick* is 10 ms, a *sample* 1/48,000 s; spans are half open, `[start, end)`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import SettingsError
+
+SAMPLE_RATE_HZ: Final = 48_000
+TICK_MS: Final = 10
+TICKS_PER_S: Final = 1000 // TICK_MS
+TICK_NS: Final = TICK_MS * 1_000_000
+FRAME_SAMPLES: Final = SAMPLE_RATE_HZ // TICKS_PER_S  # 480
+FRAME_BYTES: Final = FRAME_SAMPLES * 2  # 960: 16-bit mono; Opus calls 960 *samples* a frame, we never do
+
+Side: TypeAlias = Literal["A", "B"]
+SIDES: Final[tuple[Side, Side]] = ("A", "B")
+
+Pcm: TypeAlias = npt.NDArray[np.int16]
+"""int16 mono at 48 kHz, shape (n,); a *frame* has n = FRAME_SAMPLES."""
+
+SILENT_FRAME: Final[Pcm] = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+SILENT_FRAME.flags.writeable = False
+
+TurnKind: TypeAlias = Literal[
+    "speech_start",
+    "speech_end",
+    "pause",
+    "gap",
+    "overlap_within",
+    "overlap_between",
+    "intrusion",
+    "turn",
+    "no_response",
+]
+
+
+def other_side(side: Side) -> Side:
+    """The partner of `side`."""
+    return "B" if side == "A" else "A"
+
+
+def ticks_to_s(ticks: int) -> float:
+    """Seconds of a number of ticks; for the edges only (files, reports)."""
+    return ticks / TICKS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """Settings of the turn detector, in ms; every table prints them. All are whole ticks of 10 ms.
+
+    min_speech_ms: the shortest run of activity that starts an inter-pausal unit (IPU).
+    min_silence_ms: the shortest silence that ends an IPU; at least min_speech_ms.
+    short_ms (K): speech of at most this length may leave the floor where it is.
+    resume_ms (W): how long the holder may take to go on after a short contribution of the other.
+    yield_hold_ms (Z): how long a silence must last to count as having yielded.
+    simultaneous_ms: two starts at most this far apart are simultaneous.
+    terminal_ms: the other ended within this time of its own accord.
+    response_window_ms (R): silence after which a response is missing.
+    """
+
+    min_speech_ms: int = 60
+    min_silence_ms: int = 200
+    short_ms: int = 1000
+    resume_ms: int = 1000
+    yield_hold_ms: int = 500
+    simultaneous_ms: int = 200
+    terminal_ms: int = 200
+    response_window_ms: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name, value_ms in dataclasses.asdict(self).items():
+            least_ms = 0 if name in ("simultaneous_ms", "terminal_ms") else TICK_MS
+            if not isinstance(value_ms, int) or value_ms % TICK_MS or not least_ms <= value_ms <= 3_600_000:
+                raise SettingsError(
+                    f"{name}: expected a multiple of {TICK_MS} from {least_ms} to 3600000, got {value_ms!r}"
+                )
+        if self.min_speech_ms > self.min_silence_ms:
+            raise SettingsError(
+                f"min_speech_ms: expected at most min_silence_ms ({self.min_silence_ms}), got {self.min_speech_ms}"
+            )
+
+    def ticks(self, name: str) -> int:
+        """The setting `name` (with its `_ms`) in ticks."""
+        value_ms: int = getattr(self, name)
+        return value_ms // TICK_MS
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvent:
+    """One turn event (DESIGN section 5); spans are half open, in ticks of the session.
+
+    kind, side: what, and whose. `gap` and `overlap_between` belong to the side that takes the floor, `pause` and
+        `turn` to the holder, `overlap_within` and `intrusion` to the side that came in, `no_response` to the side that
+        did not answer.
+    start_tick, end_tick: the span; end_tick is None while the speech still goes on (`speech_start`; an `intrusion`
+        that took the floor before it ended).
+    known_tick: the session tick at which the event became certain; nothing is changed afterwards.
+    censored: it became known only after the end of the recording; it counts in no numerator and no denominator.
+    fto_ticks: floor transfer offset of `gap` (>= 0) and `overlap_between` (< 0) (Heldner and Edlund 2010).
+    other_spoke: of a `pause`: the other side spoke in it without getting the floor.
+    stretches: of `overlap_between`: the spans in which both speak.
+    onset, outcome: of an `intrusion`: it began in overlap or in silence; the holder kept the floor or lost it.
+    stop_ticks: of an `intrusion` that began in overlap: ticks from its start until the holder fell silent for at least
+        yield_hold_ms; None if the holder did not before the outcome was known.
+    simultaneous: of an `intrusion`: the holder had itself begun at most simultaneous_ms before.
+    terminal: of an `intrusion`: the holder's speech ended within terminal_ms, too soon to be an answer to it.
+    """
+
+    kind: TurnKind
+    side: Side
+    start_tick: int
+    end_tick: int | None
+    known_tick: int
+    censored: bool = False
+    fto_ticks: int | None = None
+    other_spoke: bool | None = None
+    stretches: tuple[tuple[int, int], ...] | None = None
+    onset: Literal["overlap", "silence"] | None = None
+    outcome: Literal["kept", "taken"] | None = None
+    stop_ticks: int | None = None
+    simultaneous: bool | None = None
+    terminal: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as plain JSON values, with `start_s` and `end_s`; fields that its kind does not have are left out."""
+        values = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        values |= {"end_tick": self.end_tick, "start_s": ticks_to_s(self.start_tick)}
+        values["end_s"] = None if self.end_tick is None else ticks_to_s(self.end_tick)
+        if self.kind == "intrusion":
+            values["stop_ticks"] = self.stop_ticks
+        return values
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> TurnEvent:
+        """The event that `to_json` wrote."""
+        known = {name: values[name] for name in cls.__slots__ if name in values}
+        if "stretches" in known:
+            known["stretches"] = tuple((start, end) for start, end in known["stretches"])
+        return cls(**known)
