@@ -1,0 +1,23 @@
+"""Run all benchmarks, or those named: `python -m benchmarks [pacing resample ...]`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from benchmarks.harness import machine
+
+NAMES = ("align", "resample", "turns", "replay", "pacing")
+
+
+def main() -> None:
+    unknown = set(sys.argv[1:]) - set(NAMES)
+    if unknown:
+        sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}: expected some of {', '.join(NAMES)}")
+    print(machine())
+    for name in sys.argv[1:] or NAMES:
+        importlib.import_module(f"benchmarks.bench_{name}").main()
+
+
+if __name__ == "__main__":
+    main()
