@@ -33,6 +33,8 @@ setup(
             "initializedcheck": DEBUG,
             "cdivision": True,
             "embedsignature": True,
+            "auto_pickle": False,
+            "autotestdict": False,
         },
     )
 )

@@ -25,7 +25,7 @@ class Clock(Protocol):
 
 
 class Endpoint(Protocol):
-    """One side of a conversation. Per tick: `say`, then `hear`; so what it says at n depends on what it heard to n-1."""
+    """One side of a conversation. Each tick: `say`, then `hear`; so what it says at n rests on what it heard to n-1."""
 
     clocking: Clocking
 

@@ -132,7 +132,7 @@ class TurnEvent:
     terminal: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The event as plain JSON values, with `start_s` and `end_s`; fields that its kind does not have are left out."""
+        """The event as plain JSON values, with `start_s` and `end_s`; fields that its kind lacks are left out."""
         values = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         values |= {"end_tick": self.end_tick, "start_s": ticks_to_s(self.start_tick)}
         values["end_s"] = None if self.end_tick is None else ticks_to_s(self.end_tick)
