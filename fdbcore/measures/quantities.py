@@ -1,0 +1,39 @@
+"""What a measure returns for one session: items that can be pooled over sessions, never a finished number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One value an item, e.g. a latency a response; its median is the headline. `excluded`: reason -> items."""
+
+    unit: str
+    values: list[float]
+    excluded: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of n opportunities. `chance`: the share expected if the two sides had nothing to do with each other."""
+
+    count: int
+    n: int
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    chance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A total over an exposure, e.g. overlaps a minute of the other's speech. `n` counts the events in the total."""
+
+    unit: str
+    total: float
+    exposure: float
+    n: int
+
+
+Quantity: TypeAlias = Values | Share | Ratio

@@ -1,0 +1,199 @@
+"""Timing measures of one session. B is the system under test; ids carry the unit and the denominator.
+
+Definitions: responses are floor transfers from A to B (Heldner and Edlund 2010); every turn of A is an opportunity, so
+answered, premature and missing responses compete for the same denominator. Censored events count nowhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, other_side
+
+PREMATURE_FTO_TICKS = -200 // TICK_MS  # a response that begins earlier is premature
+LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
+LAPSE_TICKS = 3 * TICKS_PER_S
+STOP_WITHIN_S = (1, 2)
+CHANCE_SHIFTS = 199  # shifts of one track against the other, spread evenly over the session
+
+
+def timing(dialogue: Dialogue) -> dict[str, Quantity]:
+    """All timing measures of a session."""
+    measures = responses(dialogue) | floor_taking(dialogue) | composition(dialogue)
+    for side in SIDES:
+        measures |= overlap_onsets(dialogue, side)
+    return measures
+
+
+def opportunities(dialogue: Dialogue) -> tuple[list[TurnEvent], list[TurnEvent], list[TurnEvent]]:
+    """B's answered, premature and missing responses; an answer after the window was already counted as missing."""
+    window_ticks = dialogue.settings.ticks("response_window_ms")
+    transfers = dialogue.told("gap", "overlap_between", side="B")
+    answered = [e for e in transfers if PREMATURE_FTO_TICKS <= fto(e) <= window_ticks]
+    premature = [e for e in transfers if fto(e) < PREMATURE_FTO_TICKS]
+    return answered, premature, dialogue.told("no_response", side="B")
+
+
+def fto(transfer: TurnEvent) -> int:
+    """Floor transfer offset of a transfer, in ticks."""
+    assert transfer.fto_ticks is not None
+    return transfer.fto_ticks
+
+
+def turn_start(transfer: TurnEvent) -> int:
+    """The tick at which the side that takes the floor began."""
+    end_tick = transfer.end_tick if transfer.kind == "gap" else transfer.start_tick
+    assert end_tick is not None
+    return end_tick
+
+
+def responses(dialogue: Dialogue) -> dict[str, Quantity]:
+    """How B answers the turns of A."""
+    answered, premature, missing = opportunities(dialogue)
+    eligible = len(answered) + len(premature) + len(missing)
+    excluded = {"censored": _censored_opportunities(dialogue)}
+    long_ms = [_first_long_ipu(dialogue, e) for e in answered]
+    return {
+        "response_latency_ms": Values(
+            "ms",
+            [float(fto(e) * TICK_MS) for e in answered],
+            excluded | {"premature": len(premature), "no_response": len(missing)},
+        ),
+        "response_long_ipu_latency_ms": Values(
+            "ms", [ms for ms in long_ms if ms is not None], excluded | {"no_long_ipu": long_ms.count(None)}
+        ),
+        "answered_per_turn": Share(len(answered), eligible, excluded),
+        "premature_per_turn": Share(len(premature), eligible, excluded),
+        "no_response_per_turn": Share(len(missing), eligible, excluded),
+    }
+
+
+def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
+    """Latencies (ms) of the answered turns, sorted, and the number of all eligible turns: the cumulative share of B's
+    starts at x is the number of latencies <= x over that number."""
+    answered, premature, missing = opportunities(dialogue)
+    return sorted(fto(e) * TICK_MS for e in answered), len(answered) + len(premature) + len(missing)
+
+
+def _censored_opportunities(dialogue: Dialogue) -> int:
+    """Turns of A whose answer the end of the recording hides."""
+    missed_at = {e.start_tick for e in dialogue.told("no_response", side="B")}
+    turns = (e for e in dialogue.events if e.kind == "turn" and e.side == "A" and e.censored)
+    return sum(turn.end_tick not in missed_at for turn in turns)
+
+
+def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:
+    """Latency (ms) of the first IPU over 1 s of the turn that a transfer begins: a filler does not count."""
+    start = turn_start(transfer)
+    turn_ends = (e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B" and e.start_tick == start)
+    turn_end = next(turn_ends, None)
+    if turn_end is None:
+        return None
+    ipus = dialogue.ipus["B"]
+    within = ipus[(ipus[:, 0] >= start) & (ipus[:, 0] < turn_end) & (ipus[:, 1] - ipus[:, 0] > LONG_IPU_TICKS)]
+    return float((within[0, 0] - start + fto(transfer)) * TICK_MS) if len(within) else None
+
+
+def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
+    """A's floor transfer offsets, turn lengths of both sides, lapses, and B's first sound."""
+    to_a = dialogue.told("gap", "overlap_between", side="A")
+    lengths = np.diff(dialogue.lapses)[:, 0]
+    lapses = lengths[lengths > LAPSE_TICKS] / TICKS_PER_S
+    first = dialogue.ipus["B"][:1, 0] / TICKS_PER_S
+    measures: dict[str, Quantity] = {
+        "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a]),
+        "lapse_s": Values("s", lapses.tolist()),
+        "b_initial_silence_s": Values("s", first.tolist(), {} if len(first) else {"never_spoke": 1}),
+    }
+    for side in SIDES:
+        turns = [e for e in dialogue.events if e.kind == "turn" and e.side == side]
+        lengths_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in turns if e.end_tick and not e.censored]
+        measures[f"{side.lower()}_turn_s"] = Values("s", lengths_s, {"censored": len(turns) - len(lengths_s)})
+    return measures
+
+
+def composition(dialogue: Dialogue) -> dict[str, Quantity]:
+    """Number and seconds a minute of IPUs, pauses, gaps and overlaps; shares of the time."""
+    minutes = dialogue.n_ticks / TICKS_PER_S / 60
+    stretches = [(e.start_tick, e.end_tick) for e in dialogue.told("overlap_within")]
+    stretches += [span for e in dialogue.told("overlap_between") for span in e.stretches or ()]
+    spans = {"gap": _spans(dialogue.told("gap")), "overlap": stretches}
+    for side in SIDES:
+        spans[f"{side.lower()}_ipu"] = _spans(dialogue.told("speech_end", side=side))
+        spans[f"{side.lower()}_pause"] = _spans(dialogue.told("pause", side=side))
+    measures: dict[str, Quantity] = {}
+    for name, of in spans.items():
+        seconds = sum(end - start for start, end in of if end is not None) / TICKS_PER_S
+        measures[f"{name}_per_min"] = Ratio("1/min", len(of), minutes, len(of))
+        measures[f"{name}_s_per_min"] = Ratio("s/min", seconds, minutes, len(of))
+    speaking_a, speaking_b = dialogue.speaking["A"], dialogue.speaking["B"]
+    both, either = int((speaking_a & speaking_b).sum()), int((speaking_a | speaking_b).sum())
+    for side in SIDES:
+        ticks = int(dialogue.speaking[side].sum())
+        measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.n_ticks, len(dialogue.ipus[side]))
+    return measures | {"overlap_share_of_speech": Ratio("share", both, either, len(stretches))}
+
+
+def _spans(events: list[TurnEvent]) -> list[tuple[int, int | None]]:
+    return [(e.start_tick, e.end_tick) for e in events]
+
+
+def overlap_onsets(dialogue: Dialogue, side: Side) -> dict[str, Quantity]:
+    """Speech of `side` that begins over the other's: by its own length, and whether the other stopped.
+
+    Onsets within 200 ms of the other's start (simultaneous) or end (terminal) are neither answered to nor yielded to;
+    they are left out and counted. What an onset is called never depends on what the other did.
+    """
+    other = other_side(side)
+    onsets = [e for e in dialogue.told("intrusion", side=side) if e.onset == "overlap"]
+    clear = [e for e in onsets if not e.simultaneous and not e.terminal]
+    excluded = {
+        "simultaneous": sum(bool(e.simultaneous) for e in onsets),
+        "terminal": sum(bool(e.terminal) and not e.simultaneous for e in onsets),
+    }
+    x, y = side.lower(), other.lower()
+    short_ticks = dialogue.settings.ticks("short_ms")
+    lengths = {
+        e.start_tick: dialogue.ipu_length_ticks(side, e.start_tick) for e in dialogue.told("intrusion", side=side)
+    }
+    short = sum(length <= short_ticks for length in lengths.values())
+    speech_min = dialogue.speech_min(other)
+    measures: dict[str, Quantity] = {
+        f"{x}_onset_in_overlap_per_{y}_speech_min": Ratio("1/min", len(onsets), speech_min, len(onsets)),
+        f"{x}_backchannel_like_per_{y}_speech_min": Ratio("1/min", short, speech_min, short),
+    }
+    until_stop = dialogue.ticks_until_stop(other)
+    for size, is_short in (("long", False), ("short", True)):
+        starts = np.array([e.start_tick for e in clear if (lengths[e.start_tick] <= short_ticks) == is_short], np.int64)
+        stops = until_stop[starts]
+        for seconds in STOP_WITHIN_S:
+            limit_ticks = seconds * TICKS_PER_S
+            measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share(
+                int((stops <= limit_ticks).sum()), len(starts), excluded, _chance(dialogue, other, starts, limit_ticks)
+            )
+        stopped = stops[stops <= max(STOP_WITHIN_S) * TICKS_PER_S] * float(TICK_MS)
+        measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
+            "ms", stopped.tolist(), excluded | {"did_not_stop": len(starts) - len(stopped)}
+        )
+    return measures
+
+
+def _chance(dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limit_ticks: int) -> float | None:
+    """Share of the same onsets that the other would "stop" for if its track lay elsewhere in time.
+
+    The onsets are shifted round the session by many amounts; those that fall into the other's speech, and are neither
+    simultaneous nor terminal there, are asked the same question.
+    """
+    shifts = np.linspace(0, dialogue.n_ticks, CHANCE_SHIFTS + 2)[1:-1].astype(np.int64)
+    shifted = (starts[:, None] + shifts).ravel() % max(dialogue.n_ticks, 1)
+    settings = dialogue.settings
+    clear = (
+        dialogue.speaking[other][shifted]
+        & (dialogue.ticks_since_start(other)[shifted] > settings.ticks("simultaneous_ms"))
+        & (dialogue.ticks_until_end(other)[shifted] > settings.ticks("terminal_ms"))
+    )
+    stops = dialogue.ticks_until_stop(other)[shifted][clear]
+    return float((stops <= limit_ticks).mean()) if len(stops) else None

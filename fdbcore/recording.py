@@ -1,0 +1,180 @@
+"""A recording on disk: everything that scores and reports are made of, and nothing else.
+
+<case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
+       events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
+       meta.json      both parties, settings, versions, status, the timing certificate
+       derived/       activity.npz, turns.json, scores.json: functions of the above, with their settings inside
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import RecordingError
+from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm, Side, TurnEvent
+from fdbcore.wav import WavWriter
+
+RECORDING_SCHEMA = "fdbcore.recording/1"
+TURNS_SCHEMA = "fdbcore.turns/1"
+META, EVENTS, AUDIO = "meta.json", "events.jsonl", "session.wav"
+ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` so that a reader sees the old file or the whole new one."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401
+    """The JSON value in `path`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise RecordingError(f"{path}: expected JSON, got something else ({error})") from error
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """SHA-256 of the settings, the same for the same values in any order."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+class RecordingWriter:
+    """Writes one recording while the loop runs; memory grows by a few bytes a tick, never by the audio.
+
+    Args:
+        path: the folder; made if it is missing.
+        meta: what is known before tick 0; status, timing and lengths are added by `close`.
+        keep_audio: write session.wav; False where `meta` links a source that holds the same audio.
+    """
+
+    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool) -> None:
+        self.path = path
+        self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
+        try:
+            (path / "derived").mkdir(parents=True, exist_ok=True)
+            self._events = open(path / EVENTS, "w", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+        self._wav = WavWriter(path / AUDIO, channels=2) if keep_audio else None
+        self._second = np.zeros((TICKS_PER_S, FRAME_SAMPLES, 2), dtype=np.int16)
+        self._filled_ticks = 0
+        self._peaks: list[npt.NDArray[np.uint16]] = []
+        self._active = (bytearray(), bytearray())
+        self._turns: list[TurnEvent] = []
+        write_json(path / META, self._meta)
+
+    def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
+        """Both sides' frames of the next tick: int16 (480,) each."""
+        second = self._second[self._filled_ticks]
+        second[:, 0] = frame_a
+        second[:, 1] = frame_b
+        self._filled_ticks += 1
+        if self._filled_ticks == TICKS_PER_S:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._filled_ticks:
+            return
+        block = self._second[: self._filled_ticks]
+        low, high = block.min(axis=1).astype(np.int32), block.max(axis=1).astype(np.int32)
+        self._peaks.append(np.maximum(-low, high).astype(np.uint16))
+        if self._wav is not None:
+            self._wav.write(block.reshape(-1, 2))
+        self._filled_ticks = 0
+
+    def activity(self, active_a: bool, active_b: bool) -> None:
+        """The final activity of the next tick (it comes vad delay ticks after the frames)."""
+        self._active[0].append(active_a)
+        self._active[1].append(active_b)
+
+    def turns(self, events: Iterable[TurnEvent]) -> None:
+        """Turn events, in the order in which they became known."""
+        self._turns.extend(events)
+
+    def event(self, tick: int, side: Side | None, kind: str, **fields: int | str | bool) -> None:
+        """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
+        self._events.write(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False) + "\n")
+
+    def close(self, status: str, reason: str | None = None, **meta: object) -> None:
+        """Write what is held back and the derived data; `status` is complete, interrupted or failed."""
+        self._flush()
+        if self._wav is not None:
+            self._wav.close()
+        self._events.close()
+        a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)
+        peaks = np.concatenate(self._peaks) if self._peaks else np.zeros((0, 2), dtype=np.uint16)
+        try:
+            np.savez(self.path / ACTIVITY, n_ticks=len(a), a=np.packbits(a), b=np.packbits(b), peaks=peaks)
+        except OSError as error:
+            raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
+        turns = [event.to_json() for event in self._turns]
+        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": self._meta["settings"], "events": turns})
+        write_json(self.path / META, self._meta | meta | {"status": status, "reason": reason, "n_ticks": len(peaks)})
+
+
+class Recording:
+    """A recording read from disk; each part is read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.meta: dict[str, Any] = read_json(path / META)
+        if self.meta.get("schema") != RECORDING_SCHEMA:
+            raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {self.meta.get('schema')!r}")
+
+    @property
+    def name(self) -> str:
+        """The case's name, as in its run."""
+        return self.path.name
+
+    @property
+    def n_ticks(self) -> int:
+        """Length in ticks of 10 ms."""
+        return int(self.meta["n_ticks"])
+
+    @property
+    def turn_events(self) -> list[TurnEvent]:
+        """The acoustic turn events, in the order in which they became known."""
+        return [TurnEvent.from_json(event) for event in read_json(self.path / TURNS)["events"]]
+
+    @property
+    def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Activity of A and B, bool (n_ticks,) each."""
+        stored = self._derived()
+        n_ticks = int(stored["n_ticks"])
+        a, b = (np.unpackbits(stored[side], count=n_ticks).astype(np.bool_) for side in "ab")
+        return a, b
+
+    @property
+    def peaks(self) -> npt.NDArray[np.uint16]:
+        """Largest absolute sample of each tick, uint16 (n_ticks, 2): A, B; 32768 is full scale."""
+        peaks: npt.NDArray[np.uint16] = self._derived()["peaks"]
+        return peaks
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of events.jsonl."""
+        with open(self.path / EVENTS, encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    def _derived(self) -> Mapping[str, npt.NDArray[Any]]:
+        try:
+            with np.load(self.path / ACTIVITY) as stored:
+                return dict(stored)
+        except (OSError, ValueError) as error:
+            raise RecordingError(f"{self.path / ACTIVITY}: cannot be read: {error}") from error
