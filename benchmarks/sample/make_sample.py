@@ -55,7 +55,6 @@ PARTIES: Final[dict[Side, Party]] = {
     "B": Party("voice agent", "slt", gain_db=-9.5, room_dbfs=-65.0, room_seed=2),
 }
 
-FLOOR_CHANGES: Final = ("gap", "slow_answer", "overlap", "premature", "interruption_yielded")
 Kind: TypeAlias = Literal[
     "opening",
     "gap",
@@ -67,19 +66,20 @@ Kind: TypeAlias = Literal[
     "interruption_yielded",
     "interruption_not_yielded",
 ]
+SPAN_OF_ITS_OWN: Final[tuple[Kind, ...]] = ("opening", "backchannel", "interruption_not_yielded")
 
 
 @dataclass(frozen=True)
 class When:
-    """`offset_s` after the start or the end of the line `anchor` (of the session where there is none)."""
+    """`offset_s` after the start or the end of the line `anchor` (of the session where it is empty)."""
 
-    anchor: str | None
+    anchor: str
     edge: Literal["start", "end"]
     offset_s: float
 
 
 def at(offset_s: float) -> When:
-    return When(None, "start", offset_s)
+    return When("", "start", offset_s)
 
 
 def after(anchor: str, offset_s: float) -> When:
@@ -191,7 +191,8 @@ def synthesise(text: str, voice: str) -> Signal:
 def tick_levels_db(signal: Signal) -> npt.NDArray[np.float64]:
     """The level of every whole tick, in dB of full scale."""
     ticks = signal[: len(signal) // TICK * TICK].reshape(-1, TICK)
-    return 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-12)
+    levels_db: npt.NDArray[np.float64] = 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-12)
+    return levels_db
 
 
 def runs(active: Iterable[bool]) -> list[Span]:
@@ -238,7 +239,7 @@ def place(lines: Sequence[Line]) -> dict[str, Utterance]:
     """Every line at its time, on whole ticks."""
     placed: dict[str, Utterance] = {}
     for line in lines:
-        origin = 0 if line.start.anchor is None else getattr(placed[line.start.anchor], line.start.edge)
+        origin = getattr(placed[line.start.anchor], line.start.edge) if line.start.anchor else 0
         placed[line.name] = Utterance(line, speak(line), origin + round(line.start.offset_s * 100) * TICK)
     return placed
 
@@ -264,10 +265,10 @@ def mix(utterances: Iterable[Utterance], samples: int) -> npt.NDArray[np.int16]:
 
 
 def moment(utterance: Utterance, placed: dict[str, Utterance]) -> dict[str, Any]:
-    """What happens by `utterance`: a pause or a change of the floor, from edge to edge, or else a span of its speech."""
+    """What happens by `utterance`: a pause or a change of the floor from edge to edge, else its speech."""
     line, start, end = utterance.line, utterance.start, utterance.end
-    if line.kind in FLOOR_CHANGES or line.kind == "pause":
-        start, end = sorted((utterance.start, placed[line.start.anchor or ""].end))
+    if line.kind not in SPAN_OF_ITS_OWN:
+        start, end = sorted((start, placed[line.start.anchor].end))
     return {
         "kind": line.kind,
         "side": line.side,
@@ -308,9 +309,9 @@ def truth(placed: dict[str, Utterance], samples: int) -> dict[str, Any]:
 
 
 def flite_version() -> str:
-    """The version line of the installed flite."""
+    """The release of the installed flite."""
     said = subprocess.run(["flite", "--version"], capture_output=True, text=True).stdout
-    return next(line.split(":")[1].strip() for line in said.splitlines() if "version" in line)
+    return next(line.split()[1] for line in said.splitlines() if "version:" in line)
 
 
 def write_flac(path: Path, session: npt.NDArray[np.int16]) -> None:
@@ -330,6 +331,7 @@ def main() -> None:
     out: Path = parser.parse_args().out
     if shutil.which("flite") is None:
         sys.exit("flite, the speech synthesiser, is not installed (Debian, Ubuntu: apt-get install flite)")
+    out.mkdir(parents=True, exist_ok=True)
     placed = place(LINES)
     samples = max(utterance.end for utterance in placed.values()) + round(TAIL_S * RATE_HZ)
     write_flac(out / "sample.flac", mix(placed.values(), samples))
