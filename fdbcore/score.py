@@ -1,0 +1,131 @@
+"""Scores of one or several recordings: quantities pooled over sessions, with intervals, counts and exclusions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fdbcore import stats
+from fdbcore.measures.compat import compat
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.measures.timing import response_curve, timing
+from fdbcore.recording import SCORES, Recording, read_json, write_json
+
+SCORES_SCHEMA = "fdbcore.scores/1"
+
+Quantities = Mapping[str, Quantity]
+
+
+def score(recording: Recording) -> dict[str, Any]:
+    """The scores of a recording; also written to its derived data. A function of the recording alone.
+
+    Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings.
+    """
+    dialogue = Dialogue.of(recording)
+    latencies_ms, eligible = response_curve(dialogue)
+    scores = {
+        "schema": SCORES_SCHEMA,
+        "settings": recording.meta["settings"],
+        "measures": summarise([quantities(recording)]),
+        "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
+        "warnings": warnings(dialogue),
+    }
+    write_json(recording.path / SCORES, scores)
+    return scores
+
+
+def quantities(recording: Recording) -> dict[str, Quantity]:
+    """Every quantity that a recording has the material for."""
+    return timing(Dialogue.of(recording)) | compat(recording)
+
+
+def warnings(dialogue: Dialogue) -> list[str]:
+    """What a reader must know before any number."""
+    silent = [side for side, ipus in dialogue.ipus.items() if not len(ipus)]
+    return [f"side {side} is silent throughout" for side in silent]
+
+
+def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
+    """One summary an id over all sessions; the session is the unit that intervals resample."""
+    ids = dict.fromkeys(name for session in sessions for name in session)
+    return {name: _summary([s[name] for s in sessions if name in s]) for name in ids}
+
+
+def _summary(pooled: Sequence[Quantity]) -> dict[str, Any]:
+    first = pooled[0]
+    if isinstance(first, Share):
+        return _share([q for q in pooled if isinstance(q, Share)])
+    if isinstance(first, Ratio):
+        return _ratio([q for q in pooled if isinstance(q, Ratio)])
+    return _values([q for q in pooled if isinstance(q, Values)])
+
+
+def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for quantity in pooled:
+        counts.update(quantity.excluded)
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def _values(pooled: Sequence[Values]) -> dict[str, Any]:
+    values = np.array([value for q in pooled for value in q.values])
+    clusters = np.repeat(np.arange(len(pooled)), [len(q.values) for q in pooled])
+    some = len(values) > 0
+    return {
+        "n": len(values),
+        "median": _number(np.median(values)) if some else None,
+        "p90": stats.quantile(values, 0.9),
+        "p95": stats.quantile(values, 0.95),
+        "mean": _number(values.mean()) if some else None,
+        "max": _number(values.max()) if some else None,
+        "ci95": stats.bootstrap_ci(values, clusters, "median"),
+        "unit": pooled[0].unit,
+        "excluded": _excluded(pooled),
+    }
+
+
+def _share(pooled: Sequence[Share]) -> dict[str, Any]:
+    count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
+    chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
+    weight = sum(weight for _, weight in chances)
+    summary = {
+        "n": n,
+        "count": count,
+        "median": None,
+        "p90": None,
+        "mean": count / n if n else None,
+        "ci95": stats.wilson(count, n),
+        "unit": "share",
+        "excluded": _excluded(pooled),
+    }
+    if chances:
+        summary["by_chance"] = sum(chance * weight for chance, weight in chances) / weight
+    return summary
+
+
+def _ratio(pooled: Sequence[Ratio]) -> dict[str, Any]:
+    totals, exposures = np.array([q.total for q in pooled]), np.array([q.exposure for q in pooled])
+    exposure = float(exposures.sum())
+    return {
+        "n": sum(q.n for q in pooled),
+        "median": None,
+        "p90": None,
+        "mean": float(totals.sum()) / exposure if exposure else None,
+        "ci95": stats.bootstrap_ratio_ci(totals, exposures),
+        "unit": pooled[0].unit,
+        "excluded": {},
+    }
+
+
+def _number(value: float) -> float:
+    return float(value)
+
+
+def read_scores(recording: Recording) -> dict[str, Any]:
+    """The scores that `score` wrote for a recording."""
+    scores: dict[str, Any] = read_json(recording.path / SCORES)
+    return scores
