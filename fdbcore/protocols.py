@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from fdbcore.types import Pcm, Side, TurnEvent
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
@@ -56,6 +59,9 @@ class Vad(Protocol):
 
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
+
+    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
+        """What the decisions so far were made from, to be kept beside them, e.g. a model's probabilities."""
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, settings and measured bias (ms), as JSON values."""

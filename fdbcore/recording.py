@@ -13,8 +13,9 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -57,9 +58,11 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 class RecordingWriter:
     """Writes one recording while the loop runs; memory grows by a few bytes a tick, never by the audio.
 
+    A context manager: leaving it writes what is held back, the derived data and the status.
+
     Args:
         path: the folder; made if it is missing.
-        meta: what is known before tick 0; status, timing and lengths are added by `close`.
+        meta: what is known before tick 0; status and length are added at the end.
         keep_audio: write session.wav; False where `meta` links a source that holds the same audio.
     """
 
@@ -73,9 +76,10 @@ class RecordingWriter:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
         self._wav = WavWriter(path / AUDIO, channels=2) if keep_audio else None
         self._second = np.zeros((TICKS_PER_S, FRAME_SAMPLES, 2), dtype=np.int16)
-        self._filled_ticks = 0
+        self._filled_ticks = self._n_ticks = 0
         self._peaks: list[npt.NDArray[np.uint16]] = []
         self._active = (bytearray(), bytearray())
+        self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
         write_json(path / META, self._meta)
 
@@ -85,6 +89,7 @@ class RecordingWriter:
         second[:, 0] = frame_a
         second[:, 1] = frame_b
         self._filled_ticks += 1
+        self._n_ticks += 1
         if self._filled_ticks == TICKS_PER_S:
             self._flush()
 
@@ -103,6 +108,10 @@ class RecordingWriter:
         self._active[0].append(active_a)
         self._active[1].append(active_b)
 
+    def evidence(self, side: Side, evidence: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """What the activity of a side was decided from; kept beside it."""
+        self._evidence |= {f"{name}_{side}": values for name, values in evidence.items()}
+
     def turns(self, events: Iterable[TurnEvent]) -> None:
         """Turn events, in the order in which they became known."""
         self._turns.extend(events)
@@ -111,21 +120,43 @@ class RecordingWriter:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
         self._events.write(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False) + "\n")
 
-    def close(self, status: str, reason: str | None = None, **meta: object) -> None:
-        """Write what is held back and the derived data; `status` is complete, interrupted or failed."""
-        self._flush()
-        if self._wav is not None:
-            self._wav.close()
-        self._events.close()
+    def note(self, **meta: object) -> None:
+        """Add to meta.json what is known only now, e.g. the timing certificate."""
+        self._meta |= meta
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Close as complete; after an error as failed, after Ctrl-C as interrupted, keeping all that was recorded."""
+        if error is None:
+            self._close("complete", None)
+            return
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        with suppress(RecordingError):  # the disk may be what failed: the first error is the one to tell
+            self._close(status, str(error) or type(error).__name__)
+
+    def _close(self, status: str, reason: str | None) -> None:
+        try:
+            self._flush()
+        finally:
+            self._events.close()
+            if self._wav is not None:
+                self._wav.close()
+        self._write_derived()
+        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._n_ticks})
+
+    def _write_derived(self) -> None:
         a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)
         peaks = np.concatenate(self._peaks) if self._peaks else np.zeros((0, 2), dtype=np.uint16)
         try:
-            np.savez(self.path / ACTIVITY, n_ticks=len(a), a=np.packbits(a), b=np.packbits(b), peaks=peaks)
+            np.savez(
+                self.path / ACTIVITY, n_ticks=len(a), a=np.packbits(a), b=np.packbits(b), peaks=peaks, **self._evidence
+            )
         except OSError as error:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]
         write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": self._meta["settings"], "events": turns})
-        write_json(self.path / META, self._meta | meta | {"status": status, "reason": reason, "n_ticks": len(peaks)})
 
 
 class Recording:
@@ -166,6 +197,16 @@ class Recording:
         peaks: npt.NDArray[np.uint16] = self._derived()["peaks"]
         return peaks
 
+    def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
+        """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
+        stored = self._derived()
+        return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+
+    def words(self, side: Side) -> list[tuple[float, float]] | None:
+        """Start and end (s) of each word of a side; None if its words are not known."""
+        path = self.path / "derived" / f"{side}.json"
+        return [(word["start_s"], word["end_s"]) for word in read_json(path)["words"]] if path.is_file() else None
+
     @property
     def events(self) -> list[dict[str, Any]]:
         """The lines of events.jsonl."""
@@ -178,3 +219,13 @@ class Recording:
                 return dict(stored)
         except (OSError, ValueError) as error:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be read: {error}") from error
+
+
+def recordings_in(path: Path) -> list[Recording]:
+    """The recordings of a run, by name; or the one whose folder `path` is. RecordingError if there is none."""
+    if (path / META).is_file():
+        return [Recording(path)]
+    found = [Recording(meta.parent) for meta in sorted(path.glob(f"*/{META}"))]
+    if not found:
+        raise RecordingError(f"{path}: expected a run or a recording, found no {META}")
+    return found

@@ -56,4 +56,6 @@ def run(
         recording.activity(active_a, active_b)
         recording.turns(detector.push(last, active_a, active_b))
     recording.turns(detector.finish())
+    recording.evidence("A", vad_a.evidence())
+    recording.evidence("B", vad_b.evidence())
     return tick

@@ -33,7 +33,7 @@ def compat(recording: Recording) -> dict[str, Quantity]:
     words = recording.words("B")
     if words is not None:
         measures |= takeover(words, recording.meta.get("annotations", []))
-    probabilities = recording.silero_probabilities
+    probabilities = recording.evidence("silero_16khz_probability")
     if probabilities is not None:
         measures |= overlap_v15(*(segments(track) for track in probabilities))
     return measures

@@ -17,7 +17,7 @@ PREMATURE_FTO_TICKS = -200 // TICK_MS  # a response that begins earlier is prema
 LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
 LAPSE_TICKS = 3 * TICKS_PER_S
 STOP_WITHIN_S = (1, 2)
-CHANCE_SHIFTS = 199  # shifts of one track against the other, spread evenly over the session
+CHANCE_SHIFTS, CHANCE_SEED = 199, 20_260  # random ones: evenly spaced shifts would beat with a regular speaker
 
 
 def timing(dialogue: Dialogue) -> dict[str, Quantity]:
@@ -187,7 +187,8 @@ def _chance(dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limi
     The onsets are shifted round the session by many amounts; those that fall into the other's speech, and are neither
     simultaneous nor terminal there, are asked the same question.
     """
-    shifts = np.linspace(0, dialogue.n_ticks, CHANCE_SHIFTS + 2)[1:-1].astype(np.int64)
+    random = np.random.Generator(np.random.PCG64(CHANCE_SEED))
+    shifts = random.integers(0, max(dialogue.n_ticks, 1), CHANCE_SHIFTS)
     shifted = (starts[:, None] + shifts).ravel() % max(dialogue.n_ticks, 1)
     settings = dialogue.settings
     clear = (

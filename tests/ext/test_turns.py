@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
+from drawn import Activity, activity
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.turns import naive_turns
@@ -15,8 +14,6 @@ from oracles.turns import naive_turns
 from fdbcore.errors import FrameError
 from fdbcore.turns import TurnDetector, detect_turns
 from fdbcore.types import Side, TurnEvent, TurnSettings, other_side
-
-Activity = npt.NDArray[np.bool_]
 
 # Each dialogue: who speaks when (s), and what a reader of the table in DESIGN section 5 must get.
 DIALOGUES = {
@@ -104,19 +101,6 @@ DIALOGUES = {
     ),
     "noise and bridged silences": ("A 0-1 1.05-1.1 1.29-2 | B 0.5-0.55", ""),
 }
-
-
-def activity(text: str, tail_s: float = 3.0) -> tuple[Activity, Activity]:
-    """The activity of "A 0-3 3.8-6 | B 3.2-3.6", and `tail_s` of silence behind it."""
-    spans = [[(float(a), float(b)) for a, b in re.findall(r"([\d.]+)-([\d.]+)", side)] for side in text.split("|")]
-    n = round((max(end for side in spans for _, end in side) + tail_s) * 100)
-    tracks = []
-    for side in spans:
-        track = np.zeros(n, dtype=np.bool_)
-        for start, end in side:
-            track[round(start * 100) : round(end * 100)] = True
-        tracks.append(track)
-    return tracks[0], tracks[1]
 
 
 def written(event: TurnEvent) -> str:

@@ -1,0 +1,28 @@
+"""`fdbcore export`: recordings in other tools' formats."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from fdbcore.errors import FdbError
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--format", "fmt", required=True, type=click.Choice(["rttm", "textgrid", "audacity", "csv", "json"]))
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the files; each recording's own by default.")
+def export(run: Path, fmt: str, out: Path | None) -> None:
+    """Write the turn events of RUN (a run or one recording of it) in another tool's format."""
+    from fdbcore.report.exports import export as export_recordings
+
+    from fdbcore.recording import recordings_in
+
+    try:
+        for path in export_recordings(recordings_in(run), fmt, out):
+            click.echo(path)
+    except FdbError as error:
+        click.echo(f"fdbcore export: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,68 @@
+"""A side that plays back recorded audio: the two sides of one session, read together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fdbcore._ext.pcm import PlayoutQueue
+from fdbcore.protocols import Clocking
+from fdbcore.types import FRAME_SAMPLES, Pcm, Side, TurnEvent
+
+
+class Tape:
+    """The blocks of both sides, read from their files once, when either side runs short."""
+
+    def __init__(self, blocks: Iterator[tuple[Pcm, Pcm]]) -> None:
+        self._blocks = blocks
+        self.sides = (ReplayEndpoint(self), ReplayEndpoint(self))
+
+    def wind(self) -> bool:
+        """Hand the next block to both sides; False, and the end to both, when there is none."""
+        block = next(self._blocks, None)
+        for index, side in enumerate(self.sides):
+            side.load(None if block is None else block[index])
+        return block is not None
+
+
+class ReplayEndpoint:
+    """One side of a tape. It says what was recorded, and hears nothing."""
+
+    clocking: Clocking = "tick"
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._queue = PlayoutQueue()
+        self._queued_samples = 0
+        self._ended = False
+        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+
+    def load(self, pcm: Pcm | None) -> None:
+        """Queue more of this side: int16 (n,), or None at the end."""
+        if pcm is None:
+            self._queue.end_item()
+            self._ended = True
+        else:
+            self._queued_samples += self._queue.push(pcm)
+
+    def open(self, side: Side) -> None:
+        """Nothing to get ready."""
+
+    def say(self, tick: int) -> Pcm | None:
+        """The next 480 samples; the last frame is filled up with silence; None after it."""
+        while self._queued_samples < FRAME_SAMPLES and not self._ended:
+            self._tape.wind()
+        self._queued_samples -= FRAME_SAMPLES
+        return self._frame if self._queue.pop_into(self._frame) else None
+
+    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+        """A recording does not listen."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """The kind of party; what is on the tape is the recording's source."""
+        return {"kind": "replay"}
+
+    def close(self) -> None:
+        """The tape belongs to its reader."""
