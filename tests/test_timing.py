@@ -76,7 +76,7 @@ def test_a_halt_of_less_than_half_a_second_is_no_stop() -> None:
 
 
 def test_chance_is_what_a_deaf_system_does() -> None:
-    """B talks 2 s and rests 1 s, whatever A does: half of the onsets in its speech are followed by a stop within 1 s."""
+    """B talks 2 s and rests 1 s, whatever A does: half of the onsets in its speech precede a stop within 1 s."""
     n_ticks, rng = 60_000, np.random.default_rng(5)
     b = np.arange(n_ticks) % 300 < 200
     a = np.zeros(n_ticks, dtype=np.bool_)
