@@ -1,0 +1,89 @@
+"""The clocks that pace a session. No other Python module reads the operating system's clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fdbcore._ext.pacer import Pacer
+from fdbcore.errors import InputError
+from fdbcore.types import TICK_NS
+
+_HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+class MonotonicClock:
+    """Real time: tick n comes n x 10 ms after tick 0, which is the first `wait`. Implements `protocols.Clock`.
+
+    spin_ns: as of `Pacer`; 0 when several sessions share a process.
+    """
+
+    realtime = True
+
+    def __init__(self, spin_ns: int = 300_000) -> None:
+        self._pacer = Pacer(TICK_NS, spin_ns)
+
+    def wait(self, tick: int) -> None:
+        """Return at the deadline of `tick`, at once if that has passed; InputError unless ticks come in order."""
+        self._pacer.wait(tick)
+
+    def raised_priority(self) -> AbstractContextManager[dict[str, Any]]:
+        """Real-time priority for the calling thread within a `with` block, where permitted; see `Pacer`."""
+        return self._pacer.raised_priority()
+
+    def certificate(self) -> dict[str, Any]:
+        """`Pacer.lateness()`, the clock, the settings, the priority (None: not asked for) and the machine's load."""
+        return {
+            "realtime": True,
+            "clock": {"name": time.get_clock_info("monotonic").implementation, "hardware": _hardware_clock()},
+            "period_ns": self._pacer.period_ns,
+            "spin_ns": self._pacer.spin_ns,
+            **self._pacer.lateness(),
+            "priority": self._pacer.priority,
+            "machine": machine_load(),
+        }
+
+
+class VirtualClock:
+    """As fast as the work goes: `wait` returns at once. Implements `protocols.Clock`."""
+
+    realtime = False
+
+    def __init__(self) -> None:
+        self._last_tick = -1
+
+    def wait(self, tick: int) -> None:
+        """Return at once; InputError unless ticks come in order."""
+        if tick <= self._last_tick:
+            raise InputError(f"tick: expected at least {self._last_tick + 1}, the next one, got {tick}")
+        self._last_tick = tick
+
+    def certificate(self) -> dict[str, Any]:
+        """That no time was kept, and so none measured: the same for every run."""
+        return {"realtime": False, "clock": {"name": "virtual", "hardware": None}}
+
+
+def machine_load() -> dict[str, Any]:
+    """Load average over 1, 5 and 15 minutes (None where the system has none) and number of processors."""
+    try:
+        load_average = list(os.getloadavg())
+    except OSError:
+        load_average = None
+    return {"load_average": load_average, "cpu_count": os.cpu_count()}
+
+
+def utc_now() -> str:
+    """The wall-clock time as ISO 8601 in UTC, to the millisecond: "2025-01-31T09:30:00.125Z"."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _hardware_clock() -> str | None:
+    """What the kernel counts time with ("tsc", "kvm-clock"); some are slower to read or step between processors."""
+    try:
+        return _HARDWARE_CLOCK.read_text().strip()
+    except OSError:
+        return None
