@@ -92,7 +92,7 @@ cdef enum:
     MAX_LATE = 5
     # 32 buckets an octave: none is wider than 1/32 of its lower edge, so its middle is at most 1/64 off.
     OCTAVE_BITS = 5
-    BUCKETS = 1920  # of one sign: magnitudes 0 to 2**63
+    BUCKETS = 1888  # of one sign: magnitudes 0 to 2**63 - 1
     WATCH_TICKS = 100
     FIFO_PRIORITY = 50
 
@@ -169,9 +169,7 @@ cdef to_us(ns):
 
 
 cdef int bucket_of(int64_t lateness_ns) noexcept nogil:
-    cdef uint64_t magnitude = lateness_ns
-    if lateness_ns < 0:
-        magnitude = 0 - magnitude
+    cdef uint64_t magnitude = lateness_ns if lateness_ns >= 0 else -max(lateness_ns, -INT64_MAX)
     cdef int shift = max(0, fdb_bit_length(magnitude) - OCTAVE_BITS - 1)
     cdef int index = (shift << OCTAVE_BITS) + <int> (magnitude >> shift)
     return BUCKETS - 1 - index if lateness_ns < 0 else BUCKETS + index
@@ -180,9 +178,9 @@ cdef int bucket_of(int64_t lateness_ns) noexcept nogil:
 cdef int64_t middle_of(int bucket) noexcept nogil:
     cdef int index = BUCKETS - 1 - bucket if bucket < BUCKETS else bucket - BUCKETS
     cdef int shift = max(0, (index >> OCTAVE_BITS) - 1)
-    cdef uint64_t low = <uint64_t> (index - (shift << OCTAVE_BITS)) << shift
-    cdef uint64_t middle = low + ((<uint64_t> 1 << shift) - 1) // 2
-    return <int64_t> (0 - middle) if bucket < BUCKETS else <int64_t> middle
+    cdef int64_t low = <int64_t> (index - (shift << OCTAVE_BITS)) << shift
+    cdef int64_t middle = low + ((<int64_t> 1 << shift) - 1) // 2
+    return -middle if bucket < BUCKETS else middle
 
 
 @final
