@@ -332,8 +332,9 @@ cdef class Pacer:
         """What was measured so far, as JSON values.
 
         wake, resume: lateness when the wait was over (no GIL held) and when Python went on (GIL held again), each n,
-        min_us, p50_us, p99_us, p99_9_us, max_us. late, missed: numbers of ticks. suspends, clock_steps: lists of
-        {"tick", "ms"}, looked for every 100 ticks.
+        min_us, p50_us, p99_us, p99_9_us, max_us. Another thread that is busy in Python keeps the GIL for up to
+        sys.getswitchinterval() (5 ms), which shows in resume alone. late, missed: numbers of ticks. suspends,
+        clock_steps: lists of {"tick", "ms"}, looked for every 100 ticks.
         """
         return {
             "wake": self.wake.summary(),
