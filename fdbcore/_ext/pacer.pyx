@@ -1,4 +1,3 @@
-# cython: auto_pickle=False, autotestdict=False
 """Ticks at absolute deadlines, waited for without the GIL, and the evidence of how well they were kept."""
 
 from cpython.exc cimport PyErr_CheckSignals
