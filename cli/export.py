@@ -16,9 +16,8 @@ from fdbcore.errors import FdbError
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the files; each recording's own by default.")
 def export(run: Path, fmt: str, out: Path | None) -> None:
     """Write the turn events of RUN (a run or one recording of it) in another tool's format."""
-    from fdbcore.report.exports import export as export_recordings
-
     from fdbcore.recording import recordings_in
+    from fdbcore.report.exports import export as export_recordings
 
     try:
         for path in export_recordings(recordings_in(run), fmt, out):

@@ -74,15 +74,15 @@ def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
 def _values(pooled: Sequence[Values]) -> dict[str, Any]:
     values = np.array([value for q in pooled for value in q.values])
     clusters = np.repeat(np.arange(len(pooled)), [len(q.values) for q in pooled])
-    some = len(values) > 0
+    median = stats.bootstrap_ci(values, clusters, stats.MEDIAN)
     return {
         "n": len(values),
-        "median": _number(np.median(values)) if some else None,
+        "median": median.value,
         "p90": stats.quantile(values, 0.9),
         "p95": stats.quantile(values, 0.95),
-        "mean": _number(values.mean()) if some else None,
-        "max": _number(values.max()) if some else None,
-        "ci95": stats.bootstrap_ci(values, clusters, "median"),
+        "mean": float(values.mean()) if len(values) else None,
+        "max": float(values.max()) if len(values) else None,
+        "ci95": median.interval,
         "unit": pooled[0].unit,
         "excluded": _excluded(pooled),
     }
@@ -108,21 +108,17 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
 
 
 def _ratio(pooled: Sequence[Ratio]) -> dict[str, Any]:
-    totals, exposures = np.array([q.total for q in pooled]), np.array([q.exposure for q in pooled])
-    exposure = float(exposures.sum())
+    rows = np.array([(q.total, q.exposure) for q in pooled])
+    ratio = stats.bootstrap_ci(rows, np.arange(len(rows)), stats.ratio_of_sums)
     return {
         "n": sum(q.n for q in pooled),
         "median": None,
         "p90": None,
-        "mean": float(totals.sum()) / exposure if exposure else None,
-        "ci95": stats.bootstrap_ratio_ci(totals, exposures),
+        "mean": ratio.value,
+        "ci95": ratio.interval,
         "unit": pooled[0].unit,
         "excluded": {},
     }
-
-
-def _number(value: float) -> float:
-    return float(value)
 
 
 def read_scores(recording: Recording) -> dict[str, Any]:

@@ -1,0 +1,140 @@
+"""`fdbcore replay`: what happened in a recorded conversation."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.types import TICKS_PER_S, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.recording import Recording
+    from fdbcore.sources import SessionInput
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=FILE)
+@click.option("-a", "file_a", type=FILE, help="The file of side A, the examiner or user.")
+@click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
+@click.option("--swap", is_flag=True, help="Exchange the sides.")
+@click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
+@click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector.")
+@click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
+@click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Folder of the run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+def replay(
+    paths: Sequence[Path],
+    file_a: Path | None,
+    file_b: Path | None,
+    swap: bool,
+    offset_ms: int,
+    vad: str,
+    changes: Sequence[str],
+    real_time: bool,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Say who spoke when, and how the system (B) behaves, in recorded conversations.
+
+    PATHS are stereo files (left A, right B), a session each; or exactly two mono files, A and B of one session; or
+    folders with input.wav (A) and output.wav (B). Each session's folder under --out gets the recording and report.html.
+    """
+    from fdbcore.registry import VADS, resolve
+    from fdbcore.sources import session_inputs
+
+    try:
+        settings = turn_settings(changes)
+        resolve("vad", VADS, vad)
+        sessions = session_inputs(paths, file_a, file_b, swap=swap, offset_ms=offset_ms)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
+    show_progress = not (quiet or as_json) and sys.stderr.isatty()
+    documents, recordings, failures = [], [], []
+    for session in sessions:
+        try:
+            recording, document = _replay_one(session, out, vad, settings, real_time, show_progress)
+        except FdbError as error:
+            failures.append(str(error))
+            click.echo(f"fdbcore replay: {error}", err=True)
+        except KeyboardInterrupt:
+            click.echo(f"fdbcore replay: interrupted; what was read is in {out / session.name}", err=True)
+            sys.exit(INTERRUPTED)
+        else:
+            recordings.append(recording)
+            documents.append(document)
+    _print(recordings, documents, failures, len(sessions), as_json, quiet)
+    sys.exit(FAILED if failures else DONE)
+
+
+def turn_settings(changes: Sequence[str]) -> TurnSettings:
+    """The default settings with `key=milliseconds` changes; SettingsError names what is wrong."""
+    values: dict[str, int] = {}
+    for change in changes:
+        key, _, value = change.partition("=")
+        if key not in TurnSettings.__slots__ or not value.strip().isdecimal():
+            raise SettingsError(
+                f"--set {change}: expected key=milliseconds, key one of {', '.join(TurnSettings.__slots__)}"
+            )
+        values[key] = int(value)
+    return TurnSettings(**values)
+
+
+def _replay_one(
+    session: SessionInput, out: Path, vad: str, settings: TurnSettings, real_time: bool, show_progress: bool
+) -> tuple[Recording, dict[str, Any]]:
+    from fdbcore.report.document import document
+    from fdbcore.report.html import write_report
+    from fdbcore.runner import replay_session
+    from fdbcore.score import score
+
+    with _progress(session.name, show_progress) as on_tick:
+        recording = replay_session(session, out, vad, settings, real_time, on_tick)
+    scores = score(recording)
+    write_report(recording, scores)
+    return recording, document(recording, scores)
+
+
+@contextmanager
+def _progress(name: str, show: bool) -> Iterator[Any]:
+    """A callback that keeps one line on the terminal up to date, each ten seconds of audio."""
+
+    def on_tick(tick: int, stated_s: float | None) -> None:
+        if show and tick % (10 * TICKS_PER_S) == 0:
+            of = f" of {stated_s:.0f}" if stated_s else ""
+            click.echo(f"\r{name}: {tick // TICKS_PER_S}{of} s", nl=False, err=True)
+
+    yield on_tick
+    if show:
+        click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _print(
+    recordings: list[Recording],
+    documents: list[dict[str, Any]],
+    failures: list[str],
+    asked: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from fdbcore.report.screen import run_screen, screen
+
+    if as_json:
+        one = documents[0] if asked == 1 and documents else {"sessions": documents, "failed": failures}
+        click.echo(json.dumps(one, ensure_ascii=False))
+    elif not quiet and recordings:
+        click.echo(screen(recordings[0], documents[0]) if asked == 1 else run_screen(recordings))
+    if not as_json and len(recordings) == 1 and asked == 1:
+        click.echo(recordings[0].path / "report.html")

