@@ -146,16 +146,8 @@ def test_every_10_ms_after_the_first_give_one_frame(rate_in_hz: int, quality: Qu
     assert lengths == [480 - resampler.delay_samples] + 19 * [480]
 
 
-@given(
-    pair=st.sampled_from(PAIRS),
-    quality=st.sampled_from(QUALITIES),
-    samples=st.integers(0, 12_000),
-    cuts=st.lists(st.integers(0, 12_000), max_size=30),
-    ones=st.integers(0, 300),
-)
-def test_the_output_does_not_depend_on_the_blocks(
-    pair: tuple[int, int], quality: Quality, samples: int, cuts: list[int], ones: int
-) -> None:
+def check_blocks(pair: tuple[int, int], quality: Quality, samples: int, cuts: list[int], ones: int) -> None:
+    """Cut `samples` at `cuts` and, at the start, into `ones` blocks of one; every other block through process_into."""
     pcm = noise(samples)
     edges = sorted([0, samples, *(min(cut, samples) for cut in cuts), *range(min(ones, samples))])
     resampler = Resampler(*pair, quality)
@@ -170,6 +162,30 @@ def test_the_output_does_not_depend_on_the_blocks(
             filled += len(block)
     out[filled:] = resampler.flush()
     np.testing.assert_array_equal(out, convert(pcm, *pair, quality))
+
+
+CUTS = {
+    "pair": st.sampled_from(PAIRS),
+    "quality": st.sampled_from(QUALITIES),
+    "samples": st.integers(0, 12_000),
+    "cuts": st.lists(st.integers(0, 12_000), max_size=30),
+    "ones": st.integers(0, 300),
+}
+
+
+@given(**CUTS)
+def test_the_output_does_not_depend_on_the_blocks(
+    pair: tuple[int, int], quality: Quality, samples: int, cuts: list[int], ones: int
+) -> None:
+    check_blocks(pair, quality, samples, cuts, ones)
+
+
+@pytest.mark.fuzz
+@given(**CUTS)
+def test_the_output_does_not_depend_on_the_blocks_at_length(
+    pair: tuple[int, int], quality: Quality, samples: int, cuts: list[int], ones: int
+) -> None:
+    check_blocks(pair, quality, samples, cuts, ones)
 
 
 def test_flush_begins_a_new_stream() -> None:
