@@ -1,0 +1,164 @@
+"""Alignment of weighted dialogue-act sequences on integers alone, so that ties between edit scripts are exact.
+
+Two separate dynamic programmes share nothing but their input. The weighted LCS looks for the common label subsequence
+of the greatest weight on the prediction's side and pays for nothing. The weighted edit distance (WED) looks for the
+cheapest script that turns the prediction into the reference; its matches are a common subsequence too, so they weigh at
+most the weighted LCS, and often less, because the cheapest script may substitute where a match was possible.
+"""
+
+from libc.stdint cimport int8_t, int64_t
+from libc.stdlib cimport free, malloc
+
+OPERATIONS = ("match", "substitution", "deletion", "insertion")
+
+cdef enum:
+    MATCH
+    SUBSTITUTION
+    DELETION
+    INSERTION
+
+cdef struct ActSequence:
+    const int8_t* acts
+    const int64_t* weights
+    Py_ssize_t length
+
+
+cdef inline void _fill(
+    ActSequence reference, ActSequence prediction, int64_t* best, int64_t* costs
+) noexcept nogil:
+    """Fill both tables in one pass, since the two chains of dependent steps then overlap in the processor.
+
+    best[j] is the weighted LCS of the predicted acts so far and the first j of the reference; costs[i, j], in half
+    units, the WED of the first i predicted acts and the first j of the reference.
+    """
+    cdef Py_ssize_t i, j
+    cdef int64_t weight, diagonal, above, gain, cost
+    cdef int64_t* row_above
+    cdef int64_t* row = costs
+    best[0] = row[0] = 0
+    for j in range(reference.length):
+        best[j + 1] = 0
+        row[j + 1] = row[j] + 2 * reference.weights[j]
+    for i in range(prediction.length):
+        weight = prediction.weights[i]
+        row_above = row
+        row += reference.length + 1
+        row[0] = row_above[0] + 2 * weight
+        diagonal = 0
+        for j in range(reference.length):
+            if prediction.acts[i] == reference.acts[j]:
+                gain = weight
+                cost = 0
+            else:
+                gain = 0
+                cost = weight + reference.weights[j]
+            above = best[j + 1]
+            best[j + 1] = max(max(above, best[j]), diagonal + gain)
+            diagonal = above
+            cost = min(row_above[j] + cost, row_above[j + 1] + 2 * weight)
+            row[j + 1] = min(cost, row[j] + 2 * reference.weights[j])
+
+
+cdef inline Py_ssize_t _trace(
+    ActSequence reference, ActSequence prediction, const int64_t* costs, int64_t* parts, int8_t* path_end
+) noexcept nogil:
+    """Walk the cheapest script from its end, preferring diagonal, then deletion, then insertion; write the operations
+    backwards from `path_end`, add up `parts` (deletion, insertion, substitution) and return the number of steps."""
+    cdef Py_ssize_t i = prediction.length, j = reference.length, stride = reference.length + 1, steps = 0
+    cdef int64_t cost
+    parts[0] = parts[1] = parts[2] = 0
+    while i > 0 or j > 0:
+        steps += 1
+        if i > 0 and j > 0:
+            cost = 0
+            if prediction.acts[i - 1] != reference.acts[j - 1]:
+                cost = prediction.weights[i - 1] + reference.weights[j - 1]
+            if costs[i * stride + j] == costs[(i - 1) * stride + j - 1] + cost:
+                i -= 1
+                j -= 1
+                parts[2] += cost
+                path_end[-steps] = MATCH if prediction.acts[i] == reference.acts[j] else SUBSTITUTION
+                continue
+        if i > 0:
+            cost = 2 * prediction.weights[i - 1]
+            if j == 0 or costs[i * stride + j] == costs[(i - 1) * stride + j] + cost:
+                i -= 1
+                parts[0] += cost
+                path_end[-steps] = DELETION
+                continue
+        j -= 1
+        parts[1] += 2 * reference.weights[j]
+        path_end[-steps] = INSERTION
+    return steps
+
+
+cdef Py_ssize_t _longest(const int64_t[::1] offsets, Py_ssize_t total, Py_ssize_t first, Py_ssize_t last) except -1:
+    """The length of the longest of the sequences first to last - 1, all of which must lie inside the flat arrays."""
+    cdef Py_ssize_t i, length, longest = 0
+    if not 0 <= first <= last < offsets.shape[0] or offsets[first] < 0 or offsets[last] > total:
+        raise ValueError(f"sequences {first} to {last}: outside the arrays of {offsets.shape[0] - 1} sequences")
+    for i in range(first, last):
+        length = offsets[i + 1] - offsets[i]
+        if length < 0:
+            raise ValueError(f"offsets: expected to grow, got {offsets[i]} before {offsets[i + 1]}")
+        longest = max(longest, length)
+    return longest
+
+
+def align_range(
+    const int8_t[::1] reference_acts not None,
+    const int64_t[::1] reference_weights not None,
+    const int64_t[::1] reference_offsets not None,
+    const int8_t[::1] prediction_acts not None,
+    const int64_t[::1] prediction_weights not None,
+    const int64_t[::1] prediction_offsets not None,
+    Py_ssize_t first,
+    int64_t[:, ::1] scores not None,
+    int8_t[::1] operations not None,
+    int64_t[::1] path_starts not None,
+):
+    """Align as many pairs of flat, ragged sequences as `scores` has rows, from pair `first` on, without the GIL.
+
+    Sequence k of a side is acts[offsets[k]:offsets[k + 1]] with its weights: integers of any unit, not negative, the
+    sum of a pair below 2**61. scores (n, 5) receives weighted LCS in that unit, then WED, deletion, insertion and
+    substitution in half units. The operations of pair k (positions in OPERATIONS, in order) go to
+    operations[path_starts[k]:reference_offsets[k + 1] + prediction_offsets[k + 1]]. Disjoint ranges may run at once.
+    Raises ValueError for arrays of the wrong length.
+    """
+    cdef Py_ssize_t last = first + scores.shape[0]
+    cdef Py_ssize_t longest_reference = _longest(reference_offsets, reference_acts.shape[0], first, last)
+    cdef Py_ssize_t longest_prediction = _longest(prediction_offsets, prediction_acts.shape[0], first, last)
+    if (
+        reference_weights.shape[0] != reference_acts.shape[0]
+        or prediction_weights.shape[0] != prediction_acts.shape[0]
+        or scores.shape[1] != 5
+        or path_starts.shape[0] < last
+        or operations.shape[0] < reference_offsets[last] + prediction_offsets[last]
+    ):
+        raise ValueError("arrays of acts, weights, scores, operations or path starts: wrong length")
+    cdef size_t cells = <size_t>(longest_reference + 1) * <size_t>(longest_prediction + 2)
+    cdef int64_t* best = <int64_t*>malloc(cells * sizeof(int64_t))
+    if best == NULL:
+        raise MemoryError
+    cdef int64_t* costs = best + longest_reference + 1
+    # A flat array is empty when all its sequences are; it has no first address then, and none is used.
+    cdef const int8_t* reference_act = &reference_acts[0] if reference_acts.shape[0] else NULL
+    cdef const int64_t* reference_weight = &reference_weights[0] if reference_weights.shape[0] else NULL
+    cdef const int8_t* prediction_act = &prediction_acts[0] if prediction_acts.shape[0] else NULL
+    cdef const int64_t* prediction_weight = &prediction_weights[0] if prediction_weights.shape[0] else NULL
+    cdef int8_t* operation = &operations[0] if operations.shape[0] else NULL
+    cdef ActSequence reference, prediction
+    cdef Py_ssize_t k, i, j
+    with nogil:
+        for k in range(first, last):
+            i = prediction_offsets[k]
+            j = reference_offsets[k]
+            prediction = ActSequence(prediction_act + i, prediction_weight + i, prediction_offsets[k + 1] - i)
+            reference = ActSequence(reference_act + j, reference_weight + j, reference_offsets[k + 1] - j)
+            _fill(reference, prediction, best, costs)
+            scores[k - first, 0] = best[reference.length]
+            scores[k - first, 1] = costs[(reference.length + 1) * (prediction.length + 1) - 1]
+            i += prediction.length
+            j += reference.length
+            path_starts[k] = i + j - _trace(reference, prediction, costs, &scores[k - first, 2], operation + i + j)
+    free(best)
