@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -126,6 +125,9 @@ class ActAlignments:
 
     def __len__(self) -> int:
         return len(self.path_starts)
+
+    def __iter__(self) -> Iterator[ActAlignment]:
+        return (self[pair] for pair in range(len(self)))
 
     def __getitem__(self, pair: int) -> ActAlignment:
         return ActAlignment(
@@ -240,10 +242,11 @@ def pack_acts(sequences: Iterable[ActSequence], name: str = "sequence") -> Packe
 
 def _parse(item: object) -> tuple[int, float]:
     match item:
-        case (str(act), Real() as importance) if 0 <= importance <= MAX_IMPORTANCE and importance is not True:
+        case (str(act), int() | float() as importance) if not isinstance(importance, bool):
             if act not in _CODES:
                 raise ActError(f"unknown act {act!r}: expected one of {', '.join(ACTS)}")
-            return _CODES[act], float(importance)
+            if 0 <= importance <= MAX_IMPORTANCE:
+                return _CODES[act], float(importance)
     raise ActError(f"expected (act, importance from 0 to {MAX_IMPORTANCE:g}), got {item!r}")
 
 
@@ -260,12 +263,13 @@ def _check_layout(acts: Array, importances: Array, offsets: Array, name: str) ->
     if acts.dtype.kind not in "iu" or importances.dtype.kind not in "iuf" or offsets.dtype.kind not in "iu":
         types = f"{acts.dtype}, {importances.dtype} and {offsets.dtype}"
         raise ActError(f"{name}: expected acts and offsets as integers, importances as numbers, got {types}")
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(acts) or (np.diff(offsets) < 0).any():
-        raise ActError(f"{name}: expected offsets that grow from 0 to {len(acts)}, got {offsets!r}")
-    if (long := np.diff(offsets) > MAX_ACTS).any():
-        sequence = int(long.argmax())
-        length = offsets[sequence + 1] - offsets[sequence]
-        raise ActError(f"{_place(name, len(long), sequence)}: expected at most {MAX_ACTS} acts, got {length}")
+    lengths = np.diff(offsets.astype(np.int64))
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(acts) or (lengths < 0).any():
+        raise ActError(f"{name}: expected offsets that grow from 0 to the number of acts, {len(acts)}")
+    if (lengths > MAX_ACTS).any():
+        sequence = int(lengths.argmax())
+        place = _place(name, len(lengths), sequence)
+        raise ActError(f"{place}: expected at most {MAX_ACTS} acts, got {lengths[sequence]}")
 
 
 def _check_items(acts: Array, importances: Array, offsets: Array, name: str) -> None:
@@ -285,6 +289,6 @@ def _warn_of_sums(weights: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
     off = (np.abs(sums - UNITS_PER_WEIGHT) > SUM_TOLERANCE * UNITS_PER_WEIGHT) & (np.diff(offsets) > 0)
     if off.any():
         place = _place(name, len(sums), int(off.argmax()))
-        others = f", nor do those of {off.sum() - 1} others" if off.sum() > 1 else ""
+        others = f" (the first of {off.sum()})" if off.sum() > 1 else ""
         total = sums[off.argmax()] / UNITS_PER_WEIGHT
         warnings.warn(f"{place}: importances sum to {total:g}, not to 1{others}", ActWarning, stacklevel=4)
