@@ -1,0 +1,170 @@
+"""Intervals against scipy, published values and simulated coverage; and where no figure may be given."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from fdbcore.errors import InputError
+from fdbcore.stats import (
+    MEDIAN,
+    Estimate,
+    Interval,
+    Quantile,
+    Statistic,
+    bootstrap_ci,
+    mean,
+    paired_difference_ci,
+    quantile,
+    ratio_of_sums,
+    wilson,
+)
+
+Floats = npt.NDArray[np.float64]
+Z2 = 1.959964**2
+
+
+def calls_of_turns(rng: np.random.Generator, calls: int, turns: int, intraclass: float) -> Floats:
+    """Turns of calls, mean 0, variance 1, with this intraclass correlation: (calls * turns,)."""
+    of_call = rng.normal(0, np.sqrt(intraclass), (calls, 1))
+    return np.ravel(of_call + rng.normal(0, np.sqrt(1 - intraclass), (calls, turns)))
+
+
+def limits(estimate: Estimate) -> Interval:
+    assert estimate.interval is not None, estimate.reason
+    return estimate.interval
+
+
+@given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.9, 0.95]))
+def test_wilson_is_scipys(share: tuple[int, int], level: float) -> None:
+    expected = scipy_stats.binomtest(*share).proportion_ci(level, method="wilson")
+    assert wilson(*share, level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_at_the_ends() -> None:
+    assert wilson(0, 0) is None
+    assert wilson(0, 9) == pytest.approx((0.0, Z2 / (9 + Z2)), rel=1e-6)
+    assert wilson(18, 18) == pytest.approx((18 / (18 + Z2), 1.0), rel=1e-6)
+    with pytest.raises(InputError, match="got 5 of 4"):
+        wilson(5, 4)
+
+
+@pytest.mark.parametrize(("statistic", "numpys"), [(mean, np.mean), (MEDIAN, np.median), (np.std, np.std)])
+def test_interval_of_independent_items_is_scipys_percentile_bootstrap(statistic: Statistic, numpys: Statistic) -> None:
+    values = np.random.default_rng(2).gamma(2.0, 1.0, 80)
+    estimate = bootstrap_ci(values, np.arange(80), statistic)
+    expected = scipy_stats.bootstrap((values,), numpys, n_resamples=10_000, method="percentile", rng=1)
+    low, high = expected.confidence_interval
+    assert estimate.value == pytest.approx(numpys(values))
+    assert limits(estimate) == pytest.approx((low, high), abs=0.06 * (high - low))
+
+
+def test_resampling_calls_covers_where_resampling_turns_does_not() -> None:
+    rng = np.random.default_rng(11)
+    calls, turns = np.repeat(np.arange(40), 12), np.arange(480)
+    covered = np.zeros(2)
+    for _ in range(200):
+        values = calls_of_turns(rng, 40, 12, intraclass=0.3)
+        for which, clusters in enumerate((calls, turns)):
+            low, high = limits(bootstrap_ci(values, clusters, resamples=500))
+            covered[which] += low <= 0 <= high
+    by_call, by_turn = covered / 200
+    assert 0.86 <= by_call <= 0.99
+    assert 0.5 <= by_turn <= 0.82
+
+
+def test_rate_is_the_ratio_of_sums_over_calls_not_the_mean_of_rates() -> None:
+    events_and_minutes = [[4, 1.0], [0, 3.0], [2, 4.0]]
+    estimate = bootstrap_ci(events_and_minutes, ["a", "b", "c"], ratio_of_sums)
+    assert estimate.value == 6 / 8
+    assert limits(estimate) == (0.0, 4.0)  # the most extreme resample takes one call three times: 1 in 27, above 2.5 %
+
+
+@pytest.mark.parametrize("statistic", [mean, MEDIAN, np.mean])
+def test_same_seed_same_interval_whatever_the_clusters_are_called(statistic: Statistic) -> None:
+    values = np.random.default_rng(3).random(60)
+    calls = np.repeat(np.arange(12), 5)
+    by_number = bootstrap_ci(values, calls, statistic, resamples=500)
+    assert by_number == bootstrap_ci(values, [f"call {call:02}" for call in calls], statistic, resamples=500)
+    assert by_number.interval != bootstrap_ci(values, calls, statistic, resamples=500, seed=1).interval
+    assert by_number.clusters == 12
+
+
+def test_paired_difference_of_the_same_items_is_the_interval_of_their_differences() -> None:
+    rng = np.random.default_rng(4)
+    hardness = rng.normal(0, 3, 50)
+    a, b, items = hardness + rng.normal(0.5, 1, 50), hardness + rng.normal(0, 1, 50), np.arange(50)
+    paired = paired_difference_ci(a, items, b, items)
+    of_differences = bootstrap_ci(a - b, items)
+    assert paired.value == pytest.approx(of_differences.value)
+    assert limits(paired) == pytest.approx(limits(of_differences))
+    unpaired = paired_difference_ci(a, items, b, items + 50)
+    assert np.ptp(limits(unpaired)) > 2 * np.ptp(limits(paired))
+
+
+def test_paired_difference_allows_unequal_items_per_cluster() -> None:
+    estimate = paired_difference_ci([1, 2, 3, 9], [0, 0, 1, 2], [1, 5, 3], [0, 1, 3], MEDIAN)
+    assert (estimate.value, estimate.clusters) == (2.5 - 3, 4)
+    assert estimate.interval is None  # a resample of clusters 2 alone has no items of B
+    assert "undefined in" in estimate.reason
+
+
+@pytest.mark.parametrize(
+    ("q", "for_value", "for_interval"),
+    [(0.5, 1, 1), (0.9, 1, 1), (0.95, 100, 200), (0.05, 100, 200), (0.99, 500, 1000)],
+)
+def test_tails_need_items(q: float, for_value: int, for_interval: int) -> None:
+    for n in {7, for_value - 1, for_value, for_interval - 1, for_interval} - {0, 1}:
+        values = np.random.default_rng(n).random(n)
+        estimate = bootstrap_ci(values, np.arange(n), Quantile(q), resamples=50)
+        assert (estimate.value is None) == (quantile(values, q) is None) == (n < for_value)
+        assert (estimate.interval is None) == (n < for_interval)
+        assert bool(estimate.reason) == (n < for_interval)
+
+
+def test_one_cluster_has_no_interval_and_says_so() -> None:
+    estimate = bootstrap_ci([1.0, 2.0, 4.0], ["only"] * 3, MEDIAN)
+    assert (estimate.value, estimate.interval, estimate.clusters) == (2.0, None, 1)
+    assert "one cluster" in estimate.reason
+
+
+def test_all_of_eighteen_has_no_bootstrap_interval() -> None:
+    estimate = bootstrap_ci(np.ones(18), np.arange(18))
+    assert (estimate.value, estimate.interval) == (1.0, None)
+    assert "same value" in estimate.reason
+
+
+@pytest.mark.parametrize("statistic", [mean, MEDIAN, ratio_of_sums, np.std])
+def test_no_items_have_no_value(statistic: Statistic) -> None:
+    assert bootstrap_ci([], [], statistic) == Estimate(None, None, 0, "no items")
+    assert quantile([], 0.5) is None
+
+
+def test_a_rate_without_minutes_is_undefined() -> None:
+    assert bootstrap_ci([[3, 0], [1, 0]], [0, 1], ratio_of_sums).value is None
+
+
+@pytest.mark.parametrize(
+    ("values", "clusters", "statistic", "message"),
+    [
+        ([1.0, np.nan], [0, 1], mean, "got nan at item 1"),
+        ([1.0, 2.0, np.inf], [0, 1, 2], MEDIAN, "got inf at item 2"),
+        ([1.0, 2.0], [0], mean, "an id for each of 2 items"),
+        ([[1.0, 2.0], [3.0, 4.0]], [0, 1], mean, r"expected \(n,\) for this statistic, got \(2, 2\)"),
+        ([1.0, 2.0], [0, 1], ratio_of_sums, r"expected \(n, 2\) for this statistic, got \(2,\)"),
+        ([[[1.0]]], [0], np.std, r"expected \(n,\) or \(n, columns\), got \(1, 1, 1\)"),
+    ],
+)
+def test_bad_input_is_named(values: list[float], clusters: list[int], statistic: Statistic, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        bootstrap_ci(values, clusters, statistic)
+
+
+@pytest.mark.parametrize("q", [0.0, 1.0, -0.5, 95])
+def test_a_quantile_lies_between_0_and_1(q: float) -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        Quantile(q)
