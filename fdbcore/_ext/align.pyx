@@ -23,6 +23,11 @@ cdef struct ActSequence:
     Py_ssize_t length
 
 
+cdef inline int64_t _mask(bint condition) noexcept nogil:
+    """All bits if the condition holds, else none: arithmetic, where the processor could only guess at a branch."""
+    return -<int64_t>condition
+
+
 cdef inline void _fill(
     ActSequence reference, ActSequence prediction, int64_t* best, int64_t* costs
 ) noexcept nogil:
@@ -32,7 +37,8 @@ cdef inline void _fill(
     units, the WED of the first i predicted acts and the first j of the reference.
     """
     cdef Py_ssize_t i, j
-    cdef int64_t weight, diagonal, above, gain, cost
+    cdef int64_t deletion, insertion, equal, gain, cost, best_left, best_above, best_diagonal, left, above, diagonal
+    cdef int8_t act
     cdef int64_t* row_above
     cdef int64_t* row = costs
     best[0] = row[0] = 0
@@ -40,55 +46,65 @@ cdef inline void _fill(
         best[j + 1] = 0
         row[j + 1] = row[j] + 2 * reference.weights[j]
     for i in range(prediction.length):
-        weight = prediction.weights[i]
+        act = prediction.acts[i]
+        deletion = prediction.weights[i]
         row_above = row
         row += reference.length + 1
-        row[0] = row_above[0] + 2 * weight
-        diagonal = 0
+        best_diagonal = best_left = 0
+        diagonal = row_above[0]
+        left = row[0] = diagonal + 2 * deletion
         for j in range(reference.length):
-            if prediction.acts[i] == reference.acts[j]:
-                gain = weight
-                cost = 0
-            else:
-                gain = 0
-                cost = weight + reference.weights[j]
-            above = best[j + 1]
-            best[j + 1] = max(max(above, best[j]), diagonal + gain)
+            insertion = reference.weights[j]
+            equal = _mask(act == reference.acts[j])
+            gain = deletion & equal
+            cost = (deletion + insertion) & ~equal
+            best_above = best[j + 1]
+            best_left = max(best_left, max(best_above, best_diagonal + gain))
+            best_diagonal = best_above
+            best[j + 1] = best_left
+            above = row_above[j + 1]
+            left = min(left + 2 * insertion, min(above + 2 * deletion, diagonal + cost))
             diagonal = above
-            cost = min(row_above[j] + cost, row_above[j + 1] + 2 * weight)
-            row[j + 1] = min(cost, row[j] + 2 * reference.weights[j])
+            row[j + 1] = left
 
 
 cdef inline Py_ssize_t _trace(
     ActSequence reference, ActSequence prediction, const int64_t* costs, int64_t* parts, int8_t* path_end
 ) noexcept nogil:
     """Walk the cheapest script from its end, preferring diagonal, then deletion, then insertion; write the operations
-    backwards from `path_end`, add up `parts` (deletion, insertion, substitution) and return the number of steps."""
+    backwards from `path_end`, put deletion, insertion and substitution into `parts` and return the number of steps."""
     cdef Py_ssize_t i = prediction.length, j = reference.length, stride = reference.length + 1, steps = 0
-    cdef int64_t cost
-    parts[0] = parts[1] = parts[2] = 0
-    while i > 0 or j > 0:
+    cdef const int64_t* cell = costs + i * stride + j
+    cdef int64_t equal, diagonal, delete, insert, deleted, inserted, cost, deletion = 0, insertion = 0, substitution = 0
+    while i > 0 and j > 0:
+        deleted = prediction.weights[i - 1]
+        inserted = reference.weights[j - 1]
+        equal = _mask(prediction.acts[i - 1] == reference.acts[j - 1])
+        cost = (deleted + inserted) & ~equal
+        diagonal = _mask(cell[0] == cell[-stride - 1] + cost)
+        delete = _mask(cell[0] == cell[-stride] + 2 * deleted) & ~diagonal
+        insert = ~(diagonal | delete)
+        substitution += cost & diagonal
+        deletion += 2 * deleted & delete
+        insertion += 2 * inserted & insert
+        i += ~insert  # less one, unless the step leaves the prediction where it is
+        j += ~delete
+        cell += ~delete - (stride & ~insert)
         steps += 1
-        if i > 0 and j > 0:
-            cost = 0
-            if prediction.acts[i - 1] != reference.acts[j - 1]:
-                cost = prediction.weights[i - 1] + reference.weights[j - 1]
-            if costs[i * stride + j] == costs[(i - 1) * stride + j - 1] + cost:
-                i -= 1
-                j -= 1
-                parts[2] += cost
-                path_end[-steps] = MATCH if prediction.acts[i] == reference.acts[j] else SUBSTITUTION
-                continue
-        if i > 0:
-            cost = 2 * prediction.weights[i - 1]
-            if j == 0 or costs[i * stride + j] == costs[(i - 1) * stride + j] + cost:
-                i -= 1
-                parts[0] += cost
-                path_end[-steps] = DELETION
-                continue
+        path_end[-steps] = (SUBSTITUTION & ~equal & diagonal) | (DELETION & delete) | (INSERTION & insert)
+    while i > 0:
+        i -= 1
+        steps += 1
+        deletion += 2 * prediction.weights[i]
+        path_end[-steps] = DELETION
+    while j > 0:
         j -= 1
-        parts[1] += 2 * reference.weights[j]
+        steps += 1
+        insertion += 2 * reference.weights[j]
         path_end[-steps] = INSERTION
+    parts[0] = deletion
+    parts[1] = insertion
+    parts[2] = substitution
     return steps
 
 
