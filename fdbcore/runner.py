@@ -68,7 +68,7 @@ def replay_session(
         vads = make_vads(vad, source)
         meta = _meta(vads, settings)
         with RecordingWriter(path, meta, keep_audio=not source.playable_in_browser) as recording:
-            tape = Tape(iter(source.read, None))
+            tape = Tape(source.blocks())
             stated_s = source.stated_s
             ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
             for side in SIDES:

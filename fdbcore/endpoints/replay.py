@@ -15,16 +15,14 @@ from fdbcore.types import FRAME_SAMPLES, Pcm, Side, TurnEvent
 class Tape:
     """The blocks of both sides, read from their files once, when either side runs short."""
 
-    def __init__(self, blocks: Iterator[tuple[Pcm, Pcm]]) -> None:
+    def __init__(self, blocks: Iterator[tuple[Pcm | None, Pcm | None]]) -> None:
         self._blocks = blocks
         self.sides = (ReplayEndpoint(self), ReplayEndpoint(self))
 
-    def wind(self) -> bool:
-        """Hand the next block to both sides; False, and the end to both, when there is none."""
-        block = next(self._blocks, None)
-        for index, side in enumerate(self.sides):
-            side.load(None if block is None else block[index])
-        return block is not None
+    def wind(self) -> None:
+        """Hand the next block to both sides; None to one that has ended."""
+        for side, block in zip(self.sides, next(self._blocks, (None, None)), strict=True):
+            side.load(block)
 
 
 class ReplayEndpoint:
