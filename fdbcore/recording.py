@@ -75,7 +75,7 @@ class RecordingWriter:
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
         self._wav = WavWriter(path / AUDIO, channels=2) if keep_audio else None
-        self._second = np.zeros((TICKS_PER_S, FRAME_SAMPLES, 2), dtype=np.int16)
+        self._second = np.zeros((2, TICKS_PER_S, FRAME_SAMPLES), dtype=np.int16)
         self._filled_ticks = self._n_ticks = 0
         self._peaks: list[npt.NDArray[np.uint16]] = []
         self._active = (bytearray(), bytearray())
@@ -85,9 +85,8 @@ class RecordingWriter:
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
         """Both sides' frames of the next tick: int16 (480,) each."""
-        second = self._second[self._filled_ticks]
-        second[:, 0] = frame_a
-        second[:, 1] = frame_b
+        self._second[0, self._filled_ticks] = frame_a
+        self._second[1, self._filled_ticks] = frame_b
         self._filled_ticks += 1
         self._n_ticks += 1
         if self._filled_ticks == TICKS_PER_S:
@@ -96,11 +95,11 @@ class RecordingWriter:
     def _flush(self) -> None:
         if not self._filled_ticks:
             return
-        block = self._second[: self._filled_ticks]
-        low, high = block.min(axis=1).astype(np.int32), block.max(axis=1).astype(np.int32)
-        self._peaks.append(np.maximum(-low, high).astype(np.uint16))
+        block = self._second[:, : self._filled_ticks]
+        low, high = block.min(axis=2).astype(np.int32), block.max(axis=2).astype(np.int32)
+        self._peaks.append(np.maximum(-low, high).astype(np.uint16).T)
         if self._wav is not None:
-            self._wav.write(block.reshape(-1, 2))
+            self._wav.write(np.ascontiguousarray(block.reshape(2, -1).T))
         self._filled_ticks = 0
 
     def activity(self, active_a: bool, active_b: bool) -> None:

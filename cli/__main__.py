@@ -1,0 +1,5 @@
+"""`python -m fdbcore.cli`."""
+
+from .main import main
+
+main()
