@@ -1,0 +1,122 @@
+"""Write WAV files that stay readable whatever happens to the process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import FrameError, RecordingError
+from fdbcore.types import SAMPLE_RATE_HZ
+
+_HEADER_BYTES: Final = 80
+_SAMPLE_BYTES: Final = 2
+_IN_DS64: Final = 0xFFFFFFFF  # in a size of 32 bits
+_LARGEST_RIFF_BYTES: Final = _IN_DS64 - 1
+
+
+def wav_header(channels: int, data_bytes: int) -> bytes:
+    """The 80 bytes before `data_bytes` of int16 audio at 48 kHz.
+
+    A JUNK chunk holds the place in which ds64 has the sizes once they need 64 bits (RF64: EBU Tech 3306).
+    """
+    riff_bytes = _HEADER_BYTES - 8 + data_bytes
+    block_bytes = channels * _SAMPLE_BYTES
+    form = struct.pack(
+        "<4sIHHIIHH", b"fmt ", 16, 1, channels, SAMPLE_RATE_HZ, SAMPLE_RATE_HZ * block_bytes, block_bytes, 16
+    )
+    if riff_bytes <= _LARGEST_RIFF_BYTES:
+        start = struct.pack("<4sI4s4sI28x", b"RIFF", riff_bytes, b"WAVE", b"JUNK", 28)
+        return start + form + struct.pack("<4sI", b"data", data_bytes)
+    sizes = struct.pack("<QQQI", riff_bytes, data_bytes, data_bytes // block_bytes, 0)
+    start = struct.pack("<4sI4s4sI", b"RF64", _IN_DS64, b"WAVE", b"ds64", 28) + sizes
+    return start + form + struct.pack("<4sI", b"data", _IN_DS64)
+
+
+class WavWriter:
+    """Writes int16 audio at 48 kHz. After a crash of the process all but the last second is readable.
+
+    What `write` takes is given to the operating system before it returns, and the sizes in the header follow once a
+    second of audio; beyond 4 GiB the file becomes RF64. When the disk is full, `write` raises one RecordingError, and
+    the file is closed with all that could be written in it.
+
+    path: overwritten if it exists. channels: 1 or more, interleaved. Raises RecordingError if it cannot be opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], channels: int) -> None:
+        self.path = Path(path)
+        self.channels = channels
+        self._file_bytes = 0
+        self._stated_bytes = 0
+        try:
+            self._file = open(self.path, "wb", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"{self.path}: expected a file to write audio to, got: {error.strerror}") from error
+        self._append(memoryview(wav_header(channels, 0)))
+
+    @property
+    def samples(self) -> int:
+        """Whole samples per channel in the file."""
+        return max(0, self._file_bytes - _HEADER_BYTES) // self._block_bytes
+
+    def write(self, pcm: npt.NDArray[np.int16]) -> None:
+        """Append int16 (n, channels), or (n,) to a mono file; FrameError if it is anything else."""
+        if pcm.dtype != np.int16 or pcm.ndim not in (1, 2) or pcm.shape[1:] not in self._row_shapes:
+            raise FrameError(f"pcm: expected int16 (n, {self.channels}), got {pcm.dtype} {pcm.shape}")
+        self._append(np.ascontiguousarray(pcm, dtype="<i2").reshape(-1).view(np.uint8).data)
+        if self._file_bytes - self._stated_bytes >= SAMPLE_RATE_HZ * self._block_bytes:
+            self._state_sizes()
+
+    def close(self) -> None:
+        """State the final sizes and close the file; a second time, or after a failure, it does nothing."""
+        if not self._file.closed:
+            with self._file:
+                self._state_sizes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _block_bytes(self) -> int:
+        return self.channels * _SAMPLE_BYTES
+
+    @property
+    def _row_shapes(self) -> tuple[tuple[int, ...], ...]:
+        return ((1,), ()) if self.channels == 1 else ((self.channels,),)
+
+    def _append(self, data: memoryview) -> None:
+        if self._file.closed:
+            raise RecordingError(f"{self.path}: expected an open file, got one that was closed after {self._length()}")
+        end = self._file_bytes + len(data)
+        try:
+            while self._file_bytes < end:
+                self._file_bytes += self._file.write(data[self._file_bytes - end :])
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _state_sizes(self) -> None:
+        try:
+            os.pwrite(self._file.fileno(), wav_header(self.channels, self.samples * self._block_bytes), 0)
+        except OSError as error:
+            raise self._failure(error) from error
+        self._stated_bytes = self._file_bytes
+
+    def _failure(self, error: OSError) -> RecordingError:
+        """Close the file, with its sizes right where that is still possible: readers stop at its end anyway."""
+        with self._file, contextlib.suppress(OSError):
+            os.pwrite(self._file.fileno(), wav_header(self.channels, self.samples * self._block_bytes), 0)
+        return RecordingError(f"{self.path}: expected to write audio, got: {error.strerror}; {self._length()} are kept")
+
+    def _length(self) -> str:
+        return f"{self.samples / SAMPLE_RATE_HZ:.2f} s"
