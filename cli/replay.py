@@ -134,7 +134,10 @@ def _print(
     if as_json:
         one = documents[0] if asked == 1 and documents else {"sessions": documents, "failed": failures}
         click.echo(json.dumps(one, ensure_ascii=False))
-    elif not quiet and recordings:
-        click.echo(screen(recordings[0], documents[0]) if asked == 1 else run_screen(recordings))
-    if not as_json and len(recordings) == 1 and asked == 1:
+    elif quiet or not recordings:
+        return
+    elif asked == 1:
+        click.echo(screen(recordings[0], documents[0]))
         click.echo(recordings[0].path / "report.html")
+    else:
+        click.echo(run_screen(recordings))

@@ -98,7 +98,7 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson(count, n),
+        "ci95": stats.wilson_by_cluster([q.count for q in pooled], [q.n for q in pooled]),
         "unit": "share",
         "excluded": _excluded(pooled),
     }

@@ -103,13 +103,34 @@ def wilson(successes: int, n: int, level: float = LEVEL) -> Interval | None:
     """The score interval of a share (Wilson 1927), for independent trials; None for n = 0."""
     if not 0 <= successes <= n:
         raise InputError(f"share: expected successes from 0 to n, got {successes} of {n}")
-    if n == 0:
+    return _wilson(successes / n, n, level) if n else None
+
+
+def wilson_by_cluster(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> Interval | None:
+    """The score interval of a share over clusters, (k,) successes of (k,) trials each: `wilson` at the effective n.
+
+    That is n over the design effect: the variance of the pooled share between clusters over that of independent trials
+    (Kish 1965); never more than n. With one cluster it is `wilson`.
+    """
+    counts, trials = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if counts.shape != trials.shape or not ((counts >= 0) & (counts <= trials)).all():
+        raise InputError(f"share: expected successes from 0 to n in each cluster, got {counts} of {trials}")
+    total, clusters = float(trials.sum()), int((trials > 0).sum())
+    if not total:
         return None
+    share = float(counts.sum()) / total
+    between = float(((counts - share * trials) ** 2).sum()) / total**2 * clusters / max(clusters - 1, 1)
+    independent = share * (1 - share) / total
+    effect = max(1.0, between / independent) if independent and clusters > 1 else 1.0
+    return _wilson(share, total / effect, level)
+
+
+def _wilson(share: float, n: float, level: float) -> Interval:
     z = NormalDist().inv_cdf((1 + level) / 2)
-    share, spread = successes / n, z * z / n
+    spread = z * z / n
     middle = (share + spread / 2) / (1 + spread)
     half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
-    return Interval(0.0 if successes == 0 else middle - half, 1.0 if successes == n else middle + half)
+    return Interval(0.0 if share == 0 else middle - half, 1.0 if share == 1 else middle + half)
 
 
 def bootstrap_ci(

@@ -22,6 +22,7 @@ from fdbcore.stats import (
     quantile,
     ratio_of_sums,
     wilson,
+    wilson_by_cluster,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -168,3 +169,30 @@ def test_bad_input_is_named(values: list[float], clusters: list[int], statistic:
 def test_a_quantile_lies_between_0_and_1(q: float) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         Quantile(q)
+
+
+def test_clustered_wilson_is_plain_where_clusters_do_not_matter() -> None:
+    assert wilson_by_cluster([7], [20]) == wilson(7, 20)
+    assert wilson_by_cluster([2, 2, 2], [5, 5, 5]) == wilson(6, 15)
+    assert wilson_by_cluster([9, 9], [9, 9]) == wilson(18, 18)
+    assert wilson_by_cluster([], []) is None
+    with pytest.raises(InputError, match="from 0 to n"):
+        wilson_by_cluster([3], [2])
+
+
+def test_clustered_wilson_covers_where_the_plain_one_does_not() -> None:
+    """20 calls of 12 turns whose rates differ by call (beta with intraclass correlation 0.3)."""
+    rng = np.random.default_rng(3)
+    covered = {"plain": 0, "clustered": 0}
+    for _ in range(400):
+        rates = rng.beta(0.7 * 7 / 3, 0.3 * 7 / 3, 20)
+        counts = rng.binomial(12, rates)
+        intervals = {
+            "plain": wilson(int(counts.sum()), 240),
+            "clustered": wilson_by_cluster(counts, np.full(20, 12)),
+        }
+        for name, interval in intervals.items():
+            assert interval is not None
+            covered[name] += interval.low <= 0.7 <= interval.high
+    assert covered["plain"] / 400 < 0.75
+    assert covered["clustered"] / 400 > 0.89
