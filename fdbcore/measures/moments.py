@@ -1,0 +1,106 @@
+"""The worst moments of a session: what to listen to first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.timing import LAPSE_TICKS, PREMATURE_FTO_TICKS, fto
+from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
+
+MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "talk_over", "lapse"]
+
+# How long each may last before it is worth hearing. One second is the standard maximum silence in conversation
+# (Jefferson 1989); most backchannels are shorter than half a second.
+LIMIT_TICKS: dict[MomentKind, int] = {
+    "no_answer": 1 * TICKS_PER_S,
+    "slow_answer": 1 * TICKS_PER_S,
+    "cut_off": -PREMATURE_FTO_TICKS,
+    "talk_over": TICKS_PER_S // 2,
+    "lapse": LAPSE_TICKS,
+}
+TEXTS: dict[MomentKind, str] = {
+    "no_answer": "no answer {:.1f} s",
+    "slow_answer": "slow answer {:.1f} s",
+    "cut_off": "cut A off {:.1f} s early",
+    "talk_over": "talk-over {:.1f} s",
+    "lapse": "both silent {:.1f} s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A span in which something took longer than it may.
+
+    side: who did not answer, cut the other off, came in over it, or ended the silence of both.
+    severity: its length as a multiple of the limit of its kind; moments are ranked by it.
+    """
+
+    kind: MomentKind
+    side: Side
+    start_tick: int
+    end_tick: int
+    severity: float
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The moment as plain JSON values, with `start_s` and `end_s`."""
+        return asdict(self) | {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
+
+
+def moments(dialogue: Dialogue) -> list[Moment]:
+    """All moments, the worst first. Each silence and each overlap is in at most one; censored events are in none."""
+    found = [*_no_answers(dialogue), *_silences(dialogue), *_cut_offs(dialogue), *_talk_overs(dialogue)]
+    return sorted(
+        (moment for moment in found if moment.severity > 1), key=lambda moment: (-moment.severity, moment.start_tick)
+    )
+
+
+def _moment(kind: MomentKind, side: Side, start_tick: int, end_tick: int) -> Moment:
+    length_ticks = end_tick - start_tick
+    text = TEXTS[kind].format(ticks_to_s(length_ticks))
+    return Moment(kind, side, start_tick, end_tick, length_ticks / LIMIT_TICKS[kind], text)
+
+
+def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
+    """The silences after turns of A that B did not answer within the window, up to the next sound of either side."""
+    starts = np.sort(np.concatenate([dialogue.ipus[side][:, 0] for side in SIDES]))
+    for event in dialogue.told("no_response", side="B"):
+        following = starts[np.searchsorted(starts, event.start_tick) :]
+        end_tick = int(following[0]) if len(following) else dialogue.n_ticks
+        yield _moment("no_answer", "B", event.start_tick, end_tick)
+
+
+def _silences(dialogue: Dialogue) -> Iterator[Moment]:
+    """All other silences of both sides between their first and their last sound."""
+    missed = {event.start_tick for event in dialogue.told("no_response", side="B")}
+    for event in dialogue.told("gap", "pause"):
+        if event.start_tick not in missed and not event.other_spoke:
+            kind: MomentKind = "slow_answer" if event.kind == "gap" and event.side == "B" else "lapse"
+            yield _moment(kind, event.side, event.start_tick, _end(event))
+
+
+def _cut_offs(dialogue: Dialogue) -> Iterator[Moment]:
+    """B's premature responses."""
+    for event in dialogue.told("overlap_between", side="B"):
+        if fto(event) < PREMATURE_FTO_TICKS:
+            yield _moment("cut_off", "B", event.start_tick, _end(event))
+
+
+def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
+    """Stretches in which both speak, but for those of a premature response."""
+    for event in dialogue.told("overlap_within", "overlap_between"):
+        if event.kind == "overlap_within":
+            yield _moment("talk_over", event.side, event.start_tick, _end(event))
+        elif event.side == "A" or fto(event) >= PREMATURE_FTO_TICKS:
+            for start_tick, end_tick in event.stretches or ():
+                yield _moment("talk_over", event.side, start_tick, end_tick)
+
+
+def _end(event: TurnEvent) -> int:
+    assert event.end_tick is not None
+    return event.end_tick

@@ -1,0 +1,41 @@
+"""The JSON document of one recording: what `fdbcore replay --json` prints, and what the HTML report draws.
+
+Its schema is `static/replay.schema.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.moments import moments
+from fdbcore.recording import Recording
+from fdbcore.types import ticks_to_s
+
+DOCUMENT_SCHEMA: Final = "fdbcore.replay/1"
+
+
+def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that is known of a recording and its scores, as JSON values."""
+    return {
+        "schema": DOCUMENT_SCHEMA,
+        "recording": _described(recording),
+        "settings": recording.meta["settings"],
+        "events": [event.to_json() for event in recording.turn_events],
+        "measures": scores["measures"],
+        "curves": scores["curves"],
+        "moments": [moment.to_json() for moment in moments(Dialogue.of(recording))],
+        "warnings": scores["warnings"],
+        "timing": recording.meta.get("timing"),
+    }
+
+
+def _described(recording: Recording) -> dict[str, Any]:
+    known = ("created", "status", "reason", "source", "parties", "settings_sha256", "versions", "platform")
+    return {
+        "name": recording.name,
+        "n_ticks": recording.n_ticks,
+        "length_s": ticks_to_s(recording.n_ticks),
+        **{key: recording.meta.get(key) for key in known},
+    }

@@ -1,0 +1,222 @@
+"""What every measure, event and term means, in plain words, with the name that the literature gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fdbcore.types import Side, TurnKind, TurnSettings, other_side
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureText:
+    """The words for one measure; `meaning` may name settings of the turn detector in braces."""
+
+    group: str
+    label: str
+    meaning: str
+    literature: str = ""
+
+
+ANSWERS: Final = "How B answers"
+TOGETHER: Final = "Talking at the same time"
+TURNS: Final = "Taking turns"
+TIME: Final = "How the time is filled"
+PUBLISHED: Final = "As published benchmarks count it"
+OTHER: Final = "Other measures"
+GROUPS: Final = {
+    ANSWERS: "Every finished turn of A is an opportunity for B: answered, cut off, or left without an answer.",
+    TOGETHER: "Speech that begins while the other is speaking, and what the other does. “By chance” is what the same "
+    "tracks show when one is shifted in time: speakers who do not hear each other fall silent sometimes, too.",
+    TURNS: "Who follows whom, how fast, and how long each holds the floor.",
+    TIME: "Number and seconds of speech and silence, per minute of the session.",
+    PUBLISHED: "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only.",
+    OTHER: "",
+}
+
+FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
+
+_ANSWERS: Final = {
+    "response_latency_ms": (
+        "Answer time",
+        "From the end of A's turn to B's first sound; below zero where B began up to 0.2 s early.",
+        FTO,
+    ),
+    "response_long_ipu_latency_ms": (
+        "Answer time without fillers",
+        "The same, up to B's first stretch of speech longer than 1 s: an “um” does not count.",
+        "",
+    ),
+    "answered_per_turn": (
+        "Turns of A that B answered",
+        "B began within {response_window_ms}, and at most 0.2 s before A had finished.",
+        "response rate",
+    ),
+    "premature_per_turn": (
+        "Turns of A that B cut off",
+        "B took the floor more than 0.2 s before A had finished.",
+        "premature response, false cut-in",
+    ),
+    "no_response_per_turn": (
+        "Turns of A without an answer",
+        "Both were silent for {response_window_ms} after A had finished.",
+        "missing response",
+    ),
+}
+_TURNS: Final = {
+    "a_fto_after_b_ms": ("A's answer time", "From the end of B's turn to A's start; below zero: A began first.", FTO),
+    "lapse_s": ("Long silences", "Silences of both, longer than 3 s, between the first and the last word.", "lapse"),
+    "b_initial_silence_s": ("B silent at the start", "From the start of the session to B's first sound.", ""),
+    "a_turn_s": ("Length of A's turns", "From taking the floor to giving it up, with the pauses inside.", "turn"),
+    "b_turn_s": (
+        "Length of B's turns",
+        "From taking the floor to giving it up, with the pauses inside. The longest is B's longest monologue.",
+        "turn",
+    ),
+}
+_TIME: Final = {
+    "gap": ("Gaps", "Silences between a turn of one side and the next turn of the other.", "gap"),
+    "overlap": ("Overlaps", "Stretches in which both speak.", "overlap"),
+    "a_ipu": ("Speech of A", "Stretches of speech without a silence of {min_silence_ms}.", "inter-pausal unit (IPU)"),
+    "a_pause": ("Pauses of A", "Silences inside a turn of A.", "pause"),
+    "b_ipu": ("Speech of B", "Stretches of speech without a silence of {min_silence_ms}.", "inter-pausal unit (IPU)"),
+    "b_pause": ("Pauses of B", "Silences inside a turn of B.", "pause"),
+}
+_PUBLISHED: Final = {
+    "compat_v1_takeover_per_sample": ("Takeover (v1)", "B said more than three words, or spoke for at least 1 s.", ""),
+    "compat_v1_latency_ms": (
+        "Latency (v1)",
+        "From the start of the annotated interval to B's first word; negative counts as 0.",
+        "",
+    ),
+    "compat_v15_stop_latency_ms": ("Stop latency (v1.5)", "Lengths of the overlaps of merged Silero segments.", ""),
+    "compat_v15_response_latency_ms": (
+        "Response latency (v1.5)",
+        "From the last end of A to the next start of B, by merged Silero segments.",
+        "",
+    ),
+}
+
+
+def _together(x: Side) -> dict[str, MeasureText]:
+    """The measures of speech of side `x` that begins over the other's."""
+    y = other_side(x)
+    a, b = x.lower(), y.lower()
+    texts = {
+        f"{a}_onset_in_overlap_per_{b}_speech_min": (
+            f"{x} begins while {y} speaks",
+            f"All of {x}'s starts in overlap, per minute of {y}'s speech.",
+            "onset in overlap",
+        ),
+        f"{a}_backchannel_like_per_{b}_speech_min": (
+            f"Short contributions of {x}",
+            f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”, told by its length alone.",
+            "backchannel-like",
+        ),
+    }
+    for size, when, length, name in (
+        (
+            "long",
+            f"when {x} talks over it",
+            f"{x} comes in for longer than {{short_ms}}",
+            "yielding to an interruption",
+        ),
+        ("short", f"for a short word of {x}", f"{x} comes in for at most {{short_ms}}", "stopping for a backchannel"),
+    ):
+        for seconds in (1, 2):
+            texts[f"{b}_stopped_within_{seconds}s_per_{size}_{a}_onset"] = (
+                f"{y} stops within {seconds} s {when}",
+                f"{length}: how often {y} then falls silent for at least {{yield_hold_ms}}.",
+                name,
+            )
+        texts[f"{b}_stop_latency_ms_per_{size}_{a}_onset"] = (
+            f"Time until {y} stops {when}",
+            f"From {x}'s start to {y}'s silence, where it came within 2 s.",
+            "stop latency",
+        )
+    return {name: MeasureText(TOGETHER, *text) for name, text in texts.items()}
+
+
+def _time() -> dict[str, MeasureText]:
+    texts = {}
+    for name, (label, meaning, literature) in _TIME.items():
+        texts[f"{name}_per_min"] = MeasureText(TIME, f"{label}: number", meaning, literature)
+        texts[f"{name}_s_per_min"] = MeasureText(TIME, f"{label}: seconds", meaning, literature)
+    for x in "AB":
+        share = MeasureText(TIME, f"Talk share of {x}", f"Share of the session in which {x} speaks.", "talk ratio")
+        texts[f"{x.lower()}_talk_share"] = share
+    meaning = "Share of the time with speech in which both speak."
+    return texts | {"overlap_share_of_speech": MeasureText(TIME, "Overlap share", meaning, "overlap ratio")}
+
+
+MEASURES: Final[Mapping[str, MeasureText]] = {
+    **{name: MeasureText(ANSWERS, *text) for name, text in _ANSWERS.items()},
+    **_together("A"),
+    **_together("B"),
+    **{name: MeasureText(TURNS, *text) for name, text in _TURNS.items()},
+    **_time(),
+    **{name: MeasureText(PUBLISHED, *text) for name, text in _PUBLISHED.items()},
+}
+
+EXCLUSIONS: Final = {
+    "censored": "hidden by the end of the recording",
+    "premature": "cut off",
+    "no_response": "without an answer",
+    "no_long_ipu": "without speech longer than 1 s",
+    "simultaneous": "started together",
+    "terminal": "the other was just ending",
+    "did_not_stop": "did not stop within 2 s",
+    "never_spoke": "never spoke",
+    "no_takeover": "no takeover",
+}
+
+EVENTS: Final[Mapping[TurnKind, str]] = {
+    "turn": "One side holds the floor, from taking it to giving it up.",
+    "gap": "Silence between two turns; it belongs to the side that ends it.",
+    "pause": "Silence of the side that holds the floor, inside its turn.",
+    "overlap_between": "The next speaker begins before the other has finished, and gets the floor.",
+    "overlap_within": "Both speak, and the floor stays where it is.",
+    "intrusion": "Speech that begins while the other holds the floor, whatever comes of it.",
+    "no_response": "Nobody answers within {response_window_ms}.",
+}
+
+SETTINGS: Final = {
+    "min_speech_ms": "Shorter sounds are noise.",
+    "min_silence_ms": "Shorter silences do not end a stretch of speech.",
+    "short_ms": "Contributions of at most this length may leave the floor where it is.",
+    "resume_ms": "How long the side that holds the floor may take to go on after a short contribution.",
+    "yield_hold_ms": "How long a silence must last to count as giving way.",
+    "simultaneous_ms": "Starts at most this far apart are simultaneous.",
+    "terminal_ms": "A side that ends this soon after the other's start was ending anyway.",
+    "response_window_ms": "After this silence an answer is missing.",
+}
+
+TERMS: Final = {
+    "A and B": "A is the person, or the examiner who plays one; B is the system under test. "
+    "Some papers call it the evaluatee.",
+    "Backchannel": "A short “uh-huh” that does not want the floor. Here contributions are told apart by length alone.",
+    "By chance": "The share to expect if the sides did not hear each other: the same starts against the other's track "
+    "shifted in time within the session.",
+    "Censored": "Decided only by the end of the recording. Such events are shown, and counted in no figure.",
+    "Floor": "The right to speak, as the two sides handle it: one side holds it, then the other (Sacks, Schegloff and "
+    "Jefferson 1974).",
+    "Floor transfer offset (FTO)": "Start of the next turn minus end of the last one: positive after a gap, negative "
+    "in overlap (Heldner and Edlund 2010).",
+    "Inter-pausal unit (IPU)": "A stretch of speech of one side without a silence of {min_silence_ms} or more.",
+    "Interruption": "Not decided here: speech over the other is listed by its length and by whether the other "
+    "stopped, and never named after what the other did.",
+    "Interval": "95 %. For shares by Wilson's formula; for the rest by resampling whole sessions, so it needs several: "
+    "turns of one session resemble each other.",
+    "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
+    "Lapse": "Both silent for longer than 3 s, in the middle of the conversation.",
+    "Median, p90": "Half of the items, and nine in ten, are at most this large.",
+    "Tick": "10 ms, the unit of all times. Spans include their first tick and not their last.",
+    "Voice activity": "The decision, for each 10 ms, whether a side speaks. Its measured bias is stated with the "
+    "settings; it shifts every latency.",
+}
+
+
+def in_words(text: str, settings: TurnSettings) -> str:
+    """`text` with the settings that it names in braces written as seconds."""
+    return text.format(**{name: f"{getattr(settings, name) / 1000:g} s" for name in TurnSettings.__slots__})

@@ -1,0 +1,167 @@
+"""The summary that `fdbcore replay` prints: plain text, at most 100 columns, every count with its denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.moments import moments
+from fdbcore.recording import Recording
+from fdbcore.report.words import (
+    channels,
+    clock_text,
+    length_text,
+    number_text,
+    seconds_text,
+    vad_bias_text,
+    vad_text,
+)
+from fdbcore.score import quantities, read_scores, summarise
+from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
+
+COLUMNS: Final = 100
+NAME_COLUMNS: Final = 22
+LABEL_COLUMNS: Final = 17
+WORST: Final = 2
+ITEMS_FOR_P90: Final = 10
+
+Measures = Mapping[str, Mapping[str, Any]]
+
+
+def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
+    """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
+    measures: Measures = scores["measures"]
+    lines = [
+        _header(recording),
+        *(f"!! {warning.upper()}" for warning in scores["warnings"]),
+        _labelled("B answers", _answers(recording, measures)),
+        _labelled("A speaks over B", _over(measures)),
+        _labelled("B speaks over A", _over_a_and_silence(measures)),
+        _labelled("worst", _worst(recording)),
+    ]
+    bias = vad_bias_text(recording.meta["settings"])
+    if bias:
+        lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
+    return "\n".join(line[:COLUMNS].rstrip() for line in lines)
+
+
+def run_screen(recordings: Sequence[Recording]) -> str:
+    """One line a session, and the figures of all sessions together, with intervals over sessions."""
+    pooled = summarise([quantities(recording) for recording in recordings])
+    seconds = sum(ticks_to_s(recording.n_ticks) for recording in recordings)
+    title = f"{len(recordings)} sessions, {clock_text(seconds)}"
+    rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "silent", "worst")]
+    for recording in recordings:
+        scores = read_scores(recording)
+        silent = [side for side in "AB" if any(f"side {side} is silent" in text for text in scores["warnings"])]
+        worst = f"!! {' and '.join(silent)} SILENT" if silent else _first_moment(recording)
+        rows.append(_session_row(recording.name, length_text(recording), scores["measures"], worst))
+    rows.append(_session_row("all", clock_text(seconds), pooled, ""))
+    notes = [
+        f"median answer time {_with_interval(pooled['response_latency_ms'])}",
+        f"answered {_with_interval(pooled['answered_per_turn'])}",
+        "early: cut off by B | none: no answer | stopped: B, when A talked over it | silent: both, > 3 s",
+    ]
+    return "\n".join(line[:COLUMNS].rstrip() for line in [title, *rows, *notes])
+
+
+def _header(recording: Recording) -> str:
+    places = "   ".join(f"{side} {_short(place)}" for side, place in channels(recording).items())
+    vad = vad_text(recording.meta["settings"])
+    return f"{_short(recording.name)} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"{label:<{LABEL_COLUMNS}}{text}"
+
+
+def _answers(recording: Recording, measures: Measures) -> str:
+    latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
+    if not answered["n"]:
+        return "no finished turn of A to answer"
+    p90 = f"  p90 {seconds_text(latency['p90'])}" if latency["n"] >= ITEMS_FOR_P90 else ""
+    spread = f"median {seconds_text(latency['median'])}{p90}" if latency["n"] else "no answers"
+    window_s = TurnSettings(**recording.meta["settings"]["turns"]).response_window_ms / 1000
+    return (
+        f"{_of(answered)}  {spread}"
+        f" | premature {_of(measures['premature_per_turn'])}"
+        f" | none within {window_s:g} s {_of(measures['no_response_per_turn'])}"
+    )
+
+
+def _over(measures: Measures) -> str:
+    """Long and short speech of A over B, and how often B stopped."""
+    long, short = (measures[f"b_stopped_within_2s_per_{size}_a_onset"] for size in ("long", "short"))
+    latency = measures["b_stop_latency_ms_per_long_a_onset"]
+    by_chance = f" (by chance {long['by_chance'] * long['n']:.1f})" if long.get("by_chance") is not None else ""
+    median = f", median {seconds_text(latency['median'])}" if latency["n"] else ""
+    stopped = f"  B stopped {long['count']}{by_chance}{median}" if long["n"] else ""
+    stopped_short = f", B stopped for {short['count']}" if short["n"] else ""
+    return f"{long['n']}{stopped} | short ones {short['n']}{stopped_short}"
+
+
+def _over_a_and_silence(measures: Measures) -> str:
+    long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"]["n"] for size in ("long", "short"))
+    lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
+    longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
+    start = f"B silent at start {first['median']:.1f} s" if first["n"] else "B never spoke"
+    return f"{long} | short ones {short} | both silent > 3 s: {lapses['n']}x{longest} | {start}"
+
+
+def _worst(recording: Recording) -> str:
+    found = moments(Dialogue.of(recording))[:WORST]
+    if not found:
+        return "nothing out of the ordinary"
+    listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)
+    return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
+
+
+def _first_moment(recording: Recording) -> str:
+    found = moments(Dialogue.of(recording))
+    return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
+
+
+def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
+    latency = measures["response_latency_ms"]
+    return _row(
+        name,
+        length,
+        _of(measures["answered_per_turn"]),
+        seconds_text(latency["median"]),
+        _of(measures["premature_per_turn"]),
+        _of(measures["no_response_per_turn"]),
+        _of(measures["b_stopped_within_2s_per_long_a_onset"]),
+        f"{measures['lapse_s']['n']}x",
+        worst,
+    )
+
+
+def _row(name: str, *cells: str) -> str:
+    widths = (7, 8, 6, 6, 6, 7, 5)
+    aligned = "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
+    return f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}"
+
+
+def _of(share: Mapping[str, Any]) -> str:
+    return f"{share['count']}/{share['n']}"
+
+
+def _with_interval(summary: Mapping[str, Any]) -> str:
+    """The headline of a summary with its interval: "0.82 s [0.74, 0.91]", n = 34."""
+    value = summary["mean"] if summary["unit"] == "share" else summary["median"]
+    scale, unit = (1.0, "share") if summary["unit"] == "share" else (0.001, "s")
+    suffix = " %" if unit == "share" else " s"
+    if value is None:
+        return "no items"
+    interval = summary["ci95"]
+    limits = f" [{', '.join(number_text(limit * scale, unit) for limit in interval)}]" if interval else ""
+    return f"{number_text(value * scale, unit)}{suffix}{limits}, n = {summary['n']}"
+
+
+def _short(text: str) -> str:
+    """`text` cut in its middle to the width of a name."""
+    if len(text) <= NAME_COLUMNS:
+        return text
+    tail = (NAME_COLUMNS - 1) // 2
+    return f"{text[: NAME_COLUMNS - 1 - tail]}…{text[-tail:]}"

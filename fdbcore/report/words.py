@@ -1,0 +1,65 @@
+"""Numbers and settings as a reader wants them; shared by the screen and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.recording import Recording
+from fdbcore.types import SIDES, ticks_to_s
+
+NONE: Final = "–"
+DECIMALS: Final = {"ms": 0, "s": 2, "1/min": 1, "s/min": 1}
+UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
+
+
+def clock_text(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def length_text(recording: Recording) -> str:
+    """The recording's length as "1:06"."""
+    return clock_text(ticks_to_s(recording.n_ticks))
+
+
+def seconds_text(ms: float | None) -> str:
+    """Milliseconds as seconds: "0.82 s"."""
+    return NONE if ms is None else f"{ms / 1000:.2f} s"
+
+
+def number_text(value: float | None, unit: str) -> str:
+    """A value in its unit, without the unit; shares in per cent."""
+    if value is None:
+        return NONE
+    return f"{100 * value:.0f}" if unit == "share" else f"{value:.{DECIMALS.get(unit, 2)}f}"
+
+
+def channels(recording: Recording) -> dict[str, str]:
+    """What each side is heard on or comes from: "left" and "right", or the name of its file."""
+    source = recording.meta.get("source") or {}
+    files = [Path(file["path"]).name for file in source.get("files", [])]
+    left, right = ("right", "left") if source.get("swap") else ("left", "right")
+    return dict(zip(SIDES, files, strict=True)) if len(files) == len(SIDES) else {"A": left, "B": right}
+
+
+def vad_text(settings: Mapping[str, Any]) -> str:
+    """Name and version of the voice activity detector, of each side where they differ."""
+    named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in _vads(settings)]
+    return " / ".join(dict.fromkeys(named))
+
+
+def vad_bias_text(settings: Mapping[str, Any]) -> str:
+    """The stated bias of the detector, such as "onset +10 ms, offset +20 ms"; empty if it states none."""
+    stated = []
+    for vad in _vads(settings):
+        bias = vad.get("bias_ms") or {}
+        stated.append(", ".join(f"{name} {value:+g} ms" for name, value in bias.items()))
+    return " / ".join(filter(None, dict.fromkeys(stated)))
+
+
+def _vads(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [settings["vad"][side] for side in SIDES]

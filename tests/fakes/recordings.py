@@ -1,0 +1,78 @@
+"""Recordings made without the loop: from drawn dialogues, and from the shipped sample with its true activity."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import av
+import numpy as np
+import numpy.typing as npt
+from drawn import Activity, activity
+
+from fdbcore.recording import Recording, RecordingWriter
+from fdbcore.turns import detect_turns
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TurnSettings
+
+SAMPLE: Final = Path(__file__).parents[2] / "benchmarks" / "sample"
+META: Final[Mapping[str, Any]] = {
+    "created": "2026-01-31T09:30:00.125Z",
+    "parties": {"A": {"kind": "replay"}, "B": {"kind": "replay"}},
+    "settings": {
+        "turns": asdict(TurnSettings()),
+        "vad": {
+            side: {"name": "silero", "version": "0.4.0", "delay_ms": 200, "bias_ms": {"onset": 10.0, "offset": 20.0}}
+            for side in "AB"
+        },
+    },
+    "settings_sha256": "0" * 64,
+    "versions": {"fdbcore": "0.1.0", "python": "3.11"},
+    "timing": {"realtime": False, "clock": {"name": "virtual", "hardware": None}},
+}
+
+
+def drawn_recording(path: Path, text: str, tail_s: float = 3.0, **meta: object) -> Recording:
+    """The recording of a drawn dialogue (see `drawn`); its audio is a constant wherever a side speaks."""
+    a, b = activity(text, tail_s)
+    frames = np.where(np.stack([a, b], axis=1), 1000, 0).astype(np.int16)
+    return _written(path, np.repeat(frames, FRAME_SAMPLES, axis=0), a, b, meta)
+
+
+def sample_recording(path: Path, **meta: object) -> Recording:
+    """The shipped sample, with the activity that its ground truth states; its audio is linked."""
+    truth = json.loads((SAMPLE / "truth.json").read_text())
+    rate_hz, n_ticks = truth["audio"]["rate_hz"], truth["audio"]["samples"] * 100 // truth["audio"]["rate_hz"]
+    tracks = {side: np.zeros(n_ticks, dtype=np.bool_) for side in "AB"}
+    for line in truth["utterances"]:
+        for start, end in line["ipus"]:
+            tracks[line["side"]][start * 100 // rate_hz : end * 100 // rate_hz] = True
+    flac = SAMPLE / "sample.flac"
+    file = {"path": str(flac), "sha256": "1" * 64, "codec": "flac", "rate_hz": rate_hz, "channels": 2}
+    meta = {"source": {"files": [file], "playable": str(flac)}, **meta}
+    return _written(path, _decoded(flac), tracks["A"], tracks["B"], meta)
+
+
+def _decoded(path: Path) -> npt.NDArray[np.int16]:
+    """The audio of a stereo file at 48 kHz, int16 (n, 2)."""
+    resampler = av.AudioResampler(format="s16", layout="stereo", rate=SAMPLE_RATE_HZ)
+    with av.open(str(path)) as container:
+        frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
+    frames += resampler.resample(None)
+    return np.concatenate([frame.to_ndarray() for frame in frames], axis=1).reshape(-1, 2).astype(np.int16)
+
+
+def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, meta: Mapping[str, object]) -> Recording:
+    source = {"files": [{"path": "call.wav", "sha256": "2" * 64}], "playable": None}
+    meta = {**META, "source": source, **meta}
+    frames = pcm[: len(a) * FRAME_SAMPLES].reshape(len(a), FRAME_SAMPLES, 2)
+    linked = meta["source"]
+    assert isinstance(linked, dict)
+    with RecordingWriter(path, meta, keep_audio=linked["playable"] is None) as recording:
+        for tick, frame in enumerate(frames):
+            recording.write(frame[:, 0], frame[:, 1])
+            recording.activity(bool(a[tick]), bool(b[tick]))
+        recording.turns(detect_turns(a, b, vad_delay_ticks=20))
+    return Recording(path)
