@@ -142,7 +142,7 @@ def _time() -> dict[str, MeasureText]:
     texts = {}
     for name, (label, meaning, literature) in _TIME.items():
         texts[f"{name}_per_min"] = MeasureText(TIME, f"{label}: number", meaning, literature)
-        texts[f"{name}_s_per_min"] = MeasureText(TIME, f"{label}: seconds", meaning, literature)
+        texts[f"{name}_s_per_min"] = MeasureText(TIME, f"{label}: seconds", "Their lengths together.", literature)
     for x in "AB":
         share = MeasureText(TIME, f"Talk share of {x}", f"Share of the session in which {x} speaks.", "talk ratio")
         texts[f"{x.lower()}_talk_share"] = share

@@ -9,6 +9,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
 from fdbcore.report.words import (
+    ITEMS_FOR_P90,
     channels,
     clock_text,
     length_text,
@@ -24,7 +25,6 @@ COLUMNS: Final = 100
 NAME_COLUMNS: Final = 22
 LABEL_COLUMNS: Final = 17
 WORST: Final = 2
-ITEMS_FOR_P90: Final = 10
 
 Measures = Mapping[str, Mapping[str, Any]]
 

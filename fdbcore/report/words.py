@@ -10,6 +10,7 @@ from fdbcore.recording import Recording
 from fdbcore.types import SIDES, ticks_to_s
 
 NONE: Final = "–"
+ITEMS_FOR_P90: Final = 10  # with fewer, "nine in ten" is the largest by another name
 DECIMALS: Final = {"ms": 0, "s": 2, "1/min": 1, "s/min": 1}
 UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
 

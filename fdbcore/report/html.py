@@ -1,0 +1,110 @@
+"""The HTML report of one recorded session: one file that needs no network, with the audio linked beside it."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import MissingExtraError, RecordingError
+from fdbcore.recording import AUDIO, Recording
+from fdbcore.report import figures, sections
+from fdbcore.report.document import document
+from fdbcore.report.words import channels
+
+REPORT: Final = "report.html"
+STYLE: Final = "report.css"
+SCRIPTS: Final = ("data.js", "events.js", "timeline.js", "overview.js", "curve.js", "main.js")
+FULL_SCALE: Final = 32_768
+
+
+def write_report(recording: Recording, scores: Mapping[str, Any]) -> Path:
+    """Write report.html into the recording's folder and return its path. `scores`: as `score` returns them.
+
+    Raises RecordingError if it cannot be written.
+    """
+    path = recording.path / REPORT
+    try:
+        path.write_text(page(recording, scores), encoding="utf-8")
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+    return path
+
+
+def page(recording: Recording, scores: Mapping[str, Any]) -> str:
+    """The whole page. Every text that comes from a file is escaped."""
+    content = document(recording, scores)
+    settings, measures = sections.turn_settings(content), content["measures"]
+    places = channels(recording)
+    return Template(_static("report.html")).substitute(
+        title=escape(f"{recording.name} – fdbcore"),
+        style=_static(STYLE),
+        header=sections.header(recording),
+        warnings=sections.warnings(content),
+        lead=figures.lead(measures),
+        figures=figures.figures(measures, settings),
+        moments=sections.moments(content["moments"]),
+        audio=escape(audio_url(recording)),
+        places=escape(json.dumps(places)),
+        heard=escape(", ".join(f"{side} {place}" for side, place in places.items())),
+        curve=sections.curve(measures, settings),
+        intervals=sections.intervals(measures),
+        measures=sections.measures(measures, settings),
+        events=sections.events(content["events"], settings),
+        evidence=sections.evidence(content),
+        glossary=sections.glossary(settings),
+        footer=sections.footer(content),
+        document=embedded_json(content),
+        peaks=embedded_peaks(recording.peaks),
+        plotly=_plotly_script(),
+        script="\n".join(_static(name) for name in SCRIPTS),
+    )
+
+
+def audio_url(recording: Recording) -> str:
+    """Where the page finds the audio: relative to the page, and absolute only if no relative path leads there."""
+    playable = (recording.meta.get("source") or {}).get("playable") or AUDIO
+    folder = os.path.abspath(recording.path)
+    target = os.path.join(folder, playable)
+    try:
+        relative = os.path.relpath(target, folder)
+    except ValueError:  # another drive
+        return Path(target).as_uri()
+    return quote(Path(relative).as_posix())
+
+
+def embedded_json(value: object) -> str:
+    """JSON for a script element: nothing in it can end the element or open a comment."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> str:
+    """Base64 of a byte a tick, first all of A, then all of B: 255 x the square root of the share of full scale.
+
+    peaks: uint16 (n_ticks, 2). The root shows soft speech beside loud speech.
+    """
+    companded = np.round(255 * np.sqrt(np.minimum(peaks, FULL_SCALE) / FULL_SCALE)).astype(np.uint8)
+    return base64.b64encode(companded.T.tobytes()).decode("ascii")
+
+
+def _static(name: str) -> str:
+    return (files("fdbcore.report") / "static" / name).read_text(encoding="utf-8")
+
+
+def _plotly_script() -> str:
+    """The script of the installed plotly; importing the package to find it would take longer than the report."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("plotly: expected it for the report, but it is not installed (pip install plotly)")
+    return (Path(spec.submodule_search_locations[0]) / "package_data" / "plotly.min.js").read_text(encoding="utf-8")

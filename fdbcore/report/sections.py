@@ -1,0 +1,247 @@
+"""The parts of the HTML report that are text and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from fdbcore.recording import Recording
+from fdbcore.report.glossary import (
+    EVENTS,
+    EXCLUSIONS,
+    GROUPS,
+    MEASURES,
+    OTHER,
+    SETTINGS,
+    TERMS,
+    MeasureText,
+    in_words,
+)
+from fdbcore.report.words import (
+    NONE,
+    UNITS,
+    channels,
+    clock_text,
+    length_text,
+    number_text,
+    vad_bias_text,
+    vad_text,
+)
+from fdbcore.types import SIDES, TurnSettings
+
+LISTED, SHOWN = 20, 8  # of the worst moments; the rest of the list is folded
+HISTOGRAM_COLUMNS: Final = ("n", "p50_us", "p99_us", "p99_9_us", "max_us")
+
+Measures = Mapping[str, Mapping[str, Any]]
+
+
+def turn_settings(content: Mapping[str, Any]) -> TurnSettings:
+    """The settings of the turn detector that made a document's events."""
+    return TurnSettings(**content["settings"]["turns"])
+
+
+def header(recording: Recording) -> str:
+    """Name, length, channels, and what decided on speech."""
+    meta = recording.meta
+    sides = " · ".join(f"{_side(side)} {escape(place)}" for side, place in channels(recording).items())
+    facts = [length_text(recording), sides, f"voice activity by {escape(vad_text(meta['settings']))}"]
+    facts += [escape(str(meta["created"])[:10])] if meta.get("created") else []
+    return (
+        '<p class="product">fdbcore · report of one session</p>\n'
+        f"<h1>{escape(recording.name)}</h1>\n"
+        f'<p class="facts">{" · ".join(facts)}</p>'
+    )
+
+
+def warnings(content: Mapping[str, Any]) -> str:
+    """What must be known before any number; empty if there is nothing."""
+    found = [f"{text[:1].upper()}{text[1:]}." for text in content["warnings"]]
+    status, reason = content["recording"]["status"], content["recording"]["reason"]
+    if status != "complete":
+        found.append(f"This recording is {status}{f': {reason}' if reason else ''}.")
+    items = "".join(f"<li>{escape(text)}</li>" for text in found)
+    return f'<ul class="warnings" role="alert">{items}</ul>' if items else ""
+
+
+def moments(found: Sequence[Mapping[str, Any]]) -> str:
+    """The worst moments, each a link to its time."""
+    if not found:
+        return "<p>Nothing out of the ordinary: every answer within 1 s, no long overlap, no long silence.</p>"
+    items = [
+        f'<li><a href="#t={m["start_s"]:g}"><span class="at">{clock_text(m["start_s"])}</span>'
+        f"<span>{escape(m['text'])}</span></a></li>"
+        for m in found[:LISTED]
+    ]
+    first = f'<ol class="moments">{"".join(items[:SHOWN])}</ol>'
+    if len(items) <= SHOWN:
+        return first
+    rest = f'<ol class="moments" start="{SHOWN + 1}">{"".join(items[SHOWN:])}</ol>'
+    counted = f"{len(items) - SHOWN} more" + (f", of {len(found)} in all" if len(found) > LISTED else "")
+    return f"{first}\n<details><summary>{counted}</summary>{rest}</details>"
+
+
+def curve(measures: Measures, settings: TurnSettings) -> str:
+    """What the response curve shows, with its denominator."""
+    counts = {name: measures[f"{name}_per_turn"] for name in ("answered", "premature", "no_response")}
+    eligible = counts["answered"]["n"]
+    if not eligible:
+        return "A left no finished turn for B to answer, so there is no curve."
+    text = (
+        "The share of A's turns that B has begun to answer, against the time since A finished. "
+        f"Every turn counts: of {eligible}, B answered {counts['answered']['count']}, cut off "
+        f"{counts['premature']['count']} before A had finished, and left {counts['no_response']['count']} without an "
+        "answer for {response_window_ms}. Only answers raise the curve."
+    )
+    return in_words(text, settings)
+
+
+def intervals(measures: Measures) -> str:
+    """What the interval column means here."""
+    text = "The bold figure is the one that the 95 % interval belongs to."
+    if all(m["ci95"] is None for m in measures.values() if m["unit"] != "share"):
+        text += " Only shares have one: for the others several sessions are needed."
+    return text
+
+
+def measures(summaries: Measures, settings: TurnSettings) -> str:
+    """One table for each group of measures."""
+    texts = {name: MEASURES.get(name, MeasureText(OTHER, name, "")) for name in summaries}
+    parts = []
+    for group, about in GROUPS.items():
+        names = [name for name in summaries if texts[name].group == group]
+        if names:
+            rows = [_measure_row(name, texts[name], summaries[name], settings) for name in names]
+            parts.append(f"<h3>{group}</h3>\n<p class='note'>{about}</p>\n{_measure_table(rows)}")
+    return "\n".join(parts)
+
+
+NOTES: Final = "left out, notes"
+MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", NOTES)
+
+
+def _measure_row(name: str, text: MeasureText, m: Mapping[str, Any], settings: TurnSettings) -> tuple[str, list[str]]:
+    known = " · ".join(filter(None, [escape(text.literature), f"<code>{escape(name)}</code>"]))
+    label = (
+        f"{escape(text.label)}<span class='meaning'>{escape(in_words(text.meaning, settings))}</span>"
+        f"<span class='literature'>{known}</span>"
+    )
+    unit = m["unit"]
+    n = f"{m['count']} of {m['n']}" if "count" in m else str(m["n"])
+    keys = ("median", "p90", "mean")
+    numbers = ["" if m[key] is None else number_text(m[key], unit) for key in keys]
+    headline = 0 if numbers[0] else 2  # what the interval belongs to: rates and shares have no median
+    numbers[headline] = f"<strong>{numbers[headline]}</strong>"
+    interval = " to ".join(number_text(limit, unit) for limit in m["ci95"]) if m["ci95"] else ""
+    return label, [n, *numbers, interval, UNITS.get(unit, unit), "; ".join(_notes(m))]
+
+
+def _notes(m: Mapping[str, Any]) -> Iterator[str]:
+    if m.get("by_chance") is not None:
+        yield f"by chance {number_text(m['by_chance'], 'share')} %"
+    if m.get("max") is not None and m["n"] > 1:
+        yield f"largest {number_text(m['max'], m['unit'])}"
+    for reason, count in m["excluded"].items():
+        yield f"{count} {EXCLUSIONS.get(reason, reason)}"
+
+
+def _measure_table(rows: Sequence[tuple[str, list[str]]]) -> str:
+    """A table without the columns in which no row has anything."""
+    used = [index for index in range(len(MEASURE_COLUMNS)) if any(cells[index] for _, cells in rows)]
+    columns = ["measure", *(MEASURE_COLUMNS[index] for index in used)]
+    return _table(columns, [(label, [cells[index] for index in used]) for label, cells in rows])
+
+
+def _table(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A table; labels and cells are HTML. The column of notes is the only one of text."""
+    css = {column: ' class="text"' if column == NOTES else "" for column in columns}
+    head = "".join(f'<th scope="col"{css[column]}>{column}</th>' for column in columns)
+    body = []
+    for label, cells in rows:
+        named = zip(columns[1:], cells, strict=True)
+        data = "".join(f'<td data-label="{column}"{css[column]}>{cell}</td>' for column, cell in named)
+        body.append(f'<tr><th scope="row">{label}</th>{data}</tr>\n')
+    return f'<div class="framed"><table><thead><tr>{head}</tr></thead><tbody>\n{"".join(body)}</tbody></table></div>'
+
+
+def events(found: Sequence[Mapping[str, Any]], settings: TurnSettings) -> str:
+    """How many events of each kind each side has, and what they are."""
+    counts = Counter((event["kind"], event["side"]) for event in found if not event["censored"])
+    censored = Counter(event["kind"] for event in found if event["censored"])
+    rows = []
+    for kind, meaning in EVENTS.items():
+        name = f"{kind.replace('_', ' ')}<span class='meaning'>{in_words(meaning, settings)}</span>"
+        cells = [str(counts[kind, side]) for side in SIDES] + [str(censored[kind])]
+        rows.append((name, cells))
+    return _table(["event", "of A", "of B", "cut off by the end, not counted"], rows)
+
+
+def evidence(content: Mapping[str, Any]) -> str:
+    """The timing certificate, the settings, the sources and the versions."""
+    recording = content["recording"]
+    parts = ["<h3>Timing</h3>", _certificate(content["timing"] or {}), "<h3>Voice activity and turns</h3>"]
+    parts += [_settings(content["settings"], recording["settings_sha256"]), "<h3>Sources</h3>"]
+    parts += [_facts(_flat(recording["source"] or {})), "<h3>Parties and versions</h3>"]
+    parts += [_facts([*_flat(recording["parties"] or {}), *_flat(recording["versions"] or {})])]
+    return "\n".join(parts)
+
+
+def _certificate(timing: Mapping[str, Any]) -> str:
+    if not timing:
+        return "<p>No timing certificate was recorded.</p>"
+    if not timing.get("realtime"):
+        clock = "<p>Offline: each 10 ms were computed in order on a virtual clock, so nothing can have been late.</p>"
+        return clock + _facts(_flat({key: value for key, value in timing.items() if key not in ("realtime", "clock")}))
+    histograms = {name: value for name, value in timing.items() if isinstance(value, dict) and "p50_us" in value}
+    rows = [(escape(name), [str(h.get(c, NONE)) for c in HISTOGRAM_COLUMNS]) for name, h in histograms.items()]
+    columns = [
+        "lateness, microseconds",
+        *(column.removesuffix("_us").replace("_", ".") for column in HISTOGRAM_COLUMNS),
+    ]
+    rest = {key: value for key, value in timing.items() if key not in histograms}
+    return f"<p>On a live clock, a tick every 10 ms.</p>{_table(columns, rows)}<br>{_facts(_flat(rest))}"
+
+
+def _settings(settings: Mapping[str, Any], sha256: str | None) -> str:
+    facts = []
+    bias = vad_bias_text(settings)
+    if bias:
+        facts.append(("measured bias", f"{escape(bias)} <span class='meaning'>It shifts every latency.</span>"))
+    same = settings["vad"]["A"] == settings["vad"]["B"]
+    facts += _flat({"voice activity": settings["vad"]["A"] if same else settings["vad"]})
+    for name, value in settings["turns"].items():
+        facts.append((escape(name), f"{value} <span class='meaning'>{SETTINGS.get(name, '')}</span>"))
+    facts += _flat({"settings SHA-256": sha256})
+    return _facts(facts)
+
+
+def _flat(value: object, name: str = "") -> list[tuple[str, str]]:
+    """Nested JSON values as (name, text) pairs of HTML, such as ("vad A name", "silero")."""
+    if isinstance(value, Mapping):
+        return [pair for key, inner in value.items() for pair in _flat(inner, f"{name} {key}".strip())]
+    if isinstance(value, list) and any(isinstance(inner, (Mapping, list)) for inner in value):
+        return [pair for number, inner in enumerate(value, 1) for pair in _flat(inner, f"{name} {number}".strip())]
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return [(escape(name.replace("_", " ")), f"<code>{escape(text)}</code>" if value not in (None, []) else NONE)]
+
+
+def _facts(pairs: Iterable[tuple[str, str]]) -> str:
+    items = "".join(f"<dt>{name}</dt><dd>{text}</dd>\n" for name, text in pairs)
+    return f'<dl class="facts-list">\n{items}</dl>' if items else ""
+
+
+def glossary(settings: TurnSettings) -> str:
+    """The terms, explained."""
+    items = "".join(f"<div><dt>{name}</dt><dd>{in_words(text, settings)}</dd></div>\n" for name, text in TERMS.items())
+    return f'<dl class="terms">\n{items}</dl>'
+
+
+def footer(content: Mapping[str, Any]) -> str:
+    """What wrote the page, and the names of what it holds."""
+    version = (content["recording"]["versions"] or {}).get("fdbcore", "")
+    return escape(f"fdbcore {version} · the page embeds its data as {content['schema']}")
+
+
+def _side(side: str) -> str:
+    return f'<span class="side-{side.lower()}">{side}</span>'

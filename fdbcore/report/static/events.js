@@ -1,0 +1,78 @@
+// Turn events: their spans, their words, and which of them to draw.
+
+const KIND_NAMES = {
+  turn: "turns",
+  gap: "gaps",
+  pause: "pauses",
+  overlap_between: "overlaps at a change of turn",
+  overlap_within: "overlaps inside a turn",
+  intrusion: "coming in over a turn",
+  no_response: "no answer",
+};
+
+/** Stretches of speech of a side as [start_s, end_s]. */
+function speechOf(side, events) {
+  return events
+    .filter((event) => event.kind === "speech_end" && event.side === side)
+    .map((event) => [event.start_s, event.end_s]);
+}
+
+/** All events but the bare starts and ends of speech, by start; one that was still open ends with its speech. */
+function floorEvents(events) {
+  const ends = new Map();
+  for (const event of events) {
+    if (event.kind === "speech_end") ends.set(event.side + event.start_tick, event.end_s);
+  }
+  return events
+    .filter((event) => event.kind in KIND_NAMES)
+    .map((event) => ({ ...event, end_s: event.end_s ?? ends.get(event.side + event.start_tick) }))
+    .sort((one, other) => one.start_s - other.start_s || one.end_s - other.end_s);
+}
+
+function length(event) {
+  return event.end_s - event.start_s;
+}
+
+function seconds(value) {
+  return `${value.toFixed(2)} s`;
+}
+
+/** One sentence that says what an event is. */
+function describe(event) {
+  const side = event.side;
+  const other = side === "A" ? "B" : "A";
+  const lasting = seconds(length(event));
+  const sentences = {
+    turn: () => `${side} holds the floor for ${lasting}.`,
+    gap: () => `${other} has finished, and ${side} takes the floor after a gap of ${lasting}.`,
+    pause: () => `${side} pauses for ${lasting} inside its turn${event.other_spoke ? `; ${other} speaks in it` : ""}.`,
+    overlap_between: () => `${side} begins ${lasting} before ${other} has finished, and gets the floor.`,
+    overlap_within: () => `${side} speaks over ${other} for ${lasting}; ${other} keeps the floor.`,
+    no_response: () => `${side} does not answer within ${lasting}.`,
+    intrusion: () => describeIntrusion(event, side, other, lasting),
+  };
+  const uncounted = event.censored ? " Decided only by the end of the recording: not counted." : "";
+  return sentences[event.kind]() + uncounted;
+}
+
+function describeIntrusion(event, side, other, lasting) {
+  const where = event.onset === "overlap" ? `while ${other} speaks` : `in a pause of ${other}`;
+  const outcome = event.outcome === "taken" ? `and gets the floor` : `and ${other} keeps the floor`;
+  const parts = [`${side} comes in ${where}, speaks for ${lasting}, ${outcome}`];
+  if (event.stop_ticks !== null) parts.push(`${other} falls silent ${seconds(event.stop_ticks / TICKS_PER_S)} later`);
+  if (event.simultaneous) parts.push("both had started together");
+  if (event.terminal) parts.push(`${other} was just ending`);
+  return parts.join("; ") + ".";
+}
+
+/** Spans that touch [from, to), those that are less than `apart` from the one before joined to it. */
+function visibleSpans(spans, from, to, apart) {
+  const visible = [];
+  for (const [start, end] of spans) {
+    if (end < from || start > to) continue;
+    const last = visible[visible.length - 1];
+    if (last && start - last[1] < apart) last[1] = Math.max(last[1], end);
+    else visible.push([start, end]);
+  }
+  return visible;
+}

@@ -1,0 +1,203 @@
+// Puts the parts together: audio, timeline, overview, curve, keyboard and links to a time.
+
+const PREROLL_S = 1;
+const LINK_VIEW_S = 10;
+const FIRST_VIEW_PX_PER_S = 8;
+
+function main() {
+  const content = readDocument();
+  const events = floorEvents(content.events);
+  const data = {
+    length_s: content.recording.length_s,
+    peaks: readPeaks(),
+    speech: { A: speechOf("A", content.events), B: speechOf("B", content.events) },
+    overlaps: overlapSpans(events),
+    events,
+    moments: content.moments,
+    heard: JSON.parse(document.body.dataset.heard),
+  };
+  return new Page(content, data).start();
+}
+
+/** All stretches in which both speak. */
+function overlapSpans(events) {
+  return events.flatMap((event) => {
+    if (event.kind === "overlap_within") return [[event.start_s, event.end_s]];
+    return (event.stretches ?? []).map((stretch) => stretch.map((tick) => tick / TICKS_PER_S));
+  });
+}
+
+class Page {
+  constructor(content, data) {
+    this.content = content;
+    this.data = data;
+    this.selected = -1;
+    this.audio = document.getElementById("audio");
+    this.kind = document.getElementById("kind");
+    this.overview = new Overview(document.getElementById("overview"), data, (time) => this.centre(time));
+    this.timeline = new Timeline(document.getElementById("timeline"), data, {
+      onSeek: (time) => this.seek(time),
+      onSelect: (index) => this.hear(index),
+      onView: () => this.overview.showWindow(this.timeline.view),
+    });
+  }
+
+  async start() {
+    readPalette();
+    const firstView = document.getElementById("timeline").clientWidth / FIRST_VIEW_PX_PER_S;
+    this.timeline.view = [0, Math.min(this.data.length_s, firstView)];
+    this.listKinds();
+    this.openLink(false);
+    await this.timeline.start();
+    this.overview.draw();
+    this.drawCurve();
+    this.showTime();
+    this.listen();
+  }
+
+  listKinds() {
+    const present = new Set(this.data.events.map((event) => event.kind));
+    this.kind.add(new Option("every event", ""));
+    for (const [kind, name] of Object.entries(KIND_NAMES)) if (present.has(kind)) this.kind.add(new Option(name, kind));
+  }
+
+  listen() {
+    const click = (id, action) => document.getElementById(id).addEventListener("click", action);
+    click("zoom-in", () => this.timeline.zoom(0.5, this.focus()));
+    click("zoom-out", () => this.timeline.zoom(2, this.focus()));
+    click("fit", () => this.timeline.show(0, this.data.length_s));
+    click("previous", () => this.step(-1));
+    click("next", () => this.step(1));
+    this.audio.addEventListener("play", () => this.followAudio());
+    this.audio.addEventListener("seeked", () => this.showTime());
+    this.audio.addEventListener("error", () => (document.getElementById("audio-note").hidden = false));
+    window.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => this.openLink(true));
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    new ResizeObserver(() => this.redraw()).observe(this.timeline.root);
+    for (const link of document.querySelectorAll('a[href^="#t="]')) {
+      link.addEventListener("click", () => link.hash === location.hash && this.openLink(true));
+    }
+  }
+
+  redraw() {
+    readPalette();
+    this.timeline.redraw();
+    this.overview.draw();
+    this.drawCurve();
+  }
+
+  drawCurve() {
+    drawCurve(document.getElementById("curve"), this.content.curves.response);
+  }
+
+  /** Where zooming holds on to: what is marked if it is in sight, else the playhead, else the middle. */
+  focus() {
+    const [from, to] = this.timeline.view;
+    const places = [this.timeline.marked?.[0], this.audio.currentTime, (from + to) / 2];
+    return places.find((time) => time !== undefined && time >= from && time <= to);
+  }
+
+  centre(time) {
+    const half = (this.timeline.view[1] - this.timeline.view[0]) / 2;
+    this.timeline.show(time - half, time + half);
+  }
+
+  /** The playhead goes with the sound, frame by frame, until it stops. */
+  followAudio() {
+    this.showTime();
+    if (!this.audio.paused && !this.audio.ended) requestAnimationFrame(() => this.followAudio());
+  }
+
+  showTime() {
+    this.timeline.setTime(this.audio.currentTime, !this.audio.paused);
+    this.overview.setTime(this.audio.currentTime);
+  }
+
+  seek(time) {
+    this.selected = -1;
+    this.audio.currentTime = time;
+    this.setHash(time);
+    this.showTime();
+  }
+
+  /** Mark an event, say what it is, and play it from a second before. */
+  hear(index) {
+    const event = this.data.events[index];
+    this.selected = index;
+    this.point(event.start_s, event.end_s, describe(event));
+    if (event.start_s < this.timeline.view[0] || event.start_s > this.timeline.view[1]) this.centre(event.start_s);
+    this.setHash(event.start_s);
+    this.playFrom(event.start_s);
+  }
+
+  point(from, to, text) {
+    this.timeline.mark([from, to]);
+    const detail = document.getElementById("detail");
+    const time = document.createElement("b");
+    time.textContent = clockText(from, 2);
+    detail.replaceChildren(time, ` ${text}`);
+  }
+
+  playFrom(time) {
+    this.audio.currentTime = Math.max(0, time - PREROLL_S);
+    this.audio.play().catch(() => this.showTime());
+  }
+
+  step(by) {
+    const wanted = this.kind.value;
+    let index = this.selected < 0 ? this.nearest(by) : this.selected + by;
+    while (this.data.events[index] && wanted && this.data.events[index].kind !== wanted) index += by;
+    if (this.data.events[index]) this.hear(index);
+  }
+
+  /** The first event from the playhead on, or the last one before it. */
+  nearest(by) {
+    const next = this.data.events.findIndex((event) => event.start_s >= this.audio.currentTime);
+    const after = next < 0 ? this.data.events.length : next;
+    return by > 0 ? after : after - 1;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, button, audio, summary")) return;
+    const actions = {
+      " ": () => (this.audio.paused ? this.audio.play() : this.audio.pause()),
+      ArrowLeft: () => this.step(-1),
+      ArrowRight: () => this.step(1),
+      "+": () => this.timeline.zoom(0.5, this.focus()),
+      "-": () => this.timeline.zoom(2, this.focus()),
+    };
+    if (!(event.key in actions)) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+
+  setHash(time) {
+    history.replaceState(null, "", `#t=${Number(time.toFixed(2))}`);
+  }
+
+  /** Go to the time in the address: zoom in on it, mark what happens there, and play it if that was asked for. */
+  openLink(play) {
+    const time = Number(/^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1] ?? NaN);
+    if (!(time <= this.data.length_s)) return;
+    const here = (each) => Math.abs(each.start_s - time) < 0.5 / TICKS_PER_S;
+    const moment = this.data.moments.find(here);
+    const event = this.data.events.find((each) => here(each) && (!moment || each.end_s === moment.end_s));
+    const words = [moment && `${moment.text}.`, event && describe(event)].filter(Boolean).join(" ");
+    this.selected = event ? this.data.events.indexOf(event) : -1;
+    this.timeline.show(time - LINK_VIEW_S, time + LINK_VIEW_S);
+    this.point(time, (moment ?? event)?.end_s ?? time, words || "linked time");
+    document.getElementById("timeline-section").scrollIntoView();
+    if (play) this.playFrom(time);
+    else this.audio.currentTime = Math.max(0, time - PREROLL_S);
+    this.showTime();
+  }
+}
+
+main().then(
+  () => (document.documentElement.dataset.drawn = "yes"),
+  (error) => {
+    document.documentElement.dataset.failed = String(error);
+    throw error;
+  },
+);

@@ -1,0 +1,92 @@
+"""The terminal screen: what it says of drawn dialogues, and that it fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.recordings import META, drawn_recording, sample_recording
+
+from fdbcore.report.screen import run_screen, screen
+from fdbcore.score import score
+
+SILENT = "A 0-3 |"
+ONE_ANSWER = "A 0-3 5-6 | B 3.4-3.8"
+NO_ANSWER = "A 0-2 13-15 | B 30-31"
+
+
+def shown(path: Path, drawing: str, **meta: Any) -> str:
+    recording = drawn_recording(path, drawing, **meta)
+    return screen(recording, score(recording))
+
+
+def test_the_sample(tmp_path: Path) -> None:
+    recording = sample_recording(tmp_path / "sample")
+    lines = screen(recording, score(recording)).splitlines()
+    assert lines[0] == "sample 1:06   A left   B right   VAD silero 0.4.0, 10 ms"
+    assert lines[1] == "B answers        6/7  median 0.60 s | premature 1/7 | none within 10 s 0/7"
+    assert lines[2].startswith("A speaks over B  3  B stopped 2 (by chance ")
+    assert lines[2].endswith("), median 0.38 s | short ones 1, B stopped for 0")
+    assert lines[3] == (
+        "B speaks over A  1 | short ones 0 | both silent > 3 s: 1x, longest 4.0 s | B silent at start 0.7 s"
+    )
+    assert lines[4] == "worst            0:34 slow answer 4.0 s   0:49 talk-over 1.6 s   report.html#t=34.99"
+    assert lines[5] == "VAD bias         onset +10 ms, offset +20 ms (it shifts every latency)"
+
+
+def test_nothing_is_invented_where_there_is_nothing(tmp_path: Path) -> None:
+    text = shown(tmp_path / "call", SILENT)
+    assert "!! SIDE B IS SILENT THROUGHOUT" in text
+    assert "no finished turn of A to answer" in text
+    assert "B never spoke" in text
+    assert "nothing out of the ordinary" in text
+    assert "nan" not in text.lower()
+    assert "None" not in text
+
+
+def test_no_answers_are_no_latency(tmp_path: Path) -> None:
+    assert "0/2  no answers | premature 0/2 | none within 10 s 2/2" in shown(tmp_path / "call", NO_ANSWER)
+
+
+def test_the_90th_percentile_needs_ten_answers(tmp_path: Path) -> None:
+    text = " ".join(f"{4 * turn}-{4 * turn + 1}" for turn in range(12))
+    answers = " ".join(f"{4 * turn + 1.5}-{4 * turn + 3.5}" for turn in range(12))
+    assert "12/12  median 0.50 s  p90 0.50 s" in shown(tmp_path / "many", f"A {text} | B {answers}")
+    assert "p90" not in shown(tmp_path / "one", ONE_ANSWER)
+
+
+def test_two_files_are_named_by_side(tmp_path: Path) -> None:
+    source = {"files": [{"path": "calls/caller.wav"}, {"path": "calls/agent.wav"}], "playable": None}
+    assert "   A caller.wav   B agent.wav   " in shown(tmp_path / "call", ONE_ANSWER, source=source)
+
+
+def test_detectors_that_differ_are_both_named(tmp_path: Path) -> None:
+    vad = {"A": {"name": "silero", "version": "1"}, "B": {"name": "energy"}}
+    text = shown(tmp_path / "call", ONE_ANSWER, settings={**META["settings"], "vad": vad})
+    assert "VAD silero 1 / energy, 10 ms" in text
+    assert "VAD bias" not in text
+
+
+@pytest.mark.parametrize("drawing", [SILENT, ONE_ANSWER, NO_ANSWER])
+def test_lines_fit_a_terminal(drawing: str, tmp_path: Path) -> None:
+    text = shown(tmp_path / ("a-name-that-is-longer-than-a-line-can-hold-" * 4), drawing)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
+    recordings = [drawn_recording(tmp_path / f"call-{n}", d) for n, d in enumerate([SILENT, ONE_ANSWER, NO_ANSWER])]
+    for recording in recordings:
+        score(recording)
+    lines = run_screen(recordings).splitlines()
+    assert lines[0].startswith("3 sessions, 0:49")
+    assert [line.split()[:3] for line in lines[2:6]] == [
+        ["call-0", "0:06", "0/0"],
+        ["call-1", "0:09", "1/1"],
+        ["call-2", "0:34", "0/2"],
+        ["all", "0:49", "1/3"],
+    ]
+    assert lines[2].endswith("!! B SILENT")
+    assert lines[4].endswith("0:15 no answer 15.0 s")
+    assert "median answer time 0.40 s" in lines[6]
+    assert max(map(len, lines)) <= 100
