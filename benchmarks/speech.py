@@ -1,9 +1,9 @@
 """Two-channel dialogues of synthetic speech whose every boundary is known by construction, and how well it is found.
 
-Clips of espeak-ng voices are cut where they fall 40 dB below their own loudest tick, and placed at known samples. A tick
-is truly active when the clip that covers it is within those 40 dB; inter-pausal units (IPUs) follow from that by the
-definition of the turn detector's layer 0. Noise is added afterwards, so the truth of a noisy dialogue is that of the
-clean one. The signal-to-noise ratio is that of the mean power of the truly active ticks, per channel, over 0-24 kHz.
+Clips of espeak-ng voices are cut where they fall 40 dB below their own loudest tick, and placed at known samples. A
+tick is truly active when the clip that covers it is within those 40 dB; inter-pausal units (IPUs) follow from that by
+the definition of the turn detector's layer 0. Noise is added afterwards, so the truth of a noisy dialogue is that of
+the clean one. The signal-to-noise ratio is that of the mean power of the truly active ticks, per channel, over 0-24 kHz.
 """
 
 from __future__ import annotations
@@ -151,13 +151,15 @@ def say(text: str, voice: str, words_per_minute: int, pitch: int) -> Floats:
 def tick_levels_db(pcm: Floats) -> Floats:
     """RMS level of each tick in dBFS; the last, partial tick is filled with silence."""
     ticks = np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES)
-    return 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-20)
+    levels_db: Floats = 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-20)
+    return levels_db
 
 
 def within_range(pcm: Floats) -> Bools:
     """Per tick: is it within 40 dB of the loudest one?"""
     levels_db = tick_levels_db(pcm)
-    return levels_db >= levels_db.max() - RANGE_DB
+    active: Bools = levels_db >= levels_db.max() - RANGE_DB
+    return active
 
 
 def trimmed(pcm: Floats) -> Floats:
@@ -189,8 +191,8 @@ class Speaker:
         text = self.rng.choice(BACKCHANNELS if short else SENTENCES[self.language])
         voice = f"{'en-us' if short else self.language}+{self.variant}"
         pcm = trimmed(say(text, voice, self.words_per_minute + self.rng.randint(-15, 15), self.pitch))
-        power = np.mean(pcm**2)
-        return pcm * np.sqrt(10 ** ((self.level_dbfs + self.rng.uniform(-2, 2)) / 10) / power)
+        power = float(np.mean(pcm**2))
+        return pcm * math.sqrt(10 ** ((self.level_dbfs + self.rng.uniform(-2, 2)) / 10) / power)
 
 
 def place(dialogue: Dialogue, side: int, clip: Floats, start: int) -> None:
@@ -253,7 +255,8 @@ def _talkers(samples: int) -> Floats:
 
 def babble(samples: int, rng: np.random.Generator) -> Floats:
     """Eight voices at once."""
-    return np.sum([np.roll(talker, rng.integers(samples)) for talker in _talkers(samples)], axis=0)
+    noise: Floats = np.sum([np.roll(talker, rng.integers(samples)) for talker in _talkers(samples)], axis=0)
+    return noise
 
 
 def with_noise(dialogue: Dialogue, kind: Noise, snr_db: float, seed: int) -> Floats:
@@ -319,10 +322,10 @@ class Accuracy:
 
     @property
     def bias_ms(self) -> tuple[float, float]:
-        """Median signed error of onsets and of offsets; NaN if nothing matched."""
+        """Mean signed error of onsets and of offsets; NaN if nothing matched."""
         if not self.onset_errors_ms:
             return math.nan, math.nan
-        return float(np.median(self.onset_errors_ms)), float(np.median(self.offset_errors_ms))
+        return float(np.mean(self.onset_errors_ms)), float(np.mean(self.offset_errors_ms))
 
     def _quantile_ms(self, share: float) -> float:
         errors_ms = np.abs(self.onset_errors_ms + self.offset_errors_ms)

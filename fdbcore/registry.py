@@ -8,8 +8,8 @@ from typing import Any, Final
 from fdbcore.errors import SettingsError
 
 VADS: Final = {
-    "silero": "fdbcore.vad:SileroVad",
-    "energy": "fdbcore.vad:EnergyVad",
+    "silero": "fdbcore.vad:silero",
+    "energy": "fdbcore.vad:energy",
 }
 
 

@@ -21,8 +21,6 @@ from fdbcore.session import run
 from fdbcore.sources import SessionInput, SessionSource, session_inputs
 from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
 
-TELEPHONE_RATE_HZ = 8_000
-
 
 def replay(
     *paths: str | os.PathLike[str],
@@ -82,7 +80,7 @@ def replay_session(
 def make_vads(name: str, source: SessionSource) -> tuple[Vad, Vad]:
     """A detector for each side; a side of telephone band gets the detector's own telephone model, where it has one."""
     make = resolve("vad", VADS, name)
-    a, b = (make(telephone=source.sides[side].file.rate_hz <= TELEPHONE_RATE_HZ) for side in SIDES)
+    a, b = (make(source_rate_hz=source.sides[side].file.rate_hz) for side in SIDES)
     return a, b
 
 

@@ -1,4 +1,5 @@
-from typing import ClassVar, Self, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -6,6 +7,7 @@ import numpy.typing as npt
 @final
 class EnergyDetector:
     delay_ticks: ClassVar[int]
+    settings: ClassVar[Mapping[str, Any]]
     def __new__(cls) -> Self: ...
     def push(self, frame: npt.NDArray[np.int16]) -> bool: ...
     def finish(self) -> list[bool]: ...

@@ -1,12 +1,11 @@
-# cython: autotestdict=False
 """Level, noise floor and energy-based voice activity of one side, one frame of 10 ms at a time.
 
 A tick is speech when one of three bands stands out of its noise, and the tick lies within the range of speech. The
 bands (80-1000, 1000-4000 and 4000-8000 Hz: voicing, formants, friction) see speech where white and where pink noise is
 weak. A band's level is averaged over 50 ms and compared with its floor, the least level of 2 s, in units of the noise's
 own spread: its mean excess over that floor, which differs with the kind of noise and the width of the band. The range:
-within 40 dB of the loudest tick of 2 s, and above -60 dBFS, by the tick's own level over all frequencies above 80 Hz;
-so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
+within 40 dB of the loudest tick of 2 s (48 where speech fades), and above -60 dBFS, by the tick's own level over all
+frequencies above 80 Hz; so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
 """
 
 cimport cython
@@ -37,12 +36,14 @@ cdef double FULL_SCALE_POWER = 32768.0 * 32768.0
 cdef double SILENCE_DB = -120.0  # the level of a tick below that, digital silence included
 cdef double LOWEST_DB = -60.0  # nothing below is speech ...
 cdef double LOWEST_BAND_DB = -66.0  # ... nor in one band of three
-cdef double RANGE_DB = 40.0  # what lies further below the loudest tick is not speech
+cdef double RANGE_DB = 40.0  # speech starts within this of the loudest tick ...
+cdef double FADING_RANGE_DB = 48.0  # ... and ends, fading from tick to tick as its echo does, this far below
 cdef double ON_SPREADS = 3.2  # speech starts this many spreads of the noise above the floor ...
 cdef double OFF_SPREADS = 2.4  # ... and goes on above this many; noise alone gets there in 1 % of its ticks
 cdef double FIRST_SPREAD_DB = 1.5
 cdef double LEAST_SPREAD_DB = 0.3
 cdef double GREATEST_SPREAD_DB = 3.5
+cdef double FIRST_SPREAD_TICKS = 20.0  # how many ticks of noise the first guess of the spread counts for
 cdef double SPREAD_TICKS = 100.0  # time constant of the spread in noise ...
 cdef double SPREAD_TICKS_IN_SPEECH = 2000.0  # ... and in what passes for speech, lest restless noise passes for ever
 cdef double STEADY_DB = 6.0  # a recording that starts with no band varying more starts with noise
@@ -179,12 +180,22 @@ cdef class EnergyDetector:
     cdef Least[BANDS] _floor
     cdef Least _peak  # of the negated level
     cdef double[BANDS] _spread, _on, _off
+    cdef double _spread_ticks
     cdef bint[RING] _active
-    cdef bint _speaking
+    cdef bint _speaking, _in_range
     cdef bint _ended
     cdef int64_t _ticks
 
     delay_ticks = DELAY_TICKS
+    settings = {
+        "bands_hz": [EDGES_HZ[band] for band in range(BANDS + 1)],
+        "window_ticks": WINDOW_TICKS,
+        "on_spreads": ON_SPREADS,
+        "off_spreads": OFF_SPREADS,
+        "range_db": RANGE_DB,
+        "fading_range_db": FADING_RANGE_DB,
+        "lowest_dbfs": LOWEST_DB,
+    }
 
     def __cinit__(self):
         cdef int band
@@ -193,7 +204,8 @@ cdef class EnergyDetector:
         memset(self._floor, 0, sizeof(self._floor))
         for band in range(BANDS):
             self._spread[band] = FIRST_SPREAD_DB
-        self._speaking = self._ended = False
+        self._spread_ticks = FIRST_SPREAD_TICKS
+        self._speaking = self._in_range = self._ended = False
         self._ticks = 0
 
     def push(self, frame):
@@ -297,7 +309,8 @@ cdef class EnergyDetector:
     cdef void _judge(self, int64_t tick) noexcept nogil:
         """Decide whether `tick` is heard as speech, mark what that makes active, and learn the spread of the noise."""
         cdef double peak = -self._peak.value[self._peak.first]
-        cdef double noise = SILENCE_DB, floor
+        cdef double noise = SILENCE_DB, floor, level, least_db
+        cdef bint fades
         cdef int64_t hidden, other
         cdef int band
         for band in range(BANDS):
@@ -308,7 +321,11 @@ cdef class EnergyDetector:
         self._speaking = self._stands_out(self._smooth[tick & (RING - 1)], self._off) and (
             self._speaking or self._starts(tick)
         )
-        if self._speaking and self._level[tick & (RING - 1)] >= max(LOWEST_DB, peak - RANGE_DB) and self._sharp(tick):
+        level = self._level[tick & (RING - 1)]
+        fades = self._in_range and level < self._level[(tick - 1) & (RING - 1)]
+        least_db = max(LOWEST_DB, peak - (FADING_RANGE_DB if fades else RANGE_DB))
+        self._in_range = self._speaking and level >= least_db
+        if self._in_range and self._sharp(tick):
             hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - noise)) / HIDDEN_DB_PER_TICK)
             hidden = min(hidden, LEAD_TICKS)
             for other in range(max(tick - hidden, 0), tick + 2 * hidden + 1):
@@ -343,8 +360,10 @@ cdef class EnergyDetector:
         return before and after
 
     cdef void _learn(self, int64_t tick) noexcept nogil:
-        cdef double excess, spread, weight = 1.0 / (SPREAD_TICKS_IN_SPEECH if self._speaking else SPREAD_TICKS)
+        cdef double excess, spread, weight = 1.0 / (SPREAD_TICKS_IN_SPEECH if self._speaking else self._spread_ticks)
         cdef int band
+        if not self._speaking:
+            self._spread_ticks = min(self._spread_ticks + 1.0, SPREAD_TICKS)
         for band in range(BANDS):
             spread = self._spread[band]
             excess = max(self._smooth[tick & (RING - 1)][band] - self._floor[band].value[self._floor[band].first], 0.0)
