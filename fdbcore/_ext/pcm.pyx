@@ -1,4 +1,3 @@
-# cython: autotestdict=False
 """Framing: any block of PCM to int16, and a playout queue that gives exactly one frame of 480 samples per tick."""
 
 cimport cython
