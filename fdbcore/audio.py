@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.filters import is_served
 from fdbcore._ext.pcm import to_int16
 from fdbcore._ext.resample import Resampler
 from fdbcore.errors import AudioError, FrameError
@@ -25,7 +26,6 @@ Block = npt.NDArray[np.int16]
 
 LEAST_RATE_HZ: Final = 8_000
 MOST_RATE_HZ: Final = 192_000
-OWN_RATES_HZ: Final = frozenset({8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000})
 
 JITTER_MS: Final = 5  # containers round timestamps, mostly to 1 ms: half a tick tells rounding from a gap
 MOST_GAP_S: Final = 3600
@@ -39,6 +39,9 @@ _STARTS_ANYWHERE: Final = frozenset({"mp3", "mpegts", "mpeg"})
 # These do not store by how much the encoder delayed the audio, usually 20 to 50 ms.
 _LOSES_DELAY: Final = frozenset({"aac", "mpegts", "mpeg", "flv", "avi"})
 _DELAYED: Final = frozenset({"aac", "mp2", "mp3"})
+
+# Only the end of each page is placed: a gap is known, but not where in the page it lies.
+_PLACED_BY_PAGE: Final = {("ogg", "flac")}
 
 _PLAYABLE: Final = {  # what every current browser plays: (container, suffix): codecs
     ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
@@ -63,7 +66,7 @@ class ToSessionRate(Protocol):
 
 def resampler_to_48k(rate_hz: int) -> ToSessionRate:
     """The resampler from `rate_hz` to 48 kHz: our own at the rates that it serves, soxr at others."""
-    return Resampler(rate_hz, SAMPLE_RATE_HZ) if rate_hz in OWN_RATES_HZ else _SoxrResampler(rate_hz)
+    return Resampler(rate_hz, SAMPLE_RATE_HZ) if is_served(rate_hz, SAMPLE_RATE_HZ) else _SoxrResampler(rate_hz)
 
 
 class _SoxrResampler:
@@ -96,8 +99,9 @@ class _SoxrResampler:
 class AudioFile:
     """One audio file with one or two channels, decoded once from start to end; memory does not grow with its length.
 
-    Sample 0 is the file's time 0 (of MP3 and MPEG streams the first timestamp). Gaps in the timestamps become silence,
-    what overlaps is dropped; deviations below 5 ms are the container's rounding and change nothing.
+    Sample 0 is the file's time 0 (of MP3 and MPEG streams the first timestamp). Gaps in the timestamps become silence
+    (an error in Ogg FLAC, which does not tell where they lie), what overlaps is dropped; deviations below 5 ms are the
+    container's rounding and change nothing.
 
     path, container, codec, rate_hz, channels: of the file; the rate is that of the decoded audio.
     bit_depth: of uncompressed and lossless audio, otherwise None.
@@ -192,7 +196,7 @@ class AudioFile:
         if not self.path.exists():
             raise self._error("no such file", expected="an audio file")
         if not self.path.is_file() or not os.access(self.path, os.R_OK):
-            raise self._error("something else, or no permission to read it", expected="a regular file")
+            raise self._error("another kind of file, or no permission", expected="a regular file that may be read")
         if not self.path.stat().st_size:
             raise self._error("an empty file")
 
@@ -201,6 +205,10 @@ class AudioFile:
         if len(streams) != 1:
             remedy = " (extract one: ffmpeg -i FILE -map 0:a:0 OUT)" if streams else ""
             raise self._error(f"{len(streams) or 'none'}{remedy}", expected="one audio stream")
+        if streams[0].codec_context is None:
+            raise self._error("a codec that no decoder knows")
+        if streams[0].codec_context.name == "flac":  # without this it decodes damaged frames to noise
+            streams[0].codec_context.options = {"err_detect": "crccheck+explode"}
         self.container: str = container.format.name
         self.stated_s = _stated_s(container, streams[0])
         self.samples = self.inserted_samples = self.overlapping_samples = 0
@@ -259,9 +267,10 @@ class AudioFile:
         start = self._at_rate(frame.pts * unit.numerator, unit.denominator) - self._origin_samples
         shift = start - self.samples
         rounding_samples = max(self._at_rate(JITTER_MS, 1000), self._at_rate(unit.numerator, unit.denominator))
-        if self.samples and abs(shift) <= rounding_samples:
+        if shift == 0 or (self.samples and abs(shift) <= rounding_samples):
             return 0
-        if not -MOST_OVERLAP_S * self.rate_hz <= shift <= MOST_GAP_S * self.rate_hz:
+        unsure = (self.container, self.codec) in _PLACED_BY_PAGE
+        if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= MOST_GAP_S * self.rate_hz:
             at_s, to_s = self.samples / self.rate_hz, start / self.rate_hz
             raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s", expected="timestamps that go on")
         self.inserted_samples += max(shift, 0)

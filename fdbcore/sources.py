@@ -187,7 +187,8 @@ class SessionSource:
     def stated_s(self) -> float | None:
         """The session's length as the files claim it; None if one does not."""
         stated = [(side.file.stated_s, side.lead_samples / SAMPLE_RATE_HZ) for side in self.sides.values()]
-        return max((file_s + lead_s for file_s, lead_s in stated if file_s is not None), default=None)
+        ends_s = [file_s + lead_s for file_s, lead_s in stated if file_s is not None]
+        return max(ends_s) if len(ends_s) == len(stated) else None
 
     @property
     def playable_in_browser(self) -> bool:

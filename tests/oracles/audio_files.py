@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -35,12 +36,13 @@ def onsets(pcm: Int16, rate_hz: int = 48_000) -> list[int]:
 
 def _frame(pcm: Int16, sample_format: str, layout: str) -> av.AudioFrame:
     wide = pcm.astype(np.int64)
-    samples: npt.NDArray[np.generic] = {
+    converted: dict[str, npt.NDArray[Any]] = {
         "s16": pcm,
         "s32": (wide << 16).astype(np.int32),
         "u8": ((wide >> 8) + 128).astype(np.uint8),
         "flt": (pcm / np.float32(32768)).astype(np.float32),
-    }[sample_format.removesuffix("p")]
+    }
+    samples = converted[sample_format.removesuffix("p")]
     planes = samples.T if sample_format.endswith("p") else samples.reshape(1, -1)
     return av.AudioFrame.from_ndarray(np.ascontiguousarray(planes), format=sample_format, layout=layout)
 
@@ -60,10 +62,10 @@ def encode(
     """
     layout = {1: "mono", 2: "stereo", 3: "2.1"}[pcm.shape[1]]
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=rate_hz, layout=layout)
+        stream: Any = container.add_stream(codec, rate=rate_hz, layout=layout)
         stream.codec_context.open()
         if video:
-            _add_video(container, seconds=len(pcm) // rate_hz + 1)
+            add_video(container, seconds=len(pcm) // rate_hz + 1)
         size = stream.codec_context.frame_size or frame_samples
         for start in range(0, len(pcm), size):
             frame = _frame(pcm[start : start + size], stream.codec_context.format.name, layout)
@@ -73,7 +75,8 @@ def encode(
     return path
 
 
-def _add_video(container: av.container.OutputContainer, seconds: int) -> None:
+def add_video(container: av.container.OutputContainer, seconds: int) -> None:
+    """Add a black film of 25 frames/s."""
     stream = container.add_stream("mpeg4", rate=25, width=64, height=64, pix_fmt="yuv420p")
     for number in range(25 * seconds):
         frame = av.VideoFrame(64, 64, "yuv420p")

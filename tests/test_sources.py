@@ -1,0 +1,247 @@
+"""From names to sessions, and the two sides of a session: which, where, and in step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.audio_files import Int16, beeps, encode, noise, onsets
+from scipy.io import wavfile
+
+from fdbcore.errors import AudioError, SettingsError
+from fdbcore.sources import BLOCK_SAMPLES, SessionInput, session_inputs
+from fdbcore.types import SIDES, Pcm, Side
+
+EXAMPLES = Path(__file__).parents[2] / "shared/data/fdb_v1_examples"
+
+
+def wav(path: Path, pcm: Int16, rate_hz: int = 48_000) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    wavfile.write(path, rate_hz, pcm)
+    return path
+
+
+def sides(session: SessionInput) -> dict[Side, Pcm]:
+    """All of A and of B."""
+    with session.open() as source:
+        pairs = list(source.blocks())
+        joined = {side: np.concatenate([p[i] for p in pairs if p[i] is not None]) for i, side in enumerate(SIDES)}
+        assert {side: len(joined[side]) for side in SIDES} == {side: source.sides[side].samples for side in SIDES}
+        return joined
+
+
+def same(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(a, b))
+
+
+# --- which files are a session
+
+
+def test_a_stereo_file_is_a_session_and_so_is_each_of_several(tmp_path: Path) -> None:
+    paths = [wav(tmp_path / folder / "call.wav", noise(99, 2)) for folder in ("x", "y", "z")]
+    assert session_inputs(paths[:1]) == [SessionInput("call", paths[0])]
+    assert [(session.name, session.a, session.b) for session in session_inputs(paths)] == [
+        ("call", paths[0], None),
+        ("call-2", paths[1], None),
+        ("call-3", paths[2], None),
+    ]
+
+
+def test_exactly_two_mono_files_are_one_session(tmp_path: Path) -> None:
+    a, b, stereo = (wav(tmp_path / name, noise(99, n)) for name, n in (("a.wav", 1), ("b.wav", 1), ("s.wav", 2)))
+    assert session_inputs([a, b]) == [SessionInput("a+b", a, b)]
+    assert [session.b for session in session_inputs([a, stereo])] == [None, None]
+    assert [session.b for session in session_inputs([a, b, a])] == [None, None, None]
+    assert [session.b for session in session_inputs([a, tmp_path / "missing.wav"])] == [None, None]
+
+
+def test_named_sides_are_one_session(tmp_path: Path) -> None:
+    session = SessionInput("user+agent", tmp_path / "user.mp3", tmp_path / "agent.wav", swap=True, offset_ms=-20)
+    assert session_inputs([], session.a, session.b, swap=True, offset_ms=-20) == [session]
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_v1_folder_is_a_session_with_the_words_it_has(tmp_path: Path, swap: bool) -> None:
+    for task in ("pause", "turn"):
+        (tmp_path / task).mkdir()
+        a, b = (
+            wav(tmp_path / task / "1" / name, noise(99, seed=i)) for i, name in enumerate(("input.wav", "output.wav"))
+        )
+        b.with_suffix(".json").write_text('{"text": "", "chunks": []}')
+    sessions = session_inputs([tmp_path / "pause" / "1", tmp_path / "turn" / "1"], swap=swap)
+    assert [session.name for session in sessions] == ["pause-1", "turn-1"]
+    assert (sessions[1].a, sessions[1].b) == (a, b)
+    assert sessions[1].words == {"A" if swap else "B": b.with_suffix(".json")}
+
+
+@pytest.mark.parametrize(
+    "arguments", [([],), (["x.wav"], "a.wav", "b.wav"), ([], "a.wav"), ([], None, "b.wav"), (["x.wav"], "a.wav")]
+)
+def test_other_combinations_are_refused(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(SettingsError, match="expected files or folders, or else -a FILE -b FILE"):
+        session_inputs(*arguments)
+
+
+@pytest.mark.parametrize("offset_ms", [600_001, -600_001, 0.5, "1"])
+def test_an_offset_out_of_range_is_refused(offset_ms: Any) -> None:
+    with pytest.raises(SettingsError, match="offset_ms: expected a whole number from -600000 to 600000, got"):
+        session_inputs(["x.wav"], offset_ms=offset_ms)
+
+
+def test_one_bad_file_does_not_lose_the_others(tmp_path: Path) -> None:
+    good = wav(tmp_path / "good.wav", noise(99, 2))
+    missing, session, folder = session_inputs([tmp_path / "missing.wav", good, tmp_path])
+    assert len(sides(session)["A"]) == 99
+    with pytest.raises(AudioError, match="got no such file"):
+        missing.open()
+    with pytest.raises(AudioError, match=r"or a folder with input\.wav and output\.wav, got a folder"):
+        folder.open()
+
+
+# --- the two sides
+
+
+@pytest.mark.parametrize(("swap", "left"), [(False, "A"), (True, "B")])
+def test_left_and_right_are_the_sides(tmp_path: Path, swap: bool, left: Side) -> None:
+    pcm = noise(100_000, 2)
+    (session,) = session_inputs([wav(tmp_path / "x.wav", pcm)], swap=swap)
+    found = sides(session)
+    assert same(found[left], pcm[:, 0])
+    assert same(found["B" if left == "A" else "A"], pcm[:, 1])
+
+
+@given(lengths=st.tuples(st.integers(1, 110_000), st.integers(1, 110_000)), offset_ms=st.integers(-1500, 1500))
+@settings(max_examples=20)
+def test_blocks_are_in_step_and_nothing_is_lost(
+    tmp_path_factory: pytest.TempPathFactory, lengths: tuple[int, int], offset_ms: int
+) -> None:
+    folder = tmp_path_factory.mktemp("pair")
+    a, b = (noise(length, seed=seed)[:, 0] for seed, length in enumerate(lengths))
+    files = wav(folder / "a.wav", a), wav(folder / "b.wav", b)
+    with SessionInput("x", *files, offset_ms=offset_ms).open() as source:
+        pairs = list(source.blocks())
+    lead = np.zeros(abs(offset_ms) * 48, np.int16)
+    expected = (a, np.append(lead, b)) if offset_ms >= 0 else (np.append(lead, a), b)
+    for index, whole in enumerate(expected):
+        blocks = [pair[index] for pair in pairs]
+        cut: list[Pcm | None] = [whole[at : at + BLOCK_SAMPLES] for at in range(0, len(whole), BLOCK_SAMPLES)]
+        cut += [None] * (len(blocks) - len(cut))
+        assert all(same(x, y) if x is not None and y is not None else x is y for x, y in zip(blocks, cut, strict=True))
+
+
+def test_an_offset_moves_a_side_of_a_stereo_file_too(tmp_path: Path) -> None:
+    pcm = noise(60_000, 2)
+    path = wav(tmp_path / "x.wav", pcm)
+    later, earlier = (sides(session_inputs([path], offset_ms=offset_ms)[0]) for offset_ms in (30_000, -30_000))
+    assert same(later["A"], pcm[:, 0])
+    assert same(later["B"], np.append(np.zeros(30 * 48_000, np.int16), pcm[:, 1]))
+    assert same(earlier["A"], np.append(np.zeros(30 * 48_000, np.int16), pcm[:, 0]))
+    assert same(earlier["B"], pcm[:, 1])
+
+
+@pytest.mark.parametrize("rate_hz", [8000, 11_025, 24_000, 44_100])
+def test_any_rate_keeps_its_places_and_its_length(tmp_path: Path, rate_hz: int) -> None:
+    at = [rate_hz // 4, rate_hz * 3 // 2]
+    pcm = np.hstack([beeps(2 * rate_hz + 7, at, rate_hz), beeps(2 * rate_hz + 7, [rate_hz], rate_hz)])
+    found = sides(session_inputs([wav(tmp_path / "x.wav", pcm, rate_hz)])[0])
+    assert len(found["A"]) == len(found["B"]) == round((2 * rate_hz + 7) * 48_000 / rate_hz)
+    assert np.abs(np.subtract(onsets(found["A"][:, None]), [12_000, 72_000])).max() <= 8
+    assert np.abs(np.subtract(onsets(found["B"][:, None]), [48_000])).max() <= 8
+
+
+def test_two_files_of_different_kind_keep_their_own_facts(tmp_path: Path) -> None:
+    a = wav(tmp_path / "a.wav", beeps(16_000, [8000], 8000), 8000)
+    b = encode(tmp_path / "b.ogg", "libopus", np.repeat(beeps(144_000, [96_000]), 2, axis=1))
+    with SessionInput("x", a, b, offset_ms=100).open() as source:
+        assert source.stated_s == pytest.approx(3.1, abs=0.02)
+        found = [np.concatenate(blocks) for blocks in zip(*list(source.blocks())[:2], strict=True)]
+        assert onsets(found[0][:, None])[0] == pytest.approx(48_000, abs=8)
+        for _ in source.blocks():
+            pass
+        facts = json.loads(json.dumps(source.describe()))
+        assert not source.playable_in_browser
+        assert source.sides["A"].file.rate_hz == 8000
+    assert facts["sides"] == {
+        "A": {"file": 0, "channel": "mono", "lead_samples": 0, "samples": 96_000},
+        "B": {"file": 1, "channel": "mean", "lead_samples": 4800, "samples": 144_000 + 4800},
+    }
+    assert [(file["codec"], file["rate_hz"]) for file in facts["files"]] == [("pcm_s16le", 8000), ("opus", 48_000)]
+    assert (facts["offset_ms"], facts["swap"]) == (100, False)
+
+
+def test_a_browser_plays_a_stereo_file_at_the_times_of_the_session(tmp_path: Path) -> None:
+    path = wav(tmp_path / "x.wav", noise(999, 2))
+    for offset_ms, playable in ((0, True), (10, False)):
+        with SessionInput("x", path, offset_ms=offset_ms).open() as source:
+            assert source.playable_in_browser is playable
+
+
+# --- what is no session
+
+
+def test_a_lone_mono_file_is_refused(tmp_path: Path) -> None:
+    session = SessionInput("x", wav(tmp_path / "x.wav", noise(99)))
+    with pytest.raises(
+        AudioError, match=r"expected two channels \(left A, right B\), got mono: give each side's own file"
+    ):
+        session.open()
+
+
+def test_three_channels_are_refused(tmp_path: Path) -> None:
+    session = SessionInput("x", wav(tmp_path / "x.wav", noise(99, 3)))
+    with pytest.raises(AudioError, match=r"expected one or two channels, got 3 \(keep two: ffmpeg"):
+        session.open()
+
+
+@pytest.mark.parametrize("difference", [0, 1])
+def test_channels_that_are_the_same_throughout_are_refused(tmp_path: Path, difference: int) -> None:
+    pcm = np.repeat(noise(90_000), 2, axis=1)
+    pcm[-1, 1] ^= difference
+    session = SessionInput("x", wav(tmp_path / "x.wav", pcm))
+    if difference:
+        assert len(sides(session)["A"]) == 90_000
+    else:
+        with pytest.raises(AudioError, match=r"x\.wav: expected two different channels .*, got the same in both: give"):
+            sides(session)
+
+
+def test_a_session_that_is_silent_throughout_is_one(tmp_path: Path) -> None:
+    found = sides(SessionInput("x", wav(tmp_path / "x.wav", np.zeros((999, 2), np.int16))))
+    assert not found["A"].any()
+    assert len(found["B"]) == 999
+
+
+def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
+    a, b = wav(tmp_path / "a.wav", noise(999)), wav(tmp_path / "b.wav", noise(999))
+    for other in (a, b):
+        with pytest.raises(AudioError, match=r"expected another side than .*a\.wav, got the same content"):
+            SessionInput("x", a, other).open()
+
+
+def test_an_error_in_the_middle_names_its_file(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).uniform(-1, 1, (100_000, 2)).astype(np.float32)
+    values[70_000, 1] = np.nan
+    wavfile.write(tmp_path / "x.wav", 48_000, values)
+    with pytest.raises(AudioError, match=r"x\.wav: expected finite samples, got nan at sample 70000, channel 1"):
+        sides(SessionInput("x", tmp_path / "x.wav"))
+
+
+# --- real ones
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples of Full-Duplex-Bench v1 are not there")
+@pytest.mark.parametrize("task", ["pause_handling_example", "smooth_turn_taking_example"])
+def test_the_examples_of_v1_open(task: str) -> None:
+    (session,) = session_inputs([EXAMPLES / task / "1"])
+    assert session.name == f"{task}-1"
+    assert set(session.words) == {"B"}
+    found = sides(session)
+    for side, path in zip(SIDES, (session.a, session.b), strict=True):
+        rate_hz, pcm = wavfile.read(str(path))
+        assert len(found[side]) == round(len(pcm) * 48_000 / rate_hz)
+        assert np.abs(found[side]).max() > 1000
