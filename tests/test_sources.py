@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 from oracles.audio_files import Int16, beeps, encode, noise, onsets
 from scipy.io import wavfile
 
+from fdbcore.audio import AudioFile
 from fdbcore.errors import AudioError, SettingsError
 from fdbcore.sources import BLOCK_SAMPLES, SessionInput, session_inputs
 from fdbcore.types import SIDES, Pcm, Side
 
-EXAMPLES = Path(__file__).parents[2] / "shared/data/fdb_v1_examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "shared" / "data" / "fdb_v1_examples"
 
 
 def wav(path: Path, pcm: Int16, rate_hz: int = 48_000) -> Path:
@@ -33,6 +35,10 @@ def sides(session: SessionInput) -> dict[Side, Pcm]:
         joined = {side: np.concatenate([p[i] for p in pairs if p[i] is not None]) for i, side in enumerate(SIDES)}
         assert {side: len(joined[side]) for side in SIDES} == {side: source.sides[side].samples for side in SIDES}
         return joined
+
+
+def at_48k(samples: int, rate_hz: int) -> int:
+    return (2 * samples * 48_000 + rate_hz) // (2 * rate_hz)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -77,6 +83,31 @@ def test_a_v1_folder_is_a_session_with_the_words_it_has(tmp_path: Path, swap: bo
     assert [session.name for session in sessions] == ["pause-1", "turn-1"]
     assert (sessions[1].a, sessions[1].b) == (a, b)
     assert sessions[1].words == {"A" if swap else "B": b.with_suffix(".json")}
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_the_two_files_of_v1_are_known_by_their_names_too(tmp_path: Path, swap: bool) -> None:
+    a, b = (wav(tmp_path / name, noise(99, seed=i)) for i, name in enumerate(("input.wav", "output.wav")))
+    for file in (a, b):
+        file.with_suffix(".json").write_text("{}")
+    (session,) = session_inputs(a=a, b=b, swap=swap)
+    assert session.words == dict(
+        zip("BA" if swap else "AB", (a.with_suffix(".json"), b.with_suffix(".json")), strict=True)
+    )
+    assert session_inputs([a, b], swap=swap) == session_inputs([tmp_path], swap=swap) == [session]
+
+
+def test_half_of_a_v1_folder_is_an_error_when_it_is_opened(tmp_path: Path) -> None:
+    wav(tmp_path / "1" / "input.wav", noise(99))
+    (session,) = session_inputs([tmp_path / "1"])
+    with pytest.raises(AudioError, match=r"1: expected .* a folder with input\.wav and output\.wav, got a folder$"):
+        session.open()
+
+
+def test_a_name_made_unique_is_nobody_elses(tmp_path: Path) -> None:
+    stems = ("x", "x-2", "x", "x")
+    paths = [wav(tmp_path / f"{number}" / f"{stem}.wav", noise(9, 2)) for number, stem in enumerate(stems)]
+    assert [session.name for session in session_inputs(paths)] == ["x", "x-2", "x-3", "x-4"]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +185,40 @@ def test_any_rate_keeps_its_places_and_its_length(tmp_path: Path, rate_hz: int) 
     assert np.abs(np.subtract(onsets(found["B"][:, None]), [48_000])).max() <= 8
 
 
+@pytest.mark.parametrize(("rate_a_hz", "rate_b_hz"), [(48_000, 16_000), (44_100, 8_000), (11_025, 96_000)])
+def test_sides_of_unequal_rate_and_length_are_in_step(tmp_path: Path, rate_a_hz: int, rate_b_hz: int) -> None:
+    beeps_at_s = (0.25, 1.5, 2.75)
+    samples = {"A": 3 * rate_a_hz + 17, "B": 5 * rate_b_hz + 1}
+    a, b = (
+        wav(tmp_path / f"{side}.wav", beeps(samples[side], [int(s * rate_hz) for s in beeps_at_s], rate_hz), rate_hz)
+        for side, rate_hz in (("A", rate_a_hz), ("B", rate_b_hz))
+    )
+    found = sides(SessionInput("x", a, b))
+    assert len(found["A"]) == at_48k(samples["A"], rate_a_hz)
+    assert len(found["B"]) == at_48k(samples["B"], rate_b_hz)
+    for side in SIDES:  # a beep is loud 3 of our samples after it began
+        assert np.abs(np.subtract(onsets(found[side][:, None]), [12_003, 72_003, 132_003])).max() <= 6
+
+
+@given(at=st.integers(0, 9_999))
+def test_a_click_at_44_1_khz_arrives_within_half_a_sample(tmp_path_factory: pytest.TempPathFactory, at: int) -> None:
+    pcm = np.zeros((10_000, 2), np.int16)
+    pcm[at, 1] = 20_000
+    found = sides(SessionInput("x", wav(tmp_path_factory.getbasetemp() / "click.wav", pcm, 44_100)))
+    assert not found["A"].any()
+    assert abs(int(np.argmax(found["B"])) - at * 48_000 / 44_100) <= 0.5
+
+
+def test_two_channels_of_one_side_become_their_mean(tmp_path: Path) -> None:
+    stereo, mono = noise(50_000, 2), noise(50_000, seed=1)
+    session = SessionInput("x", wav(tmp_path / "a.wav", stereo), wav(tmp_path / "b.wav", mono))
+    with session.open() as source:
+        assert [side.channel for side in source.sides.values()] == ["mean", "mono"]
+    found = sides(session)
+    assert same(found["A"], np.rint(stereo.mean(axis=1)))
+    assert same(found["B"], mono[:, 0])
+
+
 def test_two_files_of_different_kind_keep_their_own_facts(tmp_path: Path) -> None:
     a = wav(tmp_path / "a.wav", beeps(16_000, [8000], 8000), 8000)
     b = encode(tmp_path / "b.ogg", "libopus", np.repeat(beeps(144_000, [96_000]), 2, axis=1))
@@ -174,11 +239,57 @@ def test_two_files_of_different_kind_keep_their_own_facts(tmp_path: Path) -> Non
     assert (facts["offset_ms"], facts["swap"]) == (100, False)
 
 
-def test_a_browser_plays_a_stereo_file_at_the_times_of_the_session(tmp_path: Path) -> None:
-    path = wav(tmp_path / "x.wav", noise(999, 2))
-    for offset_ms, playable in ((0, True), (10, False)):
-        with SessionInput("x", path, offset_ms=offset_ms).open() as source:
-            assert source.playable_in_browser is playable
+@pytest.mark.parametrize(
+    ("name", "codec", "settings", "playable"),
+    [
+        ("x.wav", "pcm_s16le", {}, True),
+        ("x.ogg", "libopus", {"swap": True}, True),
+        ("x.wav", "pcm_s16le", {"offset_ms": 10}, False),
+        ("x.mka", "pcm_s16le", {}, False),
+    ],
+)
+def test_a_browser_plays_a_stereo_file_at_the_times_of_the_session(
+    tmp_path: Path, name: str, codec: str, settings: dict[str, Any], playable: bool
+) -> None:
+    with SessionInput("x", encode(tmp_path / name, codec, noise(48_000, 2)), **settings).open() as source:
+        for _ in source.blocks():
+            pass
+        assert source.playable_in_browser is playable
+
+
+@pytest.mark.parametrize(("offset_ms", "stated_s"), [(0, 2.0), (1500, 2.5), (-1500, 3.5)])
+def test_the_stated_length_is_that_of_the_later_end(tmp_path: Path, offset_ms: int, stated_s: float) -> None:
+    a, b = wav(tmp_path / "a.wav", noise(96_000)), wav(tmp_path / "b.wav", noise(16_000, seed=1), 16_000)
+    with SessionInput("x", a, b, offset_ms=offset_ms).open() as source:
+        assert source.stated_s == stated_s
+
+
+def test_the_length_is_unknown_when_one_file_does_not_state_it(tmp_path: Path) -> None:
+    a, b = wav(tmp_path / "a.wav", noise(96_000)), encode(tmp_path / "b.flac", "flac", noise(96_000, seed=1))
+    content = bytearray(b.read_bytes())
+    content[21:26] = bytes([content[21] & 0xF0, 0, 0, 0, 0])  # the number of samples: 0 is unknown
+    b.write_bytes(content)
+    for session in (SessionInput("x", a, b), SessionInput("x", b, a)):
+        with session.open() as source:
+            assert source.stated_s is None
+
+
+def peak_bytes(session: SessionInput) -> int:
+    tracemalloc.start()
+    try:
+        with session.open() as source:
+            for block in source.blocks():
+                assert all(side is None or len(side) <= BLOCK_SAMPLES for side in block)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
+    short, long = (wav(tmp_path / f"{seconds}.wav", noise(8000 * seconds, 2), 8000) for seconds in (10, 100))
+    least = peak_bytes(SessionInput("x", short))
+    for session in (SessionInput("x", long), SessionInput("x", short, long)):
+        assert peak_bytes(session) < least + 200_000  # 100 s are 3.2 MB in the file and 19 MB as blocks
 
 
 # --- what is no session
@@ -192,10 +303,21 @@ def test_a_lone_mono_file_is_refused(tmp_path: Path) -> None:
         session.open()
 
 
-def test_three_channels_are_refused(tmp_path: Path) -> None:
-    session = SessionInput("x", wav(tmp_path / "x.wav", noise(99, 3)))
-    with pytest.raises(AudioError, match=r"expected one or two channels, got 3 \(keep two: ffmpeg"):
-        session.open()
+@pytest.mark.parametrize("place", [0, 1])
+def test_three_channels_are_refused_on_either_side(tmp_path: Path, place: int) -> None:
+    files = [wav(tmp_path / f"{seed}.wav", noise(99, seed=seed)) for seed in (0, 1)]
+    wav(files[place], noise(99, 3))
+    with pytest.raises(AudioError, match=rf"{place}\.wav: expected one or two channels, got 3 \(keep two: ffmpeg"):
+        SessionInput("x", files[0], files[1]).open()
+
+
+def test_when_the_second_file_is_bad_the_first_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Path] = []
+    monkeypatch.setattr(AudioFile, "close", lambda file: closed.append(file.path))
+    good = wav(tmp_path / "x.wav", noise(99))
+    with pytest.raises(AudioError, match=r"missing\.wav: expected an audio file, got no such file"):
+        SessionInput("x", good, tmp_path / "missing.wav").open()
+    assert closed == [good]
 
 
 @pytest.mark.parametrize("difference", [0, 1])
@@ -210,10 +332,12 @@ def test_channels_that_are_the_same_throughout_are_refused(tmp_path: Path, diffe
             sides(session)
 
 
-def test_a_session_that_is_silent_throughout_is_one(tmp_path: Path) -> None:
-    found = sides(SessionInput("x", wav(tmp_path / "x.wav", np.zeros((999, 2), np.int16))))
-    assert not found["A"].any()
-    assert len(found["B"]) == 999
+@pytest.mark.parametrize("silent", [[0], [1], [0, 1]])
+def test_silent_sides_are_allowed(tmp_path: Path, silent: list[int]) -> None:
+    pcm = noise(50_000, 2)
+    pcm[:, silent] = 0
+    found = sides(SessionInput("x", wav(tmp_path / "x.wav", pcm)))
+    assert same(np.stack([found["A"], found["B"]], axis=1), pcm)
 
 
 def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
