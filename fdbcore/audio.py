@@ -191,11 +191,12 @@ class AudioFile:
         self.close()
 
     def _refuse_what_is_no_file(self) -> None:
-        if self.path.is_dir():
+        # os.path, because Path raises for a name that is too long and for a folder that may not be searched
+        if os.path.isdir(self.path):
             raise self._error("a folder", expected="an audio file, or a folder with input.wav and output.wav")
-        if not self.path.exists():
-            raise self._error("no such file", expected="an audio file")
-        if not self.path.is_file() or not os.access(self.path, os.R_OK):
+        if not os.path.exists(self.path):
+            raise self._error("no such file, or no permission to look for it", expected="an audio file")
+        if not os.path.isfile(self.path) or not os.access(self.path, os.R_OK):
             raise self._error("another kind of file, or no permission", expected="a regular file that may be read")
         if not self.path.stat().st_size:
             raise self._error("an empty file")

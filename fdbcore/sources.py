@@ -83,7 +83,7 @@ def _grouped(paths: list[Path]) -> list[tuple[Path, ...]]:
     if len(paths) == 2 and all(map(_is_mono, paths)):
         return [tuple(paths)]
     folders = [tuple(path / name for name in V1_FILES) for path in paths]
-    return [files if all(map(Path.is_file, files)) else (path,) for path, files in zip(paths, folders, strict=True)]
+    return [files if all(map(os.path.isfile, files)) else (path,) for path, files in zip(paths, folders, strict=True)]
 
 
 def _is_mono(path: Path) -> bool:

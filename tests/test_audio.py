@@ -316,13 +316,26 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path: Path, content: bytes, 
 
 
 def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AudioError, match="expected an audio file, got no such file"):
-        AudioFile(tmp_path / "missing.wav")
+    for name in ("missing.wav", "x" * 300, "x\0.wav", "x.wav/y.wav"):
+        with pytest.raises(
+            AudioError, match=r"expected an audio file, got no such file, or no permission to look for it$"
+        ):
+            AudioFile(tmp_path / name)
     with pytest.raises(AudioError, match=r"an audio file, or a folder with input\.wav and output\.wav, got a folder$"):
         AudioFile(tmp_path)
     os.mkfifo(tmp_path / "pipe.wav")
     with pytest.raises(AudioError, match=r"pipe\.wav: expected a regular file that may be read"):
         AudioFile(tmp_path / "pipe.wav")
+
+
+def test_what_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.wav"
+    wavfile.write(path, 48_000, noise(99))
+    path.chmod(0)
+    if os.geteuid() == 0:  # may read everything
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(AudioError, match=r"x\.wav: expected a regular file that may be read, got .* no permission$"):
+        AudioFile(path)
 
 
 def test_a_film_without_sound_and_one_with_two_are_refused(tmp_path: Path) -> None:

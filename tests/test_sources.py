@@ -126,10 +126,11 @@ def test_an_offset_out_of_range_is_refused(offset_ms: Any) -> None:
 
 def test_one_bad_file_does_not_lose_the_others(tmp_path: Path) -> None:
     good = wav(tmp_path / "good.wav", noise(99, 2))
-    missing, session, folder = session_inputs([tmp_path / "missing.wav", good, tmp_path])
+    missing, too_long, session, folder = session_inputs([tmp_path / "missing.wav", "x" * 300, good, tmp_path])
     assert len(sides(session)["A"]) == 99
-    with pytest.raises(AudioError, match="got no such file"):
-        missing.open()
+    for bad in (missing, too_long):
+        with pytest.raises(AudioError, match="got no such file"):
+            bad.open()
     with pytest.raises(AudioError, match=r"or a folder with input\.wav and output\.wav, got a folder"):
         folder.open()
 
