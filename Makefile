@@ -15,7 +15,7 @@ check: .venv/dev      ## linters, types and stubs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest fdbcore._ext --concise
+	$(BIN)/python -m mypy.stubtest fdbcore._ext --concise --mypy-config-file pyproject.toml
 
 bench: .venv/dev      ## measure, side by side with what one would use instead
 	$(BIN)/python -m benchmarks

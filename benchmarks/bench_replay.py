@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -38,7 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = {minutes: _tiled(Path(folder) / f"{minutes}.wav", minutes) for minutes in MINUTES}
         _stages(files[MINUTES[0]], Path(folder))
-        rows = []
+        rows: list[tuple[object, ...]] = []
         for vad, goal_s in GOALS_S.items():
             peaks_mib = []
             for minutes, path in files.items():
@@ -93,7 +94,7 @@ def _stages(path: Path, folder: Path) -> None:
     def loop(vad: str) -> None:
         with session.open() as source:
             vads = make_vads(vad, source)
-        meta = {"settings": {"turns": {}, "vad": {}}}
+        meta: dict[str, Any] = {"settings": {"turns": {}, "vad": {}}}
         with RecordingWriter(folder / "stage", meta, keep_audio=False) as recording:
             run(*Tape(iter(blocks)).sides, VirtualClock(), vads, TurnSettings(), recording)
 
@@ -112,7 +113,9 @@ def _stages(path: Path, folder: Path) -> None:
     scores = score(recording)
     seconds["report"] = best_seconds(lambda: write_report(recording, scores), 3)
     rows = [(name, s, audio_s / s) for name, s in seconds.items()]
-    print_table(f"Stages of {MINUTES[0]} min (goal: loop with energy over 1,000 x)", ("stage", "s", "x real time"), rows)
+    print_table(
+        f"Stages of {MINUTES[0]} min (goal: loop with energy over 1,000 x)", ("stage", "s", "x real time"), rows
+    )
 
 
 def _blocks(session: SessionInput) -> Iterator[tuple[Pcm | None, Pcm | None]]:

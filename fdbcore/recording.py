@@ -13,7 +13,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -128,30 +128,36 @@ class RecordingWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         """Close as complete; after an error as failed, after Ctrl-C as interrupted, keeping all that was recorded."""
+        try:
+            self._close_files()
+            self._write_derived()
+        except RecordingError as failure:
+            if error is None:
+                self._write_status("failed", str(failure))
+                raise
         if error is None:
-            self._close("complete", None)
+            self._write_status("complete", None)
             return
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         with suppress(RecordingError):  # the disk may be what failed: the first error is the one to tell
-            self._close(status, str(error) or type(error).__name__)
+            self._write_status(status, str(error) or type(error).__name__)
 
-    def _close(self, status: str, reason: str | None) -> None:
-        try:
-            self._flush()
-        finally:
-            self._events.close()
-            if self._wav is not None:
-                self._wav.close()
-        self._write_derived()
+    def _write_status(self, status: str, reason: str | None) -> None:
         write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._n_ticks})
+
+    def _close_files(self) -> None:
+        with ExitStack() as files:  # each is closed, whatever happens to the others
+            files.callback(self._events.close)
+            if self._wav is not None:
+                files.callback(self._wav.close)
+            self._flush()
 
     def _write_derived(self) -> None:
         a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)
         peaks = np.concatenate(self._peaks) if self._peaks else np.zeros((0, 2), dtype=np.uint16)
+        arrays = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": peaks}
         try:
-            np.savez(
-                self.path / ACTIVITY, n_ticks=len(a), a=np.packbits(a), b=np.packbits(b), peaks=peaks, **self._evidence
-            )
+            np.savez(self.path / ACTIVITY, allow_pickle=False, **(arrays | self._evidence))
         except OSError as error:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]

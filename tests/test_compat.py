@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -46,7 +48,7 @@ def track(*runs: tuple[float, int]) -> npt.NDArray[np.float32]:
 
 def test_segments_are_padded_and_need_a_quarter_of_a_second() -> None:
     # 10 silent windows, 20 of speech, a dip that is not off, 5 of speech, silence, a blip of 7 (0.224 s), silence
-    found = segments(track((0.1, 10), (0.9, 20), (0.4, 3), (0.9, 5), (0.1, 20), (0.9, 7), (0.1, 20)))
+    found: list[Any] = segments(track((0.1, 10), (0.9, 20), (0.4, 3), (0.9, 5), (0.1, 20), (0.9, 7), (0.1, 20)))
     assert found == [(pytest.approx(0.32 - 0.03), pytest.approx(1.216 + 0.03))]
 
 
