@@ -98,7 +98,8 @@ def test_the_data_is_the_document_and_the_levels(sample: Recording) -> None:
 
 
 def test_texts_from_files_stay_texts(tmp_path: Path) -> None:
-    source = {"files": [{"path": HOSTILE, "sha256": HOSTILE}], "playable": None}
+    source = {"files": [{"path": "x"}, {"path": HOSTILE, "sha256": HOSTILE}], "playable_in_browser": False}
+    source["sides"] = {side: {"file": 1, "channel": HOSTILE} for side in "AB"}
     vad = {side: {"name": HOSTILE, "bias_ms": {HOSTILE: 1.5}} for side in "AB"}
     settings = {**META["settings"], "vad": vad}
     recording = drawn_recording(
@@ -121,10 +122,19 @@ def test_the_audio_is_linked_by_a_relative_path(sample: Recording) -> None:
 
 def test_a_name_of_any_characters_is_a_path_and_nothing_else(tmp_path: Path) -> None:
     playable = tmp_path / "a:b #1?x=%20 ü.wav"
-    source = {"files": [{"path": "x"}], "playable": str(playable)}
+    source = {"files": [{"path": str(playable)}], "playable_in_browser": True}
     (target,) = read(drawn_recording(tmp_path / "call", "A 0-2 |", source=source)).attributes("audio", "src")
     assert not re.search(r"[:#? ]", target)
     assert unquote(target) == f"../{playable.name}"
+
+
+def test_sides_that_were_exchanged_are_heard_on_the_other_ear(tmp_path: Path) -> None:
+    sides = {"A": {"file": 0, "channel": "right"}, "B": {"file": 0, "channel": "left"}}
+    for playable, ears in ((True, "A right, B left"), (False, "A left, B right")):
+        source = {"files": [{"path": "call.wav"}], "sides": sides, "playable_in_browser": playable}
+        found = read(drawn_recording(tmp_path / str(playable), "A 0-2 |", source=source))
+        assert found.attributes("audio", "aria-label") == [f"The session: {ears}"]
+        assert "A right · B left" in found.text
 
 
 def test_audio_that_no_browser_plays_is_the_session_s_own(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def shown(path: Path, drawing: str, **meta: Any) -> str:
 def test_the_sample(tmp_path: Path) -> None:
     recording = sample_recording(tmp_path / "sample")
     lines = screen(recording, score(recording)).splitlines()
-    assert lines[0] == "sample 1:06   A left   B right   VAD silero 0.4.0, 10 ms"
+    assert lines[0] == "sample.flac 1:06   A left   B right   VAD silero 0.4.0, 10 ms"
     assert lines[1] == "B answers        6/7  median 0.60 s | premature 1/7 | none within 10 s 0/7"
     assert lines[2].startswith("A speaks over B  3  B stopped 2 (by chance ")
     assert lines[2].endswith("), median 0.38 s | short ones 1, B stopped for 0")
@@ -37,7 +37,7 @@ def test_the_sample(tmp_path: Path) -> None:
 
 def test_nothing_is_invented_where_there_is_nothing(tmp_path: Path) -> None:
     text = shown(tmp_path / "call", SILENT)
-    assert "!! SIDE B IS SILENT THROUGHOUT" in text
+    assert "!! side B is silent throughout" in text
     assert "no finished turn of A to answer" in text
     assert "B never spoke" in text
     assert "nothing out of the ordinary" in text
@@ -57,7 +57,9 @@ def test_the_90th_percentile_needs_ten_answers(tmp_path: Path) -> None:
 
 
 def test_two_files_are_named_by_side(tmp_path: Path) -> None:
-    source = {"files": [{"path": "calls/caller.wav"}, {"path": "calls/agent.wav"}], "playable": None}
+    files = [{"path": "calls/agent.wav"}, {"path": "calls/caller.wav"}]
+    sides = {"A": {"file": 1, "channel": "mono"}, "B": {"file": 0, "channel": "mono"}}
+    source = {"files": files, "sides": sides, "playable_in_browser": False}
     assert "   A caller.wav   B agent.wav   " in shown(tmp_path / "call", ONE_ANSWER, source=source)
 
 

@@ -21,7 +21,7 @@ from fdbcore.errors import MissingExtraError, RecordingError
 from fdbcore.recording import AUDIO, Recording
 from fdbcore.report import figures, sections
 from fdbcore.report.document import document
-from fdbcore.report.words import channels
+from fdbcore.report.words import ears, plays_source, title
 
 REPORT: Final = "report.html"
 STYLE: Final = "report.css"
@@ -46,9 +46,9 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
     """The whole page. Every text that comes from a file is escaped."""
     content = document(recording, scores)
     settings, measures = sections.turn_settings(content), content["measures"]
-    places = channels(recording)
+    heard = ears(recording)
     return Template(_static("report.html")).substitute(
-        title=escape(f"{recording.name} – fdbcore"),
+        title=escape(f"{title(recording)} – fdbcore"),
         style=_static(STYLE),
         header=sections.header(recording),
         warnings=sections.warnings(content),
@@ -56,8 +56,8 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
         figures=figures.figures(measures, settings),
         moments=sections.moments(content["moments"]),
         audio=escape(audio_url(recording)),
-        places=escape(json.dumps(places)),
-        heard=escape(", ".join(f"{side} {place}" for side, place in places.items())),
+        ears=escape(json.dumps(heard)),
+        heard=escape(", ".join(f"{side} {ear}" for side, ear in heard.items())),
         curve=sections.curve(measures, settings),
         intervals=sections.intervals(measures),
         measures=sections.measures(measures, settings),
@@ -74,7 +74,7 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
 
 def audio_url(recording: Recording) -> str:
     """Where the page finds the audio: relative to the page, and absolute only if no relative path leads there."""
-    playable = (recording.meta.get("source") or {}).get("playable") or AUDIO
+    playable = recording.meta["source"]["files"][0]["path"] if plays_source(recording) else AUDIO
     folder = os.path.abspath(recording.path)
     target = os.path.join(folder, playable)
     try:

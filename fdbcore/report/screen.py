@@ -10,11 +10,12 @@ from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
-    channels,
     clock_text,
     length_text,
     number_text,
+    origins,
     seconds_text,
+    title,
     vad_bias_text,
     vad_text,
 )
@@ -34,7 +35,7 @@ def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     measures: Measures = scores["measures"]
     lines = [
         _header(recording),
-        *(f"!! {warning.upper()}" for warning in scores["warnings"]),
+        *(f"!! {warning}" for warning in scores["warnings"]),
         _labelled("B answers", _answers(recording, measures)),
         _labelled("A speaks over B", _over(measures)),
         _labelled("B speaks over A", _over_a_and_silence(measures)),
@@ -67,9 +68,9 @@ def run_screen(recordings: Sequence[Recording]) -> str:
 
 
 def _header(recording: Recording) -> str:
-    places = "   ".join(f"{side} {_short(place)}" for side, place in channels(recording).items())
+    places = "   ".join(f"{side} {_short(place)}" for side, place in origins(recording).items())
     vad = vad_text(recording.meta["settings"])
-    return f"{_short(recording.name)} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
+    return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
 
 
 def _labelled(label: str, text: str) -> str:

@@ -22,10 +22,11 @@ from fdbcore.report.glossary import (
 from fdbcore.report.words import (
     NONE,
     UNITS,
-    channels,
     clock_text,
     length_text,
     number_text,
+    origins,
+    title,
     vad_bias_text,
     vad_text,
 )
@@ -45,12 +46,12 @@ def turn_settings(content: Mapping[str, Any]) -> TurnSettings:
 def header(recording: Recording) -> str:
     """Name, length, channels, and what decided on speech."""
     meta = recording.meta
-    sides = " · ".join(f"{_side(side)} {escape(place)}" for side, place in channels(recording).items())
+    sides = " · ".join(f"{_side(side)} {escape(place)}" for side, place in origins(recording).items())
     facts = [length_text(recording), sides, f"voice activity by {escape(vad_text(meta['settings']))}"]
     facts += [escape(str(meta["created"])[:10])] if meta.get("created") else []
     return (
         '<p class="product">fdbcore · report of one session</p>\n'
-        f"<h1>{escape(recording.name)}</h1>\n"
+        f"<h1>{escape(title(recording))}</h1>\n"
         f'<p class="facts">{" · ".join(facts)}</p>'
     )
 

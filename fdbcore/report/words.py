@@ -10,6 +10,7 @@ from fdbcore.recording import Recording
 from fdbcore.types import SIDES, ticks_to_s
 
 NONE: Final = "–"
+EARS: Final = {"A": "left", "B": "right"}  # of session.wav
 ITEMS_FOR_P90: Final = 10  # with fewer, "nine in ten" is the largest by another name
 DECIMALS: Final = {"ms": 0, "s": 2, "1/min": 1, "s/min": 1}
 UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
@@ -39,12 +40,33 @@ def number_text(value: float | None, unit: str) -> str:
     return f"{100 * value:.0f}" if unit == "share" else f"{value:.{DECIMALS.get(unit, 2)}f}"
 
 
-def channels(recording: Recording) -> dict[str, str]:
-    """What each side is heard on or comes from: "left" and "right", or the name of its file."""
-    source = recording.meta.get("source") or {}
-    files = [Path(file["path"]).name for file in source.get("files", [])]
-    left, right = ("right", "left") if source.get("swap") else ("left", "right")
-    return dict(zip(SIDES, files, strict=True)) if len(files) == len(SIDES) else {"A": left, "B": right}
+def title(recording: Recording) -> str:
+    """What a reader knows the session by: the name of its file, or of the case where there are several."""
+    files = _source(recording).get("files", [])
+    return Path(files[0]["path"]).name if len(files) == 1 else recording.name
+
+
+def origins(recording: Recording) -> dict[str, str]:
+    """Where each side comes from: a channel of the file ("left"), or a file of its own."""
+    source = _source(recording)
+    files, sides = source.get("files", []), source.get("sides", {})
+    if len(files) == len(SIDES):
+        return {side: Path(files[sides[side]["file"]]["path"]).name for side in SIDES}
+    return {side: sides[side]["channel"] for side in SIDES} if sides else dict(EARS)
+
+
+def ears(recording: Recording) -> dict[str, str]:
+    """On which ear each side is heard in the report's audio: the source's channels, or those of session.wav."""
+    return origins(recording) if plays_source(recording) else dict(EARS)
+
+
+def plays_source(recording: Recording) -> bool:
+    """Whether the source itself plays as the session, so that the recording has no audio of its own."""
+    return bool(_source(recording).get("playable_in_browser"))
+
+
+def _source(recording: Recording) -> Mapping[str, Any]:
+    return recording.meta.get("source") or {}
 
 
 def vad_text(settings: Mapping[str, Any]) -> str:

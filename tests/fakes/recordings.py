@@ -18,6 +18,7 @@ from fdbcore.turns import detect_turns
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TurnSettings
 
 SAMPLE: Final = Path(__file__).parents[2] / "benchmarks" / "sample"
+SIDES: Final = {"A": {"file": 0, "channel": "left"}, "B": {"file": 0, "channel": "right"}}
 META: Final[Mapping[str, Any]] = {
     "created": "2026-01-31T09:30:00.125Z",
     "parties": {"A": {"kind": "replay"}, "B": {"kind": "replay"}},
@@ -51,7 +52,8 @@ def sample_recording(path: Path, **meta: object) -> Recording:
             tracks[line["side"]][start * 100 // rate_hz : end * 100 // rate_hz] = True
     flac = SAMPLE / "sample.flac"
     file = {"path": str(flac), "sha256": "1" * 64, "codec": "flac", "rate_hz": rate_hz, "channels": 2}
-    meta = {"source": {"files": [file], "playable": str(flac)}, **meta}
+    source = {"files": [file], "sides": SIDES, "playable_in_browser": True}
+    meta = {"source": source, **meta}
     return _written(path, _decoded(flac), tracks["A"], tracks["B"], meta)
 
 
@@ -65,12 +67,13 @@ def _decoded(path: Path) -> npt.NDArray[np.int16]:
 
 
 def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, meta: Mapping[str, object]) -> Recording:
-    source = {"files": [{"path": "call.wav", "sha256": "2" * 64}], "playable": None}
+    file = {"path": "call.wav", "sha256": "2" * 64}
+    source = {"files": [file], "sides": SIDES, "playable_in_browser": False}
     meta = {**META, "source": source, **meta}
     frames = pcm[: len(a) * FRAME_SAMPLES].reshape(len(a), FRAME_SAMPLES, 2)
     linked = meta["source"]
     assert isinstance(linked, dict)
-    with RecordingWriter(path, meta, keep_audio=linked["playable"] is None) as recording:
+    with RecordingWriter(path, meta, keep_audio=not linked["playable_in_browser"]) as recording:
         for tick, frame in enumerate(frames):
             recording.write(frame[:, 0], frame[:, 1])
             recording.activity(bool(a[tick]), bool(b[tick]))
