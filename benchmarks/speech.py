@@ -3,7 +3,7 @@
 Clips of espeak-ng voices are cut where they fall 40 dB below their own loudest tick, and placed at known samples. A
 tick is truly active when the clip that covers it is within those 40 dB; inter-pausal units (IPUs) follow from that by
 the definition of the turn detector's layer 0. Noise is added afterwards, so the truth of a noisy dialogue is that of
-the clean one. The signal-to-noise ratio is that of the mean power of the truly active ticks, per channel, over 0-24 kHz.
+the clean one. The signal-to-noise ratio is that of the mean power of the truly active ticks of a channel, 0-24 kHz.
 """
 
 from __future__ import annotations
@@ -119,16 +119,17 @@ def _espeak() -> tuple[ctypes.CDLL, int, list[Floats], object]:
     library = ctypes.CDLL(espeakng_loader.get_library_path())
     synchronous = 2
     rate_hz = library.espeak_Initialize(synchronous, 0, espeakng_loader.get_data_path().encode(), 0)
+    library.espeak_ng_SetRandSeed(1)  # the same dialogues in the same order are then the same in every process
     said: list[Floats] = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)
     def receive(pcm: ctypes._Pointer[ctypes.c_short], samples: int, _events: int) -> int:
         if samples:
             said.append(np.ctypeslib.as_array(pcm, (samples,)) / 32768)
         return 0
 
-    library.espeak_SetSynthCallback(receive)
-    return library, rate_hz, said, receive
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)(receive)
+    library.espeak_SetSynthCallback(callback)
+    return library, rate_hz, said, callback
 
 
 def say(text: str, voice: str, words_per_minute: int, pitch: int) -> Floats:
