@@ -28,7 +28,9 @@ def noise(ticks: int, rms: float = 100.0, seed: int = 0) -> Pcm:
 
 
 def tone(ticks: int, hz: float = 500.0, peak: float = 10_000.0) -> Pcm:
-    return np.rint(peak * np.sin(2 * np.pi * hz / SAMPLE_RATE_HZ * np.arange(ticks * FRAME_SAMPLES))).astype(np.int16)
+    phases = 2 * np.pi * hz / SAMPLE_RATE_HZ * np.arange(ticks * FRAME_SAMPLES)
+    pcm: Pcm = np.rint(peak * np.sin(phases)).astype(np.int16)
+    return pcm
 
 
 def frames(pcm: Pcm) -> npt.NDArray[np.int16]:
