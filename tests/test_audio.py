@@ -456,7 +456,8 @@ def mutated(content: bytes, mutations: list[tuple[float, str, bytes]]) -> bytes:
     return content
 
 
-def either_decodes_or_says_why(path: Path) -> None:
+def either_decodes_or_says_why(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
     said = []
     try:
         with AudioFile(path) as audio:
@@ -475,9 +476,7 @@ def test_mutated_files_either_decode_or_say_why(
     tmp_path_factory: pytest.TempPathFactory, seed: int, mutations: list[tuple[float, str, bytes]]
 ) -> None:
     suffix, content = seeds()[seed]
-    path = tmp_path_factory.getbasetemp() / f"mutated{suffix}"
-    path.write_bytes(mutated(content, mutations))
-    either_decodes_or_says_why(path)
+    either_decodes_or_says_why(tmp_path_factory.getbasetemp() / f"mutated{suffix}", mutated(content, mutations))
 
 
 @pytest.mark.fuzz
@@ -486,9 +485,7 @@ def test_many_mutated_files_either_decode_or_say_why(
     tmp_path_factory: pytest.TempPathFactory, seed: int, mutations: list[tuple[float, str, bytes]]
 ) -> None:
     suffix, content = seeds()[seed]
-    path = tmp_path_factory.getbasetemp() / f"mutated{suffix}"
-    path.write_bytes(mutated(content, mutations))
-    either_decodes_or_says_why(path)
+    either_decodes_or_says_why(tmp_path_factory.getbasetemp() / f"mutated{suffix}", mutated(content, mutations))
 
 
 @pytest.mark.fuzz
@@ -496,6 +493,4 @@ def test_many_mutated_files_either_decode_or_say_why(
 def test_any_bytes_either_decode_or_say_why(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, kind: bytes
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.wav"
-    path.write_bytes(kind + content)
-    either_decodes_or_says_why(path)
+    either_decodes_or_says_why(tmp_path_factory.getbasetemp() / "any.wav", kind + content)
