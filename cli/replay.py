@@ -75,8 +75,17 @@ def replay(
         else:
             recordings.append(recording)
             documents.append(document)
+            for damage in damages(recording):
+                failures.append(damage)
+                click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
     _print(recordings, documents, failures, len(sessions), as_json, quiet)
     sys.exit(FAILED if failures else DONE)
+
+
+def damages(recording: Recording) -> list[str]:
+    """What is missing from the files of a recording, a line each."""
+    files = recording.meta["source"]["files"]
+    return [f"{file['path']}: {file['damage']}" for file in files if file["damage"]]
 
 
 def turn_settings(changes: Sequence[str]) -> TurnSettings:

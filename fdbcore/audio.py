@@ -145,7 +145,7 @@ class AudioFile:
 
     @property
     def notes(self) -> list[str]:
-        """What was odd so far, a line each: an unknown delay, gaps, overlaps, an end that is missing."""
+        """What was odd so far, a line each: an unknown delay, gaps, overlaps."""
         notes = []
         if self.container in _LOSES_DELAY and self.codec in _DELAYED:
             notes.append(f"{self.container} does not store its {self.codec} encoder's delay: all is 20 to 50 ms late")
@@ -153,11 +153,20 @@ class AudioFile:
             notes.append(f"{self._ms(self.inserted_samples)} of silence inserted where timestamps leave a gap")
         if self.overlapping_samples:
             notes.append(f"{self._ms(self.overlapping_samples)} dropped where timestamps overlap")
-        if self._damaged:
-            notes.append(f"damaged from {self.samples / self.rate_hz:.3f} s to its end")
-        elif self._ended and self.stated_s and self.samples / self.rate_hz < 0.98 * self.stated_s - 0.1:
-            notes.append(f"cut off: it states {self.stated_s:.3f} s and holds {self.samples / self.rate_hz:.3f} s")
         return notes
+
+    @property
+    def damage(self) -> str | None:
+        """What is missing at the end, known once `blocks` is through; the audio before it is as good as any."""
+        if self._damaged:
+            return f"damaged from {self.samples / self.rate_hz:.3f} s to its end"
+        if self.container == "wav" and self._ended and (missing := _wav_missing_bytes(self.path)):
+            return (
+                f"cut off: {missing} bytes fewer than its header states, {self.samples / self.rate_hz:.3f} s are there"
+            )
+        if self._ended and self.stated_s and self.samples / self.rate_hz < 0.98 * self.stated_s - 0.1:
+            return f"cut off: it states {self.stated_s:.3f} s and holds {self.samples / self.rate_hz:.3f} s"
+        return None
 
     @cached_property
     def sha256(self) -> str:
@@ -175,7 +184,7 @@ class AudioFile:
 
     def describe(self) -> dict[str, Any]:
         """All of the above as JSON values, with the absolute path."""
-        names = ("sha256", "container", "codec", "rate_hz", "channels", "bit_depth", "samples", "notes")
+        names = ("sha256", "container", "codec", "rate_hz", "channels", "bit_depth", "samples", "notes", "damage")
         return {"path": str(self.path.resolve())} | {name: getattr(self, name) for name in names}
 
     def close(self) -> None:
@@ -308,6 +317,24 @@ def _stated_s(container: Any, stream: Any) -> float | None:  # noqa: ANN401
     if stream.duration:
         return float(stream.duration * stream.time_base)
     return container.duration / 1_000_000 if container.duration and len(container.streams) == 1 else None
+
+
+def _wav_missing_bytes(path: Path) -> int:
+    """How much more audio the header of a WAV states than the file holds; FFmpeg corrects that without a word.
+
+    0 also for a size that a writer left open (0 or all ones), as streams and crashed recorders do.
+    """
+    with open(path, "rb") as file:
+        if file.read(4) != b"RIFF":
+            return 0
+        file.seek(8, os.SEEK_CUR)
+        while len(header := file.read(8)) == 8:
+            size = int.from_bytes(header[4:], "little")
+            if header[:4] == b"data":
+                held = path.stat().st_size - file.tell()
+                return max(size - held, 0) if size != 0xFFFF_FFFF else 0
+            file.seek(size + size % 2, os.SEEK_CUR)
+    return 0
 
 
 def _bit_depth(codec: str, sample_format: str) -> int | None:

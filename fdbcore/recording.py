@@ -71,6 +71,8 @@ class RecordingWriter:
         self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
         try:
             (path / "derived").mkdir(parents=True, exist_ok=True)
+            for stale in (path / AUDIO, *(path / "derived").iterdir()):  # of an earlier recording in this folder
+                stale.unlink(missing_ok=True)
             self._events = open(path / EVENTS, "w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def score(recording: Recording) -> dict[str, Any]:
         "settings": recording.meta["settings"],
         "measures": summarise([quantities(recording)]),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
-        "warnings": warnings(dialogue),
+        "warnings": warnings(recording, dialogue),
     }
     write_json(recording.path / SCORES, scores)
     return scores
@@ -43,10 +44,15 @@ def quantities(recording: Recording) -> dict[str, Quantity]:
     return timing(Dialogue.of(recording)) | compat(recording)
 
 
-def warnings(dialogue: Dialogue) -> list[str]:
+def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
     """What a reader must know before any number."""
-    silent = [side for side, ipus in dialogue.ipus.items() if not len(ipus)]
-    return [f"side {side} is silent throughout" for side in silent]
+    silent = [f"side {side} is silent throughout" for side, ipus in dialogue.ipus.items() if not len(ipus)]
+    odd = [
+        f"{Path(file['path']).name}: {text}"
+        for file in recording.meta.get("source", {}).get("files", [])
+        for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
+    ]
+    return silent + odd
 
 
 def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:

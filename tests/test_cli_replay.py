@@ -147,6 +147,25 @@ def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_p
     assert (run_path / "other" / "report.html").is_file()
 
 
+def test_a_file_that_was_cut_off_is_scored_and_counts_as_failed(call: Path, run_path: Path) -> None:
+    call.write_bytes(call.read_bytes()[: -4 * RATE_HZ * 3])
+    result = replay(call, out=run_path)
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "cut off: 192000 bytes fewer than its header states, 6.500 s are there" in result.stderr
+    assert "cut off" in result.stdout
+    assert gaps(Recording(run_path / "call"))
+
+
+def test_a_recording_leaves_nothing_of_an_earlier_one(call: Path, tmp_path: Path, run_path: Path) -> None:
+    pair = [write(tmp_path / name, voices(DIALOGUE)[:, i]) for i, name in enumerate(("one.wav", "two.wav"))]
+    replay(*pair, out=run_path)
+    (run_path / "one+two").rename(run_path / "call")
+    assert (run_path / "call" / AUDIO).is_file()
+    replay(call, out=run_path)
+    assert not (run_path / "call" / AUDIO).exists()
+
+
 def nan_wav(path: Path) -> Path:
     samples = voices(DIALOGUE).astype(np.float32) / 32768
     samples[RATE_HZ, 1] = np.nan

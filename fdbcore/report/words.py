@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.recording import Recording
+from fdbcore.recording import AUDIO, Recording
 from fdbcore.types import SIDES, ticks_to_s
 
 NONE: Final = "–"
@@ -62,7 +62,7 @@ def ears(recording: Recording) -> dict[str, str]:
 
 def plays_source(recording: Recording) -> bool:
     """Whether the source itself plays as the session, so that the recording has no audio of its own."""
-    return bool(_source(recording).get("playable_in_browser"))
+    return not (recording.path / AUDIO).is_file()
 
 
 def _source(recording: Recording) -> Mapping[str, Any]:
