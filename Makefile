@@ -1,6 +1,7 @@
 # Every target does its own set-up: a Python (3.11 to 3.13) and a C compiler are all that is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+COMPILED := $(patsubst fdbcore/_ext/%.pyx,fdbcore._ext.%,$(wildcard fdbcore/_ext/*.pyx))
 SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.pxd fdbcore/_ext/*.h)
 
 .PHONY: demo test check bench fuzz clean
@@ -15,7 +16,7 @@ check: .venv/dev      ## linters, types and stubs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest fdbcore._ext --concise --mypy-config-file pyproject.toml
+	$(BIN)/python -m mypy.stubtest $(COMPILED) --concise --mypy-config-file pyproject.toml
 
 bench: .venv/dev      ## measure, side by side with what one would use instead
 	$(BIN)/python -m benchmarks

@@ -43,6 +43,8 @@ _DELAYED: Final = frozenset({"aac", "mp2", "mp3"})
 # Only the end of each page is placed: a gap is known, but not where in the page it lies.
 _PLACED_BY_PAGE: Final = {("ogg", "flac")}
 
+_LEFT_OPEN_BYTES: Final = 0x7FFF_F000  # writers that cannot go back state 2 or 4 GiB, less their header or a page
+
 _PLAYABLE: Final = {  # what every current browser plays: (container, suffix): codecs
     ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
     ("flac", ".flac"): {"flac"},
@@ -322,7 +324,7 @@ def _stated_s(container: Any, stream: Any) -> float | None:  # noqa: ANN401
 def _wav_missing_bytes(path: Path) -> int:
     """How much more audio the header of a WAV states than the file holds; FFmpeg corrects that without a word.
 
-    0 also for a size that a writer left open (0 or all ones), as streams and crashed recorders do.
+    0 also for a size that a writer left open (0 or an enormous one), as streams and crashed recorders do.
     """
     with open(path, "rb") as file:
         if file.read(4) != b"RIFF":
@@ -332,7 +334,7 @@ def _wav_missing_bytes(path: Path) -> int:
             size = int.from_bytes(header[4:], "little")
             if header[:4] == b"data":
                 held = path.stat().st_size - file.tell()
-                return max(size - held, 0) if size != 0xFFFF_FFFF else 0
+                return max(size - held, 0) if size < _LEFT_OPEN_BYTES else 0
             file.seek(size + size % 2, os.SEEK_CUR)
     return 0
 
