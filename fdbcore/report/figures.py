@@ -48,7 +48,10 @@ def _answer_time(measures: Measures, settings: TurnSettings) -> tuple[str, str, 
     latency = measures["response_latency_ms"]
     if not latency["n"]:
         return "Answer time", NONE, "no answers"
-    text = "from the end of A's turn to B's first sound, for half of the answers"
+    text = "from the end of A's turn to B's first sound"
+    if latency["n"] == 1:
+        return "Answer time", seconds_text(latency["median"]), f"{text}."
+    text += ", for half of the answers"
     if latency["n"] >= ITEMS_FOR_P90:
         return (
             "Answer time",

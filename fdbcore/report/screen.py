@@ -23,7 +23,7 @@ from fdbcore.score import quantities, read_scores, summarise
 from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
 
 COLUMNS: Final = 100
-NAME_COLUMNS: Final = 22
+NAME_COLUMNS: Final = 20
 LABEL_COLUMNS: Final = 17
 WORST: Final = 2
 
@@ -51,8 +51,8 @@ def run_screen(recordings: Sequence[Recording]) -> str:
     """One line a session, and the figures of all sessions together, with intervals over sessions."""
     pooled = summarise([quantities(recording) for recording in recordings])
     seconds = sum(ticks_to_s(recording.n_ticks) for recording in recordings)
-    title = f"{len(recordings)} sessions, {clock_text(seconds)}"
-    rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "silent", "worst")]
+    head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(seconds)}"
+    rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]
     for recording in recordings:
         scores = read_scores(recording)
         silent = [side for side in "AB" if any(f"side {side} is silent" in text for text in scores["warnings"])]
@@ -62,9 +62,9 @@ def run_screen(recordings: Sequence[Recording]) -> str:
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
-        "early: cut off by B | none: no answer | stopped: B, when A talked over it | silent: both, > 3 s",
+        "early: cut off by B | none: no answer | stopped: B, when A talked over it | lapses: both silent > 3 s",
     ]
-    return "\n".join(line[:COLUMNS].rstrip() for line in [title, *rows, *notes])
+    return "\n".join(line[:COLUMNS].rstrip() for line in [head, *rows, *notes])
 
 
 def _header(recording: Recording) -> str:
@@ -139,7 +139,7 @@ def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
 
 
 def _row(name: str, *cells: str) -> str:
-    widths = (7, 8, 6, 6, 6, 7, 5)
+    widths = (7, 8, 6, 5, 5, 7, 5)
     aligned = "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
     return f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}"
 

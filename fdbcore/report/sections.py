@@ -33,7 +33,7 @@ from fdbcore.report.words import (
 from fdbcore.types import SIDES, TurnSettings
 
 LISTED, SHOWN = 20, 8  # of the worst moments; the rest of the list is folded
-HISTOGRAM_COLUMNS: Final = ("n", "p50_us", "p99_us", "p99_9_us", "max_us")
+LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
 
 Measures = Mapping[str, Mapping[str, Any]]
 
@@ -195,13 +195,16 @@ def _certificate(timing: Mapping[str, Any]) -> str:
         clock = "<p>Offline: each 10 ms were computed in order on a virtual clock, so nothing can have been late.</p>"
         return clock + _facts(_flat({key: value for key, value in timing.items() if key not in ("realtime", "clock")}))
     histograms = {name: value for name, value in timing.items() if isinstance(value, dict) and "p50_us" in value}
-    rows = [(escape(name), [str(h.get(c, NONE)) for c in HISTOGRAM_COLUMNS]) for name, h in histograms.items()]
-    columns = [
-        "lateness, microseconds",
-        *(column.removesuffix("_us").replace("_", ".") for column in HISTOGRAM_COLUMNS),
-    ]
+    rows = [(escape(name), [str(value["n"]), *_quantiles(value)]) for name, value in histograms.items()]
+    table = _table(["lateness, microseconds", "n", *LATENESS_COLUMNS], rows)
+    counts = f"{timing.get('late', NONE)} late, {timing.get('missed', NONE)} missed"
     rest = {key: value for key, value in timing.items() if key not in histograms}
-    return f"<p>On a live clock, a tick every 10 ms.</p>{_table(columns, rows)}<br>{_facts(_flat(rest))}"
+    return f"<p>On a live clock, a tick every 10 ms: {counts}.</p>{table}<br>{_facts(_flat(rest))}"
+
+
+def _quantiles(histogram: Mapping[str, float | None]) -> list[str]:
+    values = [histogram.get(key) for key in LATENESS_COLUMNS.values()]
+    return [NONE if value is None else f"{value:,.1f}" for value in values]
 
 
 def _settings(settings: Mapping[str, Any], sha256: str | None) -> str:
