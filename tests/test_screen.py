@@ -70,6 +70,16 @@ def test_detectors_that_differ_are_both_named(tmp_path: Path) -> None:
     assert "VAD bias" not in text
 
 
+def test_a_long_line_is_broken_between_words_and_no_number_is_cut(tmp_path: Path) -> None:
+    recording = sample_recording(tmp_path / "sample")
+    scores = score(recording)
+    for size in ("long", "short"):
+        scores["measures"][f"b_stopped_within_2s_per_{size}_a_onset"] |= {"n": 1_234_567, "count": 1_234_567}
+    text = screen(recording, scores)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "short ones 1234567, B stopped for 1234567" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("drawing", [SILENT, ONE_ANSWER, NO_ANSWER])
 def test_lines_fit_a_terminal(drawing: str, tmp_path: Path) -> None:
     text = shown(tmp_path / ("a-name-that-is-longer-than-a-line-can-hold-" * 4), drawing)
@@ -88,7 +98,7 @@ def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
         ["call-2", "0:34", "0/2"],
         ["all", "0:49", "1/3"],
     ]
-    assert lines[2].endswith("!! B SILENT")
+    assert lines[2].endswith("!! B silent")
     assert lines[4].endswith("0:15 no answer 15.0 s")
     assert "median answer time 0.40 s" in lines[6]
     assert max(map(len, lines)) <= 100

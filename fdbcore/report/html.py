@@ -25,7 +25,7 @@ from fdbcore.report.words import ears, plays_source, title
 
 REPORT: Final = "report.html"
 STYLE: Final = "report.css"
-SCRIPTS: Final = ("data.js", "events.js", "timeline.js", "overview.js", "curve.js", "main.js")
+SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview.js", "curve.js", "main.js")
 FULL_SCALE: Final = 32_768
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.measures.dialogue import Dialogue
@@ -20,7 +21,7 @@ from fdbcore.report.words import (
     vad_text,
 )
 from fdbcore.score import quantities, read_scores, summarise
-from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
+from fdbcore.types import SIDES, TICKS_PER_S, TurnSettings, ticks_to_s
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
@@ -44,7 +45,8 @@ def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     bias = vad_bias_text(recording.meta["settings"])
     if bias:
         lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
-    return "\n".join(line[:COLUMNS].rstrip() for line in lines)
+    indent = " " * LABEL_COLUMNS
+    return "\n".join(fill(line, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
 
 
 def run_screen(recordings: Sequence[Recording]) -> str:
@@ -54,17 +56,15 @@ def run_screen(recordings: Sequence[Recording]) -> str:
     head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(seconds)}"
     rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]
     for recording in recordings:
-        scores = read_scores(recording)
-        silent = [side for side in "AB" if any(f"side {side} is silent" in text for text in scores["warnings"])]
-        worst = f"!! {' and '.join(silent)} SILENT" if silent else _first_moment(recording)
-        rows.append(_session_row(recording.name, length_text(recording), scores["measures"], worst))
+        measures = read_scores(recording)["measures"]
+        rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
     rows.append(_session_row("all", clock_text(seconds), pooled, ""))
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
-        "early: cut off by B | none: no answer | stopped: B, when A talked over it | lapses: both silent > 3 s",
+        "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
     ]
-    return "\n".join(line[:COLUMNS].rstrip() for line in [head, *rows, *notes])
+    return "\n".join([head, *rows, *notes])
 
 
 def _header(recording: Recording) -> str:
@@ -118,7 +118,11 @@ def _worst(recording: Recording) -> str:
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
 
 
-def _first_moment(recording: Recording) -> str:
+def _remark(recording: Recording, measures: Measures) -> str:
+    """That a side is silent, or else the worst moment."""
+    silent = [side for side in SIDES if not measures[f"{side.lower()}_talk_share"]["n"]]
+    if silent:
+        return f"!! {' and '.join(silent)} silent"
     found = moments(Dialogue.of(recording))
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
@@ -141,7 +145,8 @@ def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
 def _row(name: str, *cells: str) -> str:
     widths = (7, 8, 6, 5, 5, 7, 5)
     aligned = "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
-    return f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}"
+    line = f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}".rstrip()
+    return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
 
 
 def _of(share: Mapping[str, Any]) -> str:

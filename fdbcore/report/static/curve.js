@@ -5,25 +5,22 @@ function drawCurve(root, { latency_ms: latencies, eligible }) {
     root.hidden = true;
     return;
   }
-  const font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: palette.muted };
   const last = latencies.length ? latencies[latencies.length - 1] / 1000 : 0;
   const end = Math.max(last * 1.2, 2);
-  const axis = { gridcolor: palette.line, zeroline: false, fixedrange: true };
+  const axis = { gridcolor: palette.line, fixedrange: true };
+  const size = { width: root.clientWidth, height: root.clientHeight };
   Plotly.react(
     root.querySelector(".chart"),
     [answered(latencies, eligible, end)],
     {
-      margin: { l: 56, r: 20, t: 24, b: 48 },
-      width: root.clientWidth,
-      height: root.clientHeight,
-      paper_bgcolor: "transparent",
-      plot_bgcolor: "transparent",
-      font,
-      showlegend: false,
-      hovermode: "closest",
-      hoverlabel: { bgcolor: palette.surface, bordercolor: palette.line, font: { ...font, color: palette.text } },
-      xaxis: { ...axis, zeroline: true, zerolinecolor: palette.muted, range: [-0.25, end], title: { text: "seconds after the end of A's turn" } },
-      yaxis: { ...axis, range: [0, 1.04], tickformat: ".0%", title: { text: "of A's turns answered" } },
+      ...baseLayout({ ...size, margin: { l: 56, r: 20, t: 24, b: 48 } }),
+      xaxis: {
+        ...axis,
+        range: [-0.25, end],
+        zerolinecolor: palette.muted,
+        title: { text: "seconds after the end of A's turn" },
+      },
+      yaxis: { ...axis, range: [0, 1.04], zeroline: false, tickformat: ".0%", title: { text: "of A's turns answered" } },
       annotations: [final(latencies.length, eligible, end)],
     },
     { displayModeBar: false, doubleClick: false, scrollZoom: false },

@@ -59,3 +59,23 @@ function readPalette() {
 function faded(hex, opacity) {
   return hex + Math.round(opacity * 255).toString(16).padStart(2, "0");
 }
+
+/** What all plots share. */
+function baseLayout(size) {
+  const { fontFamily: family } = getComputedStyle(document.body);
+  const font = { family, size: size.width < 600 ? 11 : 12, color: palette.muted };
+  return {
+    ...size,
+    font,
+    paper_bgcolor: "transparent",
+    plot_bgcolor: "transparent",
+    showlegend: false,
+    hovermode: "closest",
+    hoverlabel: {
+      bgcolor: palette.surface,
+      bordercolor: palette.line,
+      font: { ...font, color: palette.text },
+      align: "left",
+    },
+  };
+}

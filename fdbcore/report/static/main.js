@@ -70,7 +70,8 @@ class Page {
     click("next", () => this.step(1));
     this.audio.addEventListener("play", () => this.followAudio());
     this.audio.addEventListener("seeked", () => this.showTime());
-    this.audio.addEventListener("error", () => (document.getElementById("audio-note").hidden = false));
+    this.audio.addEventListener("error", () => this.noteMissingAudio());
+    if (this.audio.error) this.noteMissingAudio();
     window.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => this.openLink(true));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
@@ -78,6 +79,10 @@ class Page {
     for (const link of document.querySelectorAll('a[href^="#t="]')) {
       link.addEventListener("click", () => link.hash === location.hash && this.openLink(true));
     }
+  }
+
+  noteMissingAudio() {
+    document.getElementById("audio-note").hidden = false;
   }
 
   redraw() {

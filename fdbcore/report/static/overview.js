@@ -29,12 +29,7 @@ class Overview {
   draw() {
     const hidden = { visible: false, fixedrange: true };
     const layout = {
-      margin: this.margin,
-      width: this.root.clientWidth,
-      height: this.root.clientHeight,
-      paper_bgcolor: "transparent",
-      plot_bgcolor: "transparent",
-      showlegend: false,
+      ...baseLayout({ width: this.root.clientWidth, height: this.root.clientHeight, margin: this.margin }),
       xaxis: { ...hidden, range: [0, this.data.length_s] },
       yaxis: { ...hidden, range: [-1.1, 1.1] },
     };

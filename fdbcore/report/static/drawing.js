@@ -1,0 +1,209 @@
+// What plotly draws on the timeline: lane A above, lane B below, the floor between them. Only what is in sight, and as
+// far again on both sides for dragging, is handed over, and never more of it than the screen can show.
+
+const LANES = { A: 2.35, B: -2.35 };
+const LANE_HALF = 1.02;
+const TURN_ROWS = { A: 0.82, B: -0.82 };
+const BETWEEN_ROW = 0;
+const MARK_ROWS = { A: 1.22, B: -1.22 };
+const ROW_HEIGHT = 0.5;
+const TOP = 3.5;
+const SMALL_PX = 600;
+const WIDEST_LABEL_PX = 52;
+const PX_PER_BAR = 4;
+const PX_PER_MARK = 12;
+const PX_PER_TICK = 80;
+const TICK_STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
+const FILLED = { type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip" };
+
+/** The room around a plot of this width; the overview keeps to it, so that both show a time at the same place. */
+function plotMargin(width) {
+  return width < SMALL_PX ? { l: 46, r: 8, t: 8, b: 30 } : { l: 74, r: 14, t: 8, b: 34 };
+}
+
+/** Traces and layout for a scene: { view, margin, marked, secondsPerPx, width, height }. */
+function drawTimeline(data, scene) {
+  const span = scene.view[1] - scene.view[0];
+  const reach = [Math.max(0, scene.view[0] - span), Math.min(data.length_s, scene.view[1] + span)];
+  const drawn = { ...scene, from: reach[0], to: reach[1] };
+  const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
+  return { traces: [overlaps(data, drawn), ...lanes, bars(data, drawn)], layout: timelineLayout(data, drawn) };
+}
+
+function sideColour(side) {
+  return palette[side.toLowerCase()];
+}
+
+/** Rectangles in the lanes of `sides`, as one filled line with breaks: far faster than a shape each. */
+function rectangles(spans, sides, fillcolor) {
+  const x = sides.flatMap(() => spans.flatMap(([start, end]) => [start, start, end, end, null]));
+  const y = sides.flatMap((side) => {
+    const [bottom, top] = [LANES[side] - LANE_HALF, LANES[side] + LANE_HALF];
+    return spans.flatMap(() => [bottom, top, top, bottom, null]);
+  });
+  return { ...FILLED, x, y, fillcolor, line: { width: 0 } };
+}
+
+function speech(data, side, { from, to, secondsPerPx }) {
+  const spans = visibleSpans(data.speech[side], from, to, secondsPerPx);
+  return rectangles(spans, [side], faded(sideColour(side), 0.16));
+}
+
+function overlaps(data, { from, to, secondsPerPx }) {
+  return rectangles(visibleSpans(data.overlaps, from, to, secondsPerPx), SIDES, faded(palette.overlap, 0.22));
+}
+
+function wave(data, side, { from, to, secondsPerPx }) {
+  const [first, last] = [Math.floor(from * TICKS_PER_S), Math.ceil(to * TICKS_PER_S)];
+  const count = (to - from) / secondsPerPx;
+  const { ticks, heights } = reduceLevels(data.peaks[side], first, last, count, data.peaks.loudest);
+  const times = ticks.map((tick) => tick / TICKS_PER_S);
+  const x = [...times, ...times.slice().reverse()];
+  const y = [...heights.map((h) => LANES[side] + h), ...heights.map((h) => LANES[side] - h).reverse()];
+  return { ...FILLED, x, y, fillcolor: sideColour(side), line: { width: 0.5, color: sideColour(side) } };
+}
+
+/** The wanted events in reach; of those that are narrower than `px`, one in each such stretch of a row. */
+function visibleEvents(events, { from, to, secondsPerPx }, px, wanted) {
+  const narrow = px * secondsPerPx;
+  const taken = new Set();
+  return events.filter((event) => {
+    if (event.end_s < from || event.start_s > to || !wanted(event)) return false;
+    if (length(event) >= narrow && event.kind !== "intrusion") return true;
+    const place = `${rowOf(event)} ${Math.floor(event.start_s / narrow)}`;
+    const free = !taken.has(place);
+    taken.add(place);
+    return free;
+  });
+}
+
+/** Where a side comes in: a triangle that points at the other side. */
+function marks(data, side, scene) {
+  const wanted = (event) => event.kind === "intrusion" && event.side === side;
+  const events = visibleEvents(data.events, scene, PX_PER_MARK, wanted);
+  const symbol = side === "A" ? "triangle-down" : "triangle-up";
+  return {
+    type: "scatter",
+    mode: "markers",
+    x: events.map((event) => event.start_s),
+    y: events.map(rowOf),
+    marker: {
+      symbol: events.map((event) => (event.outcome === "taken" ? symbol : `${symbol}-open`)),
+      size: 10,
+      color: palette.text,
+      opacity: events.map((event) => (event.censored ? 0.35 : 1)),
+    },
+    hovertext: events.map(describe),
+    hoverinfo: "text",
+  };
+}
+
+/** Turns, then what lies on them or between them, then missing answers, which lie on the silence that they are in. */
+function bars(data, scene) {
+  const layer = (event) => ({ turn: 0, no_response: 2 })[event.kind] ?? 1;
+  const events = visibleEvents(data.events, scene, PX_PER_BAR, (event) => event.kind !== "intrusion");
+  events.sort((one, other) => layer(one) - layer(other));
+  const looks = events.map(look);
+  return {
+    type: "bar",
+    orientation: "h",
+    base: events.map((event) => event.start_s),
+    x: events.map((event) => Math.max(length(event), 2 * scene.secondsPerPx)),
+    y: events.map(rowOf),
+    width: ROW_HEIGHT,
+    marker: {
+      color: looks.map((each) => each.fill),
+      opacity: events.map((event) => (event.censored ? 0.4 : 1)),
+      line: { width: looks.map((each) => each.border), color: looks.map((each) => each.edge) },
+      pattern: { shape: looks.map((each) => each.pattern), size: 9, solidity: 0.15 },
+    },
+    text: events.map((event) => label(event, scene.secondsPerPx)),
+    textposition: "inside",
+    insidetextanchor: "middle",
+    textangle: 0,
+    constraintext: "none",
+    insidetextfont: { size: 11, color: looks.map((each) => each.ink) },
+    hovertext: events.map(describe),
+    hoverinfo: "text",
+  };
+}
+
+/** Where an event lies, from the bottom up. */
+function rowOf(event) {
+  if (event.kind === "intrusion") return MARK_ROWS[event.side];
+  return ["turn", "pause"].includes(event.kind) ? TURN_ROWS[event.side] : BETWEEN_ROW;
+}
+
+/** How long a silence or an overlap lasts, where there is room for it. */
+function label(event, secondsPerPx) {
+  const fits = length(event) / secondsPerPx >= WIDEST_LABEL_PX;
+  return fits && !["turn", "no_response"].includes(event.kind) ? seconds(length(event)) : "";
+}
+
+/** What an event's bar looks like. */
+function look(event) {
+  const side = sideColour(event.side);
+  const plain = { pattern: "", border: 0, edge: palette.line };
+  switch (event.kind) {
+    case "turn":
+      return { ...plain, fill: side, ink: palette["on-side"] };
+    case "pause":
+      return { ...plain, fill: palette.surface, ink: palette.text, border: 1, edge: side };
+    case "no_response":
+      return { ...plain, fill: palette.muted, ink: palette.text, pattern: "/", border: 1, edge: palette.text };
+    case "gap":
+      return { ...plain, fill: palette.gap, ink: palette["on-gap"] };
+    default:
+      return { ...plain, fill: palette.overlap, ink: palette["on-side"] };
+  }
+}
+
+function timelineLayout(data, scene) {
+  const { margin, width, height, marked } = scene;
+  const shared = baseLayout({ margin, width, height });
+  return {
+    ...shared,
+    barmode: "overlay",
+    dragmode: "pan",
+    xaxis: {
+      range: scene.view,
+      minallowed: 0,
+      maxallowed: data.length_s,
+      gridcolor: palette.line,
+      zeroline: false,
+      ...timeTicks(scene),
+    },
+    yaxis: {
+      range: [-TOP, TOP],
+      fixedrange: true,
+      showgrid: false,
+      zeroline: false,
+      ticks: "outside",
+      ticklen: 6,
+      tickcolor: "transparent",
+      tickvals: [LANES.A, TURN_ROWS.A, BETWEEN_ROW, TURN_ROWS.B, LANES.B],
+      ticktext: rowNames(data, width < SMALL_PX),
+    },
+    shapes: marked ? [markShape(marked)] : [],
+  };
+}
+
+function rowNames(data, small) {
+  const named = (side) => `<b style="color:${sideColour(side)}">${side}</b>`;
+  if (small) return [named("A"), "turns", "floor", "turns", named("B")];
+  const lane = (side) => `${named(side)} ${data.heard[side]}`;
+  return [lane("A"), "A's turns", "between", "B's turns", lane("B")];
+}
+
+function markShape([x0, x1]) {
+  const fillcolor = faded(palette.mark, 0.18);
+  return { type: "rect", layer: "below", yref: "paper", x0, x1, y0: 0, y1: 1, fillcolor, line: { color: palette.mark, width: 2 } };
+}
+
+/** Ticks at round times. */
+function timeTicks({ from, to, secondsPerPx }) {
+  const step = TICK_STEPS_S.find((each) => each / secondsPerPx >= PX_PER_TICK) ?? TICK_STEPS_S[TICK_STEPS_S.length - 1];
+  const tickvals = [];
+  for (let n = Math.ceil(from / step); n * step <= to; n++) tickvals.push(n * step);
+  return { tickvals, ticktext: tickvals.map((time) => clockText(time, step < 1 ? 1 : 0)) };
+}
