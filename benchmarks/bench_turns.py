@@ -32,7 +32,7 @@ from fdbcore.wav import WavWriter
 Detector: TypeAlias = Callable[[Path], Bools]
 Starts: TypeAlias = dict[tuple[str, str], list[int]]
 
-DIALOGUES, DURATION_S = 6, 60
+DIALOGUES, DURATION_S = 10, 60
 CONDITIONS: tuple[tuple[Noise | None, int], ...] = (
     (None, 0),
     *(("white", snr_db) for snr_db in (20, 10, 5)),
@@ -42,7 +42,17 @@ CONDITIONS: tuple[tuple[Noise | None, int], ...] = (
 FLOOR_EVENTS = ("gap", "overlap_between", "overlap_within", "intrusion")
 SAME_EVENT_TICKS = 10
 OURS = ("silero", "energy")
-HEADER = ("detector", "IPU F1", "median ms", "p95 ms", "onset bias", "offset bias", "event F1", "x real time", "goals")
+HEADER = (
+    "detector",
+    "IPU F1",
+    "median ms",
+    "p95 ms",
+    "onset bias ms",
+    "offset bias ms",
+    "event F1",
+    "x real time",
+    "goals",
+)
 
 
 @dataclass
