@@ -76,11 +76,11 @@ def vad_text(settings: Mapping[str, Any]) -> str:
 
 
 def vad_bias_text(settings: Mapping[str, Any]) -> str:
-    """The stated bias of the detector, such as "onset +10 ms, offset +20 ms"; empty if it states none."""
+    """The stated bias of the detector, such as "onset +10 ms, FTO -10 ms"; empty if it states none."""
     stated = []
     for vad in _vads(settings):
         bias = vad.get("bias_ms") or {}
-        stated.append(", ".join(f"{name} {value:+g} ms" for name, value in bias.items()))
+        stated.append(", ".join(f"{name.replace('fto', 'FTO')} {value:+g} ms" for name, value in bias.items()))
     return " / ".join(filter(None, dict.fromkeys(stated)))
 
 
