@@ -158,7 +158,7 @@ def test_the_session_in_a_sentence(drawing: str, sentence: str, tmp_path: Path) 
 
 
 def test_figures_have_denominators_and_what_chance_would_do(sample: Recording) -> None:
-    text = read(sample).text
+    text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
     assert re.search(r"B stopped within 2 s for 2 of 3 \(by chance: \d\.\d\)", text)
     assert "of 7, B answered 6, cut off 1 before A had finished, and left 0 without an answer for 10 s" in text

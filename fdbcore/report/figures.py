@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,8 @@ def figures(measures: Measures, settings: TurnSettings) -> str:
         f'<div><dt>{title}</dt><dd class="value">{value}</dd><dd>{text}</dd></div>\n'
         for title, value, text in (cell(measures, settings) for cell in cells)
     )
-    return f'<dl class="figures">\n{items}</dl>'
+    unbroken = re.sub(r"(?<=\d) (?=s\b|%)", "\u00a0", items)
+    return f'<dl class="figures">\n{unbroken}</dl>'
 
 
 def _answered(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
@@ -90,8 +92,8 @@ def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]
 def _talking(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
     a, b = (number_text(measures[f"{side}_talk_share"]["mean"], "share") for side in "ab")
     both = number_text(measures["overlap_share_of_speech"]["mean"], "share")
-    value = f'<span class="side-a">A {a} %</span> <span class="side-b">B {b} %</span>'
-    return "Time spent talking", value, f"of the session; both at once for {both} % of the time with speech."
+    value = f'<span class="side-a">A {a} %</span> <span class="side-b">B {b} %</span>'
+    return "Time spent talking", value, f"of the session; both at once for {both} % of the time with speech."
 
 
 def _turns(n: int) -> str:
