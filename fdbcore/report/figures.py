@@ -68,17 +68,17 @@ def _a_over_b(measures: Measures, settings: TurnSettings) -> tuple[str, str, str
     title = "A talks over B"
     shorter = f"Shorter speech over B: {short['n']}" + (f", B stopped for {short['count']}." if short["n"] else ".")
     if not long["n"]:
-        return title, "never", in_words(f"for longer than {{short_ms}}. {shorter}", settings)
+        return title, "never", in_words(f"with more than {{short_ms}} of speech. {shorter}", settings)
     by_chance = f" (by chance: {long['by_chance'] * long['n']:.1f})" if long.get("by_chance") is not None else ""
     text = (
-        f"for longer than {{short_ms}}. B stopped within 2 s for {long['count']} of {long['n']}{by_chance}. {shorter}"
+        f"with more than {{short_ms}} of speech. B stopped within 2 s for {long['count']} of {long['n']}{by_chance}. {shorter}"
     )
     return title, _times(long["n"]), in_words(text, settings)
 
 
 def _b_over_a(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
     long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"] for size in ("long", "short"))
-    text = f"for longer than {{short_ms}}. Shorter speech over A: {short['n']}."
+    text = f"with more than {{short_ms}} of speech. Shorter speech over A: {short['n']}."
     return "B talks over A", _times(long["n"]), in_words(text, settings)
 
 
