@@ -20,7 +20,7 @@ from fdbcore.registry import VADS, resolve
 from fdbcore.score import score
 from fdbcore.session import run
 from fdbcore.sources import SessionInput, SessionSource, session_inputs
-from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
+from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
 
 
 def replay(

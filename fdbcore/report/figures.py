@@ -70,9 +70,8 @@ def _a_over_b(measures: Measures, settings: TurnSettings) -> tuple[str, str, str
     if not long["n"]:
         return title, "never", in_words(f"with more than {{short_ms}} of speech. {shorter}", settings)
     by_chance = f" (by chance: {long['by_chance'] * long['n']:.1f})" if long.get("by_chance") is not None else ""
-    text = (
-        f"with more than {{short_ms}} of speech. B stopped within 2 s for {long['count']} of {long['n']}{by_chance}. {shorter}"
-    )
+    stopped = f"B stopped within 2 s for {long['count']} of {long['n']}{by_chance}."
+    text = f"with more than {{short_ms}} of speech. {stopped} {shorter}"
     return title, _times(long["n"]), in_words(text, settings)
 
 
