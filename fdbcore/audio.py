@@ -118,8 +118,10 @@ class AudioFile:
         self.path = Path(path)
         self._refuse_what_is_no_file()
         try:
+            # Titles in old encodings are no reason to refuse a file; PyAV has seen to that itself since 19.
+            lenient = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
             # "file:" keeps a colon in a name from being taken for a protocol
-            self._container: Any = av.open(f"file:{self.path}", metadata_errors="replace")
+            self._container: Any = av.open(f"file:{self.path}", **lenient)
         except (av.error.FFmpegError, ValueError) as error:
             raise self._error("data that no decoder takes for audio") from error
         try:

@@ -259,6 +259,14 @@ def test_the_length_of_the_file_counts_not_what_its_header_says(tmp_path: Path, 
     assert np.array_equal(read(tmp_path / "x.wav"), pcm)
 
 
+def test_a_title_in_an_old_encoding_is_no_reason_to_refuse_a_file(tmp_path: Path) -> None:
+    title = b"LIST" + struct.pack("<I", 16) + b"INFOINAM" + struct.pack("<I", 4) + b"M\xfc\xff\x00"
+    pcm = noise(900, 2)
+    plain = wav_bytes(pcm)
+    (tmp_path / "x.wav").write_bytes(plain[:36] + title + plain[36:])
+    assert np.array_equal(read(tmp_path / "x.wav"), pcm)
+
+
 def test_a_file_cut_off_in_the_middle_of_a_sample_is_read_to_its_end(tmp_path: Path) -> None:
     pcm = noise(20_000, 2)
     (tmp_path / "x.wav").write_bytes(wav_bytes(pcm)[: 44 + 4 * 7777 + 3])
