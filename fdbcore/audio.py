@@ -119,7 +119,7 @@ class AudioFile:
         self._refuse_what_is_no_file()
         try:
             # Titles in old encodings are no reason to refuse a file; PyAV has seen to that itself since 19.
-            lenient = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
+            lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
             # "file:" keeps a colon in a name from being taken for a protocol
             self._container: Any = av.open(f"file:{self.path}", **lenient)
         except (av.error.FFmpegError, ValueError) as error:
@@ -260,7 +260,7 @@ class AudioFile:
             try:
                 packet = next(packets, None)
                 frames = [] if packet is None else packet.decode()
-            except FFmpegError:
+            except (FFmpegError, ValueError):  # ValueError: no decoder, since PyAV 19
                 self._damaged = started
                 continue
             if packet is None:
