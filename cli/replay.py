@@ -138,15 +138,19 @@ def _print(
     as_json: bool,
     quiet: bool,
 ) -> None:
+    """One session: its screen or document. Several: the run's, which is also kept beside them as summary.json."""
+    from fdbcore.recording import write_json
     from fdbcore.report.screen import run_screen, screen
+    from fdbcore.score import summary
 
-    if as_json:
-        one = documents[0] if asked == 1 and documents else {"sessions": documents, "failed": failures}
-        click.echo(json.dumps(one, ensure_ascii=False))
-    elif quiet or not recordings:
-        return
-    elif asked == 1:
-        click.echo(screen(recordings[0], documents[0]))
-        click.echo(recordings[0].path / "report.html")
-    else:
-        click.echo(run_screen(recordings))
+    if asked == 1 and as_json and documents:
+        click.echo(json.dumps(documents[0], ensure_ascii=False))
+    elif asked == 1 and recordings and not quiet and not as_json:
+        click.echo(f"{screen(recordings[0], documents[0])}\n{recordings[0].path / 'report.html'}")
+    elif asked > 1 and recordings:
+        pooled = summary(recordings) | {"failed": failures}
+        write_json(recordings[0].path.parent / "summary.json", pooled)
+        if as_json:
+            click.echo(json.dumps(pooled | {"sessions": documents}, ensure_ascii=False))
+        elif not quiet:
+            click.echo(run_screen(recordings, pooled["measures"]))

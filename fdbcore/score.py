@@ -17,6 +17,7 @@ from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import SCORES, Recording, read_json, write_json
 
 SCORES_SCHEMA = "fdbcore.scores/1"
+SUMMARY_SCHEMA = "fdbcore.summary/1"
 
 Quantities = Mapping[str, Quantity]
 
@@ -53,6 +54,12 @@ def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
         for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
     ]
     return silent + odd
+
+
+def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
+    """The measures of a run: those of all its recordings pooled, with intervals over recordings."""
+    measures = summarise([quantities(recording) for recording in recordings])
+    return {"schema": SUMMARY_SCHEMA, "recordings": [recording.name for recording in recordings], "measures": measures}
 
 
 def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.turns import TurnDetector
 from fdbcore.types import TurnEvent, TurnSettings
 
-__all__ = ["TurnDetector", "detect_turns"]
+__all__ = ["TurnDetector", "detect_turns", "sweep_turns"]
+
+
+def sweep_turns(
+    active_a: npt.NDArray[np.bool_],
+    active_b: npt.NDArray[np.bool_],
+    settings: Sequence[TurnSettings],
+    vad_delay_ticks: int = 0,
+) -> list[list[TurnEvent]]:
+    """`detect_turns` of one session under each of many settings, on all cores; for what a result owes to them."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda one: detect_turns(active_a, active_b, one, vad_delay_ticks), settings))
 
 
 def detect_turns(

@@ -145,6 +145,13 @@ def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_p
     assert "missing.wav" in result.stderr
     assert (run_path / "call" / "report.html").is_file()
     assert (run_path / "other" / "report.html").is_file()
+    summary = json.loads((run_path / "summary.json").read_text())
+    assert summary["recordings"] == ["call", "other"]
+    assert len(summary["failed"]) == 1
+    assert summary["measures"]["answered_per_turn"]["count"] == 4
+    together = json.loads(replay("--json", call, other, out=run_path).stdout)
+    assert [document["recording"]["name"] for document in together["sessions"]] == ["call", "other"]
+    assert together["measures"]["response_latency_ms"]["n"] == 4
 
 
 def test_a_file_that_was_cut_off_is_scored_and_counts_as_failed(call: Path, run_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fakes.recordings import META, drawn_recording, sample_recording
 
 from fdbcore.report.screen import run_screen, screen
-from fdbcore.score import score
+from fdbcore.score import score, summary
 
 SILENT = "A 0-3 |"
 ONE_ANSWER = "A 0-3 5-6 | B 3.4-3.8"
@@ -90,7 +90,7 @@ def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
     recordings = [drawn_recording(tmp_path / f"call-{n}", d) for n, d in enumerate([SILENT, ONE_ANSWER, NO_ANSWER])]
     for recording in recordings:
         score(recording)
-    lines = run_screen(recordings).splitlines()
+    lines = run_screen(recordings, summary(recordings)["measures"]).splitlines()
     assert lines[0].startswith("3 sessions, 0:49")
     assert [line.split()[:3] for line in lines[2:6]] == [
         ["call-0", "0:06", "0/0"],

@@ -20,7 +20,7 @@ from fdbcore.report.words import (
     vad_bias_text,
     vad_text,
 )
-from fdbcore.score import quantities, read_scores, summarise
+from fdbcore.score import read_scores
 from fdbcore.types import SIDES, TICKS_PER_S, TurnSettings, ticks_to_s
 
 COLUMNS: Final = 100
@@ -49,9 +49,8 @@ def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     return "\n".join(fill(line, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
 
 
-def run_screen(recordings: Sequence[Recording]) -> str:
-    """One line a session, and the figures of all sessions together, with intervals over sessions."""
-    pooled = summarise([quantities(recording) for recording in recordings])
+def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
+    """One line a session, and the figures of all sessions together. `pooled`: the measures of their `summary`."""
     seconds = sum(ticks_to_s(recording.n_ticks) for recording in recordings)
     head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(seconds)}"
     rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles.turns import naive_turns
 
 from fdbcore.errors import FrameError
-from fdbcore.turns import TurnDetector, detect_turns
+from fdbcore.turns import TurnDetector, detect_turns, sweep_turns
 from fdbcore.types import Side, TurnEvent, TurnSettings, other_side
 
 # Each dialogue: who speaks when (s), and what a reader of the table in DESIGN section 5 must get.
@@ -271,6 +271,12 @@ def test_the_past_does_not_depend_on_the_future(tracks: tuple[Activity, Activity
     cut = data.draw(st.integers(0, len(a)))
     before = [e for e in detect_turns(a, b) if e.known_tick < cut]
     assert [e for e in detect_turns(a[:cut], b[:cut]) if not e.censored] == before
+
+
+def test_a_sweep_is_one_detection_per_setting() -> None:
+    a, b = activity(DIALOGUES["a short contribution in a pause"][0])
+    many = [TurnSettings(min_silence_ms=ms) for ms in range(100, 500, 50)]
+    assert sweep_turns(a, b, many) == [detect_turns(a, b, one) for one in many]
 
 
 def test_json_keeps_every_event() -> None:
