@@ -20,8 +20,17 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
     from fdbcore.report.exports import export as export_recordings
 
     try:
-        for path in export_recordings(recordings_in(run), fmt, out):
+        found = recordings_in(run)
+        whole = [recording for recording in found if recording.meta["status"] == "complete"]
+        for path in export_recordings(whole, fmt, out):
             click.echo(path)
     except FdbError as error:
         click.echo(f"fdbcore export: {error}", err=True)
         sys.exit(1)
+    for recording in found:
+        if recording not in whole:
+            status, reason = recording.meta["status"], recording.meta.get("reason")
+            click.echo(
+                f"fdbcore export: {recording.path}: left out, expected complete, got {status}: {reason}", err=True
+            )
+    sys.exit(len(whole) < len(found))

@@ -62,7 +62,7 @@ def replay(
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     show_progress = not (quiet or as_json) and sys.stderr.isatty()
-    documents, recordings, failures = [], [], []
+    documents, recordings, failures, interrupted = [], [], [], False
     for session in sessions:
         try:
             recording, document = _replay_one(session, out, vad, settings, real_time, show_progress)
@@ -70,8 +70,11 @@ def replay(
             failures.append(str(error))
             click.echo(f"fdbcore replay: {error}", err=True)
         except KeyboardInterrupt:
-            click.echo(f"fdbcore replay: interrupted; what was read is in {out / session.name}", err=True)
-            sys.exit(INTERRUPTED)
+            kept = f"; what was read is in {out / session.name}" if (out / session.name).exists() else ""
+            click.echo(f"fdbcore replay: interrupted{kept}", err=True)
+            failures.append(f"{session.name}: interrupted")
+            interrupted = True
+            break
         else:
             recordings.append(recording)
             documents.append(document)
@@ -79,7 +82,7 @@ def replay(
                 failures.append(damage)
                 click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
     _print(recordings, documents, failures, len(sessions), as_json, quiet)
-    sys.exit(FAILED if failures else DONE)
+    sys.exit(INTERRUPTED if interrupted else FAILED if failures else DONE)
 
 
 def damages(recording: Recording) -> list[str]:

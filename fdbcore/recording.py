@@ -26,18 +26,26 @@ from fdbcore.wav import WavWriter
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
-META, EVENTS, AUDIO = "meta.json", "events.jsonl", "session.wav"
+META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 
 
-def write_json(path: Path, value: object) -> None:
-    """Write `value` so that a reader sees the old file or the whole new one."""
+def write_text(path: Path, text: str) -> None:
+    """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing."""
     temporary = path.with_name(path.name + ".part")
     try:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8", newline="")
         os.replace(temporary, path)
     except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` as JSON, as `write_text` does."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401
@@ -71,7 +79,7 @@ class RecordingWriter:
         self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
         try:
             (path / "derived").mkdir(parents=True, exist_ok=True)
-            for stale in (path / AUDIO, *(path / "derived").iterdir()):  # of an earlier recording in this folder
+            for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
                 stale.unlink(missing_ok=True)
             self._events = open(path / EVENTS, "w", encoding="utf-8", buffering=1)
         except OSError as error:
@@ -167,10 +175,10 @@ class RecordingWriter:
 
 
 class Recording:
-    """A recording read from disk; each part is read when it is asked for."""
+    """A recording read from its folder; each part is read when it is asked for. Raises RecordingError."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path = Path(path)
         self.meta: dict[str, Any] = read_json(path / META)
         if self.meta.get("schema") != RECORDING_SCHEMA:
             raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {self.meta.get('schema')!r}")
@@ -188,7 +196,11 @@ class Recording:
     @property
     def turn_events(self) -> list[TurnEvent]:
         """The acoustic turn events, in the order in which they became known."""
-        return [TurnEvent.from_json(event) for event in read_json(self.path / TURNS)["events"]]
+        path = self.path / TURNS
+        try:
+            return [TurnEvent.from_json(event) for event in read_json(path)["events"]]
+        except (KeyError, TypeError) as error:
+            raise RecordingError(f"{path}: expected turn events of schema {TURNS_SCHEMA}, got {error!r}") from error
 
     @property
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

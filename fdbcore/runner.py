@@ -61,7 +61,7 @@ def replay_session(
 
     on_tick: called after each tick with its number and the session's stated length in seconds.
     """
-    path = _case_path(run_path, session.name)
+    path = _case_path(run_path, session)
     clock = MonotonicClock() if real_time else VirtualClock()
     with session.open() as source:
         vads = make_vads(vad, source)
@@ -92,9 +92,12 @@ def make_vads(name: str, source: SessionSource) -> tuple[Vad, Vad]:
     return a, b
 
 
-def _case_path(run_path: Path, name: str) -> Path:
+def _case_path(run_path: Path, session: SessionInput) -> Path:
     """The folder of a case; an earlier recording in it is replaced, anything else is left alone."""
-    path = run_path / name
+    path = run_path / session.name
+    for source in filter(None, (session.a, session.b, *session.words.values())):
+        if path.resolve() in source.resolve().parents:
+            raise RecordingError(f"{path}: expected a folder without the input, got the one that holds {source}")
     if path.exists() and not (path / META).is_file() and (not path.is_dir() or any(path.iterdir())):
         raise RecordingError(f"{path}: expected a new folder or an earlier recording, got something else")
     return path

@@ -82,7 +82,7 @@ class TurnSettings:
             least_ms = 0 if name in ("simultaneous_ms", "terminal_ms") else TICK_MS
             if not isinstance(value_ms, int) or value_ms % TICK_MS or not least_ms <= value_ms <= 3_600_000:
                 raise SettingsError(
-                    f"{name}: expected a multiple of {TICK_MS} from {least_ms} to 3600000, got {value_ms!r}"
+                    f"{name}: expected an int, a multiple of {TICK_MS} from {least_ms} to 3600000, got {value_ms!r}"
                 )
         if self.min_speech_ms > self.min_silence_ms:
             raise SettingsError(

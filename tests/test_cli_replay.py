@@ -221,6 +221,25 @@ def test_wrong_usage_is_explained_with_exit_code_2(arguments: list[str], expecte
     assert expected in result.stderr
 
 
+def test_the_input_is_never_in_the_folder_to_be_written(tmp_path: Path) -> None:
+    pair = two_files(tmp_path)
+    assert replay("--quiet", *pair, out=tmp_path).exit_code == 0
+    (tmp_path / "a+b").rename(tmp_path / "session")
+    audio = tmp_path / "session" / AUDIO
+    before = audio.read_bytes()
+    result = replay(audio, out=tmp_path)
+    assert result.exit_code == 1
+    assert "expected a folder without the input" in result.stderr
+    assert audio.read_bytes() == before
+
+
+def test_a_failure_leaves_no_report_of_an_earlier_recording(call: Path, run_path: Path) -> None:
+    assert replay(call, out=run_path).exit_code == 0
+    write(call, voices(DIALOGUE)[:, [0, 0]])
+    assert replay(call, out=run_path).exit_code == 1
+    assert not (run_path / "call" / "report.html").exists()
+
+
 def test_a_folder_that_is_no_recording_is_left_alone(call: Path, run_path: Path) -> None:
     (run_path / "call").mkdir(parents=True)
     (run_path / "call" / "thesis.txt").write_text("mine")

@@ -31,7 +31,7 @@ def test_the_sample(tmp_path: Path) -> None:
     assert lines[3] == (
         "B speaks over A  1 | short ones 0 | both silent > 3 s: 1x, longest 4.0 s | B silent at start 0.7 s"
     )
-    assert lines[4] == "worst            0:34 slow answer 4.0 s   0:49 talk-over 1.6 s   report.html#t=34.99"
+    assert lines[4] == "worst            0:35 slow answer 4.0 s   0:50 talk-over 1.6 s   report.html#t=34.99"
     assert lines[5] == "VAD bias         onset +10 ms, offset +20 ms (it shifts every latency)"
 
 

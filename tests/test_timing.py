@@ -96,6 +96,12 @@ def test_a_silent_system_answers_nothing() -> None:
     assert ratio(measures["b_talk_share"]) == 0
 
 
+def test_a_system_that_never_answers_shows_where_the_caller_does_not_wait_long() -> None:
+    measures = timing(dialogue("A 0-2 6.5-8 9-10 |"))
+    assert share(measures["no_response_per_turn"]) == (0, 0)
+    assert values(measures["a_unanswered_wait_s"]) == [4.5]
+
+
 def test_silence_has_no_measures_but_its_length() -> None:
     drawn = Dialogue(detect_turns(np.zeros(500, np.bool_), np.zeros(500, np.bool_)), 500, TurnSettings())
     measures = timing(drawn)

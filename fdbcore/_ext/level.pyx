@@ -1,11 +1,12 @@
-"""Level, noise floor and energy-based voice activity of one side, one frame of 10 ms at a time.
+"""Level, background and energy-based voice activity of one side, one frame of 10 ms at a time.
 
-A tick is speech when one of three bands stands out of its noise, and the tick lies within the range of speech. The
+A tick is speech when one of three bands stands out of its background, and the tick lies within the range of speech. The
 bands (80-1000, 1000-4000 and 4000-8000 Hz: voicing, formants, friction) see speech where white and where pink noise is
-weak. A band's level is averaged over 50 ms and compared with its floor, the least level of 2 s, in units of the noise's
-own spread: its mean excess over that floor, which differs with the kind of noise and the width of the band. The range:
-within 40 dB of the loudest tick of 2 s (48 where speech fades), and above -60 dBFS, by the tick's own level over all
-frequencies above 80 Hz; so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
+weak. The background of a band is the mean of its level, averaged over 50 ms, in the ticks without speech, and the mean
+deviation from that mean: small in the hiss of a line, large where others talk in the room, so that speech need stand
+out no further than the background demands. It is held within 15 dB above the noise floor, the least level of 2 s. The
+range: within 40 dB of the loudest tick of 2 s (48 where speech fades), and above -60 dBFS, by the tick's own level over
+all frequencies above 80 Hz; so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
 """
 
 cimport cython
@@ -38,18 +39,23 @@ cdef double LOWEST_DB = -60.0  # nothing below is speech ...
 cdef double LOWEST_BAND_DB = -66.0  # ... nor in one band of three
 cdef double RANGE_DB = 40.0  # speech starts within this of the loudest tick ...
 cdef double FADING_RANGE_DB = 48.0  # ... and ends, fading from tick to tick as its echo does, this far below
-cdef double ON_SPREADS = 3.2  # speech starts this many spreads of the noise above the floor ...
-cdef double OFF_SPREADS = 2.4  # ... and goes on above this many; noise alone gets there in 1 % of its ticks
-cdef double FIRST_SPREAD_DB = 1.5
-cdef double LEAST_SPREAD_DB = 0.3
-cdef double GREATEST_SPREAD_DB = 6.0  # voices in the background come to that; more would hide speech
-cdef double FIRST_SPREAD_TICKS = 20.0  # how many ticks of noise the first guess of the spread counts for
-cdef double SPREAD_TICKS = 100.0  # time constant of the spread in noise ...
-cdef double SPREAD_TICKS_IN_SPEECH = 2000.0  # ... and in what passes for speech, lest restless noise passes for ever
+cdef double ON_DEVIATIONS = 6.0  # speech starts this many mean deviations above the background ...
+cdef double OFF_DEVIATIONS = 4.0  # ... and goes on above this many, ...
+cdef double GREATEST_ON_DB = 9.0  # ... but neither asks for more than this ...
+cdef double GREATEST_OFF_DB = 3.0  # ... or this
+cdef double ABOVE_FLOOR_DB = 15.0  # voices in the background come to that on average
+cdef double FIRST_DEVIATION_DB = 1.0
+cdef double LEAST_DEVIATION_DB = 0.1
+cdef double GREATEST_DEVIATION_DB = 5.0
+cdef double FIRST_TICKS = 20.0  # how many ticks the first guess of the background counts for
+cdef double BACKGROUND_TICKS = 200.0  # time constant of the background without speech ...
+cdef double BACKGROUND_TICKS_IN_SPEECH = 2000.0  # ... and in what passes for speech, lest restless noise pass for ever
 cdef double STEADY_DB = 6.0  # a recording that starts with no band varying more starts with noise
-cdef double START_FLOOR_DB = -45.0  # the highest floor at any other start
-cdef double HEARD_WHOLE_DB = 25.0  # speech whose loudest tick stands this far above the noise is heard from end to end
-cdef double HIDDEN_DB_PER_TICK = 4.0  # for each 4 dB less, noise hides one tick more at the start, and two at the end
+cdef double START_DB = -45.0  # at any other start the background is believed to be no louder, ...
+cdef double START_ABOVE_LEAST_DB = 6.0  # ... this far above the least level so far, ...
+cdef double START_DEVIATION_DB = 2.0  # ... and restless
+cdef double HEARD_WHOLE_DB = 28.0  # speech whose loudest tick stands so far above the background is heard to its ends
+cdef double HIDDEN_DB_PER_TICK = 5.0  # for each 5 dB less, one tick more is hidden at the start, and two at the end
 cdef double INAUDIBLE = 1e-4  # filter states below this (1 is one step of int16) are 0: denormal numbers are slow
 
 
@@ -170,8 +176,8 @@ cdef class EnergyDetector:
     """Voice activity by energy: the decision of tick n comes with the frame of tick n + 20, and is final.
 
     It stands on nothing after that frame. Start and end are not biased by the averaging: the band must also stand out
-    in a single tick within 20 ms on either side. Where noise hides how speech begins and dies away, which shows in how
-    little the loudest tick stands above the noise, up to 40 ms are added before it and up to 80 ms after it.
+    in a single tick within 20 ms on either side. The less the loudest tick of 2 s stands above the background, the more
+    of how speech begins and dies away is hidden by it: up to 40 ms are added before, and up to 80 ms after.
     """
 
     cdef FilterBank _bank
@@ -179,8 +185,8 @@ cdef class EnergyDetector:
     cdef double[RING][BANDS] _power, _band, _smooth  # of single ticks: mean square, dBFS; averaged, dBFS
     cdef Least[BANDS] _floor
     cdef Least _peak  # of the negated level
-    cdef double[BANDS] _spread, _on, _off
-    cdef double _spread_ticks
+    cdef double[BANDS] _mean, _deviation, _on, _off
+    cdef double _learned_ticks
     cdef bint[RING] _active
     cdef bint _speaking, _in_range
     cdef bint _ended
@@ -190,21 +196,18 @@ cdef class EnergyDetector:
     settings = {
         "bands_hz": [EDGES_HZ[band] for band in range(BANDS + 1)],
         "window_ticks": WINDOW_TICKS,
-        "on_spreads": ON_SPREADS,
-        "off_spreads": OFF_SPREADS,
+        "on_deviations": ON_DEVIATIONS,
+        "off_deviations": OFF_DEVIATIONS,
         "range_db": RANGE_DB,
         "fading_range_db": FADING_RANGE_DB,
         "lowest_dbfs": LOWEST_DB,
     }
 
     def __cinit__(self):
-        cdef int band
         design_bank(&self._bank)
         memset(&self._peak, 0, sizeof(self._peak))
         memset(self._floor, 0, sizeof(self._floor))
-        for band in range(BANDS):
-            self._spread[band] = FIRST_SPREAD_DB
-        self._spread_ticks = FIRST_SPREAD_TICKS
+        self._learned_ticks = FIRST_TICKS
         self._speaking = self._in_range = self._ended = False
         self._ticks = 0
 
@@ -267,7 +270,7 @@ cdef class EnergyDetector:
         if SMOOTH_TICKS <= tick < self._ticks + SMOOTH_TICKS:
             self._average(tick - SMOOTH_TICKS)
         if tick == DECISION_TICKS:
-            self._start_floors(min(tick - SMOOTH_TICKS, self._ticks - 1))
+            self._start_background(min(tick - SMOOTH_TICKS, self._ticks - 1))
         elif DECISION_TICKS < tick < self._ticks + SMOOTH_TICKS:
             self._slide_floors(tick - SMOOTH_TICKS)
         if DECISION_TICKS <= tick < self._ticks + DECISION_TICKS:
@@ -283,21 +286,29 @@ cdef class EnergyDetector:
                 power += self._power[other & (RING - 1)][band]
             self._smooth[tick & (RING - 1)][band] = decibels(power / (last - first + 1))
 
-    cdef void _start_floors(self, int64_t last) noexcept nogil:
-        """Set the floors from ticks 0 to `last`, and a past of 2 s that is no louder than noise may be."""
+    cdef void _start_background(self, int64_t last) noexcept nogil:
+        """Guess the background from ticks 0 to `last`, and give the floors a past of 2 s that is no louder."""
         cdef double[BANDS] least
-        cdef double greatest
+        cdef double greatest, total
         cdef bint steady = True
         cdef int64_t tick
         cdef int band
         for band in range(BANDS):
             least[band] = greatest = self._smooth[0][band]
-            for tick in range(1, last + 1):
+            total = 0.0
+            for tick in range(last + 1):
                 least[band] = min(least[band], self._smooth[tick][band])
                 greatest = max(greatest, self._smooth[tick][band])
+                total += self._smooth[tick][band]
+            self._mean[band] = total / (last + 1)
+            self._deviation[band] = FIRST_DEVIATION_DB
             steady = steady and greatest - least[band] < STEADY_DB
         for band in range(BANDS):
-            slide(&self._floor[band], -1, least[band] if steady else min(least[band], START_FLOOR_DB))
+            if not steady:
+                self._mean[band] = min(least[band] + START_ABOVE_LEAST_DB, START_DB)
+                self._deviation[band] = START_DEVIATION_DB
+                least[band] = min(least[band], START_DB)
+            slide(&self._floor[band], -1, least[band])
         for tick in range(last + 1):
             self._slide_floors(tick)
 
@@ -307,17 +318,20 @@ cdef class EnergyDetector:
             slide(&self._floor[band], tick, self._smooth[tick & (RING - 1)][band])
 
     cdef void _judge(self, int64_t tick) noexcept nogil:
-        """Decide whether `tick` is heard as speech, mark what that makes active, and learn the spread of the noise."""
+        """Decide whether `tick` is heard as speech, mark what that makes active, and learn the background."""
         cdef double peak = -self._peak.value[self._peak.first]
-        cdef double noise = SILENCE_DB, floor, level, least_db
+        cdef double background = SILENCE_DB, floor, level, least_db
         cdef bint fades
         cdef int64_t hidden, other
         cdef int band
         for band in range(BANDS):
             floor = self._floor[band].value[self._floor[band].first]
-            noise = max(noise, floor + self._spread[band])
-            self._on[band] = max(floor + ON_SPREADS * self._spread[band], LOWEST_BAND_DB)
-            self._off[band] = max(floor + OFF_SPREADS * self._spread[band], LOWEST_BAND_DB)
+            self._mean[band] = max(floor, min(self._mean[band], floor + ABOVE_FLOOR_DB))
+            self._on[band] = self._mean[band] + min(ON_DEVIATIONS * self._deviation[band], GREATEST_ON_DB)
+            self._off[band] = self._mean[band] + min(OFF_DEVIATIONS * self._deviation[band], GREATEST_OFF_DB)
+            self._on[band] = max(self._on[band], LOWEST_BAND_DB)
+            self._off[band] = max(self._off[band], LOWEST_BAND_DB)
+            background = max(background, self._mean[band])
         self._speaking = self._stands_out(self._smooth[tick & (RING - 1)], self._off) and (
             self._speaking or self._starts(tick)
         )
@@ -326,7 +340,7 @@ cdef class EnergyDetector:
         least_db = max(LOWEST_DB, peak - (FADING_RANGE_DB if fades else RANGE_DB))
         self._in_range = self._speaking and level >= least_db
         if self._in_range and self._sharp(tick):
-            hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - noise)) / HIDDEN_DB_PER_TICK)
+            hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - background)) / HIDDEN_DB_PER_TICK)
             hidden = min(hidden, LEAD_TICKS)
             for other in range(max(tick - hidden, 0), tick + 2 * hidden + 1):
                 self._active[other & (RING - 1)] = True
@@ -360,16 +374,18 @@ cdef class EnergyDetector:
         return before and after
 
     cdef void _learn(self, int64_t tick) noexcept nogil:
-        cdef double excess, spread, weight = 1.0 / (SPREAD_TICKS_IN_SPEECH if self._speaking else self._spread_ticks)
+        cdef double away, deviation, ticks = BACKGROUND_TICKS_IN_SPEECH
         cdef int band
         if not self._speaking:
-            self._spread_ticks = min(self._spread_ticks + 1.0, SPREAD_TICKS)
+            self._learned_ticks = ticks = min(self._learned_ticks + 1.0, BACKGROUND_TICKS)
         for band in range(BANDS):
-            spread = self._spread[band]
-            excess = max(self._smooth[tick & (RING - 1)][band] - self._floor[band].value[self._floor[band].first], 0.0)
-            if self._speaking:  # noise would not exceed that
-                excess = min(excess, 2.0 * spread)
-            self._spread[band] = min(max(spread + weight * (excess - spread), LEAST_SPREAD_DB), GREATEST_SPREAD_DB)
+            deviation = self._deviation[band]
+            away = self._smooth[tick & (RING - 1)][band] - self._mean[band]
+            if self._speaking:  # no background would lie further away
+                away = max(min(away, 2.0 * deviation), -2.0 * deviation)
+            self._mean[band] += away / ticks
+            deviation += (fabs(away) - deviation) / ticks
+            self._deviation[band] = min(max(deviation, LEAST_DEVIATION_DB), GREATEST_DEVIATION_DB)
 
 
 cdef const int16_t[::1] _frame(frame):

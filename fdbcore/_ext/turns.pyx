@@ -4,7 +4,7 @@ cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int64_t, uint8_t
 
-from fdbcore.errors import FrameError
+from fdbcore.errors import FrameError, SettingsError
 from fdbcore.types import TurnEvent, TurnSettings
 
 # What an event log entry is; the names are those of `fdbcore.types.TurnKind`.
@@ -95,6 +95,8 @@ cdef class TurnDetector:
 
     def __cinit__(self, settings=None, vad_delay_ticks: int = 0):
         settings = TurnSettings() if settings is None else settings
+        if not isinstance(settings, TurnSettings):
+            raise SettingsError(f"settings: expected TurnSettings, got {type(settings).__name__}")
         self.min_speech, self.min_silence = settings.ticks("min_speech_ms"), settings.ticks("min_silence_ms")
         self.K, self.W, self.Z = (settings.ticks(name) for name in ("short_ms", "resume_ms", "yield_hold_ms"))
         self.simultaneous, self.terminal = settings.ticks("simultaneous_ms"), settings.ticks("terminal_ms")

@@ -68,7 +68,15 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
         "answered_per_turn": Share(len(answered), eligible, excluded),
         "premature_per_turn": Share(len(premature), eligible, excluded),
         "no_response_per_turn": Share(len(missing), eligible, excluded),
+        "a_unanswered_wait_s": Values("s", _unanswered_waits_s(dialogue)),
     }
+
+
+def _unanswered_waits_s(dialogue: Dialogue) -> list[float]:
+    """Silences of both inside a turn of A, longer than 3 s: A waited, B did not come, and A went on by itself."""
+    waits = [(e.start_tick, e.end_tick) for e in dialogue.told("pause", side="A") if not e.other_spoke]
+    lengths_ticks = [end - start for start, end in waits if end is not None]
+    return [ticks / TICKS_PER_S for ticks in lengths_ticks if ticks > LAPSE_TICKS]
 
 
 def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:

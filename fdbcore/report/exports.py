@@ -11,9 +11,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from fdbcore.errors import InputError, RecordingError
+from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.recording import Recording
+from fdbcore.recording import Recording, write_text
 from fdbcore.report.document import document
 from fdbcore.score import read_scores
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
@@ -35,13 +35,8 @@ def export(recordings: Sequence[Recording], fmt: str, out: Path | None = None) -
     text_of, suffix = FORMATS[fmt]
     paths = []
     for recording in recordings:
-        folder = out or recording.path
-        path = folder / f"{recording.name}{suffix}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(text_of(recording), encoding="utf-8", newline="")
-        except OSError as error:
-            raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+        path = (out or recording.path) / f"{recording.name}{suffix}"
+        write_text(path, text_of(recording))
         paths.append(path)
     return paths
 

@@ -63,6 +63,12 @@ _ANSWERS: Final = {
         "Both were silent for {response_window_ms} after A had finished.",
         "missing response",
     ),
+    "a_unanswered_wait_s": (
+        "Waits after which A went on by itself",
+        "Silences inside a turn of A, longer than 3 s, in which B said nothing. If A does not wait for "
+        "{response_window_ms}, this is where missing answers show.",
+        "",
+    ),
 }
 _TURNS: Final = {
     "a_fto_after_b_ms": ("A's answer time", "From the end of B's turn to A's start; below zero: A began first.", FTO),

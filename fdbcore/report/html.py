@@ -17,13 +17,12 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import MissingExtraError, RecordingError
-from fdbcore.recording import AUDIO, Recording
+from fdbcore.errors import MissingExtraError
+from fdbcore.recording import AUDIO, REPORT, Recording, write_text
 from fdbcore.report import figures, sections
 from fdbcore.report.document import document
 from fdbcore.report.words import ears, plays_source, title
 
-REPORT: Final = "report.html"
 STYLE: Final = "report.css"
 SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview.js", "curve.js", "main.js")
 FULL_SCALE: Final = 32_768
@@ -35,10 +34,7 @@ def write_report(recording: Recording, scores: Mapping[str, Any]) -> Path:
     Raises RecordingError if it cannot be written.
     """
     path = recording.path / REPORT
-    try:
-        path.write_text(page(recording, scores), encoding="utf-8")
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+    write_text(path, page(recording, scores))
     return path
 
 

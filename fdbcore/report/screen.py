@@ -79,7 +79,10 @@ def _labelled(label: str, text: str) -> str:
 def _answers(recording: Recording, measures: Measures) -> str:
     latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
     if not answered["n"]:
-        return "no finished turn of A to answer"
+        waits = measures["a_unanswered_wait_s"]["n"]
+        return "no finished turn of A to answer" + (
+            f" | A waited > 3 s and went on by itself {waits}x" if waits else ""
+        )
     p90 = f"  p90 {seconds_text(latency['p90'])}" if latency["n"] >= ITEMS_FOR_P90 else ""
     spread = f"median {seconds_text(latency['median'])}{p90}" if latency["n"] else "no answers"
     window_s = TurnSettings(**recording.meta["settings"]["turns"]).response_window_ms / 1000

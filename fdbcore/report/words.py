@@ -18,7 +18,7 @@ UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
 
 def clock_text(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
-    minutes, second = divmod(int(seconds), 60)
+    minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.level import naive_activity
 from scipy import signal
 
 from fdbcore._ext.level import EnergyDetector
@@ -147,6 +148,75 @@ def test_a_decision_is_final_after_20_ticks(past: Pcm, future: Pcm, other: Pcm) 
     certain = [detector.push(frame) for frame in frames(past)][DELAY:]
     for later in (future, other):
         assert detect(np.concatenate((past, later)))[: len(certain)] == certain
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Pcm:
+    """Noise that changes, with tones in it and silence between."""
+    parts = []
+    for seed in range(draw(st.integers(1, 8))):
+        ticks, rms = draw(st.integers(1, 90)), draw(st.sampled_from([0.0, 1.0, 10.0, 100.0, 700.0]))
+        part = noise(ticks, rms, seed)
+        if draw(st.booleans()):
+            part += tone(ticks, draw(st.sampled_from([150.0, 600.0, 2500.0, 6000.0])), 10 ** draw(st.floats(1.0, 4.3)))
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def levels(pcm: Pcm) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The detector's own levels of each tick and of its bands."""
+    detector = EnergyDetector()
+    track = []
+    for frame in frames(pcm):
+        detector.push(frame)
+        track.append((detector.level_dbfs, *detector.band_levels_dbfs))
+    values = np.array(track)
+    return values[:, 0], values[:, 1:]
+
+
+@given(pcm=scenes())
+@settings(deadline=None)
+def test_decisions_are_those_of_the_naive_detector(pcm: Pcm) -> None:
+    assert detect(pcm) == naive_activity(*levels(pcm))
+
+
+@pytest.mark.fuzz
+@given(pcm=scenes())
+@settings(deadline=None)
+def test_decisions_are_those_of_the_naive_detector_at_length(pcm: Pcm) -> None:
+    assert detect(pcm) == naive_activity(*levels(pcm))
+
+
+def modulated(ticks: int, rms: float, seed: int = 0) -> Pcm:
+    """Noise that swells and falls by 6 dB four times a second, as distant talk does."""
+    swell_db = 3 * np.sin(2 * np.pi * 4 / SAMPLE_RATE_HZ * np.arange(ticks * FRAME_SAMPLES))
+    pcm: Pcm = np.rint(noise(ticks, rms, seed) * 10 ** (swell_db / 20)).astype(np.int16)
+    return pcm
+
+
+def test_a_restless_background_is_no_speech_and_hides_none() -> None:
+    pcm = modulated(1500, 200.0)
+    pcm[1000 * FRAME_SAMPLES : 1050 * FRAME_SAMPLES] += tone(50)
+    active = np.flatnonzero(detect(pcm))
+    assert set(range(1000, 1050)) <= set(active.tolist())
+    assert len(active) < 60
+
+
+@pytest.mark.parametrize(
+    ("background", "learned_ticks"), [(noise(3000, 300.0, 1), 210), (modulated(3000, 300.0, 1), 2000)], ids=str
+)
+def test_a_background_that_sets_in_is_learned(background: Pcm, learned_ticks: int) -> None:
+    active = np.flatnonzero(detect(np.concatenate((noise(300, 3.0), background))))
+    assert 300 <= active.min()
+    assert active.max() < 300 + learned_ticks
+
+
+def test_half_the_gain_changes_nothing_where_there_is_noise() -> None:
+    pcm = noise(600, 400.0)
+    for start, hz in ((100, 200.0), (250, 3000.0), (400, 600.0)):
+        pcm[start * FRAME_SAMPLES : (start + 60) * FRAME_SAMPLES] += tone(60, hz, 6000)
+    assert any(detect(pcm))
+    assert detect(pcm & ~1) == detect((pcm & ~1) // 2)
 
 
 def test_a_decision_rests_on_all_of_its_ticks_of_delay() -> None:
