@@ -26,11 +26,14 @@ fuzz: .venv/dev       ## the long runs of the property tests
 
 .venv/base: $(SOURCES)
 	test -d .venv || $(PYTHON) -m venv .venv
+	@echo 'Installing into .venv (about a minute)'
+	@echo 'Installing into .venv (about a minute)'
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
 .venv/dev: $(SOURCES)
 	test -d .venv || $(PYTHON) -m venv .venv
+	@echo 'Installing into .venv (about a minute)'
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ .venv/base
 

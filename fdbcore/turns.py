@@ -1,4 +1,33 @@
-"""Turn events from the activity of both sides: the same detector live, in replay, and over stored activity."""
+"""Turn events from the activity of both sides: the same detector live, in replay, and over stored activity.
+
+**Units.** An inter-pausal unit (IPU) of a side starts at the first tick of a run of min_speech active ticks, and ends
+at the first tick of a run of min_silence inactive ones. Shorter runs are noise, or bridged.
+
+**Floor.** H holds the floor, O is the other side, e is the end of H's last IPU. C is the candidate: an IPU of O that
+began at s, *from silence* or *from overlap*. At each tick t, the first rule that fits:
+
+     1  no holder               a side starts (both: A)              it is H, its turn starts; if both, C from overlap
+     2  no C                    H starts after silence [e, t)        `pause`; then rule 3 may apply in the same tick
+     3  no C                    O starts                             C; from overlap if H is in an IPU at t
+     4  no C                    both silent for response_window      `no_response` of O, once for each silence
+     5  C over, at most short   H and O speak, O has just started    KEEP; then a new C from overlap
+     6  C over, at most short   H speaks, and began after C ended,   KEEP
+                                or t >= s + short
+     7  C over, at most short   H silent, and O starts again         TRANSFER
+                                or H has been silent for resume
+     8  C over, longer          H speaks, or both ended in one tick  KEEP
+     9  C over, longer          H ended earlier                      TRANSFER
+    10  C goes on, longer       C is from silence                    TRANSFER, even if H speaks again
+    11  C goes on, longer       H silent for yield_hold              TRANSFER
+    12  otherwise                                                    wait
+
+KEEP: a `pause` for each silence of H that ended after s, an `overlap_within` for each stretch in which both spoke, an
+`intrusion` with the outcome "kept" (by H). TRANSFER from silence: `turn` of H, `gap` [e, s); IPUs of H after s become
+intrusions of its own, a running one the next C. TRANSFER from overlap: `turn` of H, `overlap_between` [s, e), an
+`intrusion` with the outcome "taken". Then O is H, and its turn began at s. An intrusion is told once it is known whether
+the other's silence holds for yield_hold. At the end the detector is fed min_silence + resume of silence; what that
+decides is censored.
+"""
 
 from __future__ import annotations
 

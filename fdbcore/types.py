@@ -97,7 +97,7 @@ class TurnSettings:
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """One turn event (DESIGN section 5); spans are half open, in ticks of the session.
+    """One turn event (the rules are in `fdbcore.turns`); spans are half open, in ticks of the session.
 
     kind, side: what, and whose. `gap` and `overlap_between` belong to the side that takes the floor, `pause` and
         `turn` to the holder, `overlap_within` and `intrusion` to the side that came in, `no_response` to the side that

@@ -15,7 +15,7 @@ from fdbcore.errors import FrameError
 from fdbcore.turns import TurnDetector, detect_turns, sweep_turns
 from fdbcore.types import Side, TurnEvent, TurnSettings, other_side
 
-# Each dialogue: who speaks when (s), and what a reader of the table in DESIGN section 5 must get.
+# Each dialogue: who speaks when (s), and what a reader of the table in fdbcore/turns.py must get.
 DIALOGUES = {
     "a short contribution in a pause": (
         "A 0-3 3.8-6 | B 3.2-3.6",

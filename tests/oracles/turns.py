@@ -1,6 +1,6 @@
 """Turn events of a whole dialogue, written naively: every quantity is looked up in the complete lists of both sides.
 
-It follows the table of the floor (DESIGN section 5) line by line and knows nothing of streaming, so that the compiled
+It follows the table of the floor in fdbcore/turns.py line by line and knows nothing of streaming, so that the compiled
 detector has something independent to agree with.
 """
 
