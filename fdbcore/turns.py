@@ -24,9 +24,9 @@ began at s, *from silence* or *from overlap*. At each tick t, the first rule tha
 KEEP: a `pause` for each silence of H that ended after s, an `overlap_within` for each stretch in which both spoke, an
 `intrusion` with the outcome "kept" (by H). TRANSFER from silence: `turn` of H, `gap` [e, s); IPUs of H after s become
 intrusions of its own, a running one the next C. TRANSFER from overlap: `turn` of H, `overlap_between` [s, e), an
-`intrusion` with the outcome "taken". Then O is H, and its turn began at s. An intrusion is told once it is known whether
-the other's silence holds for yield_hold. At the end the detector is fed min_silence + resume of silence; what that
-decides is censored.
+`intrusion` with the outcome "taken". Then O is H, and its turn began at s. An intrusion is told once it is known if the
+other's silence holds for yield_hold. At the end the detector is fed min_silence + resume of silence; what that decides
+is censored.
 """
 
 from __future__ import annotations
