@@ -224,10 +224,14 @@ def test_real_speech_around_an_annotated_pause(make: Make) -> None:
 
 @both
 @real_speech
-def test_real_speech_starts_near_the_start_of_a_word(make: Make) -> None:
-    words = real("smooth_turn_taking_example/1/output.json")["chunks"]
+@pytest.mark.parametrize("example", ["smooth_turn_taking_example", "pause_handling_example"])
+def test_real_speech_starts_near_the_start_of_a_word(make: Make, example: str) -> None:
+    words = real(f"{example}/1/output.json")["chunks"]
+    # A first word that the recogniser puts at 0.0 lasts until the next one: nothing is known of its start.
+    first = words[1] if words[0]["timestamp"][0] == 0 else words[0]
     starts = np.array([round(word["timestamp"][0] * TICKS_PER_S) for word in words])
-    found = units(make(), real("smooth_turn_taking_example/1/output.wav"))
-    assert len(found) >= 3
-    for start, _ in found:
+    found = units(make(), real(f"{example}/1/output.wav"))
+    known = [start for start, _ in found if start / TICKS_PER_S > first["timestamp"][0] - NEAR_TICKS / TICKS_PER_S]
+    assert len(known) >= 2
+    for start in known:
         assert np.abs(starts - start).min() <= NEAR_TICKS

@@ -5,7 +5,7 @@ bands (80-1000, 1000-4000 and 4000-8000 Hz: voicing, formants, friction) see spe
 weak. The background of a band is the mean of its level, averaged over 50 ms, in the ticks without speech, and the mean
 deviation from that mean: small in the hiss of a line, large where others talk in the room, so that speech need stand
 out no further than the background demands. It is held within 15 dB above the noise floor, the least level of 2 s. The
-range: within 40 dB of the loudest tick of 2 s (48 where speech fades), and above -60 dBFS, by the tick's own level over
+range: within 40 dB of the loudest tick of 2 s (48 where it rises or fades), and above -60 dBFS, by the tick's own level over
 all frequencies above 80 Hz; so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
 """
 
@@ -38,7 +38,7 @@ cdef double SILENCE_DB = -120.0  # the level of a tick below that, digital silen
 cdef double LOWEST_DB = -60.0  # nothing below is speech ...
 cdef double LOWEST_BAND_DB = -66.0  # ... nor in one band of three
 cdef double RANGE_DB = 40.0  # speech starts within this of the loudest tick ...
-cdef double FADING_RANGE_DB = 48.0  # ... and ends, fading from tick to tick as its echo does, this far below
+cdef double FADING_RANGE_DB = 48.0  # ... or this far below where it rises, and fades, from tick to tick
 cdef double ON_DEVIATIONS = 6.0  # speech starts this many mean deviations above the background ...
 cdef double OFF_DEVIATIONS = 4.0  # ... and goes on above this many, ...
 cdef double GREATEST_ON_DB = 9.0  # ... but neither asks for more than this ...
@@ -337,7 +337,9 @@ cdef class EnergyDetector:
         )
         level = self._level[tick & (RING - 1)]
         fades = self._in_range and level < self._level[(tick - 1) & (RING - 1)]
-        least_db = max(LOWEST_DB, peak - (FADING_RANGE_DB if fades else RANGE_DB))
+        least_db = max(LOWEST_DB, peak - RANGE_DB)
+        if fades or self._rises(tick, least_db):
+            least_db = max(LOWEST_DB, peak - FADING_RANGE_DB)
         self._in_range = self._speaking and level >= least_db
         if self._in_range and self._sharp(tick):
             hidden = <int64_t>max(0.0, (HEARD_WHOLE_DB - (peak - background)) / HIDDEN_DB_PER_TICK)
@@ -345,6 +347,16 @@ cdef class EnergyDetector:
             for other in range(max(tick - hidden, 0), tick + 2 * hidden + 1):
                 self._active[other & (RING - 1)] = True
         self._learn(tick)
+
+    cdef bint _rises(self, int64_t tick, double start_db) noexcept nogil:
+        """Whether the level rises from tick to tick up to where speech starts, within what is known."""
+        cdef int64_t other
+        for other in range(tick + 1, min(tick + DECISION_TICKS, self._ticks - 1) + 1):
+            if self._level[other & (RING - 1)] <= self._level[(other - 1) & (RING - 1)]:
+                return False
+            if self._level[other & (RING - 1)] >= start_db:
+                return True
+        return False
 
     cdef bint _stands_out(self, const double *levels, const double *thresholds) noexcept nogil:
         cdef int band

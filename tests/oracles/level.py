@@ -33,7 +33,8 @@ def naive_activity(levels_dbfs: Floats, bands_dbfs: Floats) -> list[bool]:
         starts = (smooth[tick : tick + until] >= on).any()
         speaking = bool(goes_on[0] and (speaking or starts))
         fades = in_range and levels_dbfs[tick] < levels_dbfs[tick - 1]
-        in_range = speaking and levels_dbfs[tick] >= max(-60, peak - (48 if fades else 40))
+        rises = rises_to(levels_dbfs[tick : tick + AHEAD + 1], max(-60, peak - 40))
+        in_range = speaking and levels_dbfs[tick] >= max(-60, peak - (48 if fades or rises else 40))
         sharp = stand_out(bands_dbfs, off)
         if in_range and sharp[max(tick - SMOOTH, 0) : tick + 1].any() and sharp[tick : tick + SMOOTH + 1].any():
             hidden = int(min(max((28 - (peak - mean.max())) / 5, 0), 4))
@@ -46,6 +47,13 @@ def naive_activity(levels_dbfs: Floats, bands_dbfs: Floats) -> list[bool]:
         mean = mean + away / ticks
         deviation = np.clip(deviation + (np.abs(away) - deviation) / ticks, 0.1, 5)
     return [bool(tick) for tick in active]
+
+
+def rises_to(levels_dbfs: Floats, start_dbfs: float) -> bool:
+    """Do the levels rise from the first tick on until one reaches the start?"""
+    steps = np.flatnonzero(np.diff(levels_dbfs) <= 0)
+    rising = levels_dbfs[1 : steps[0] + 1] if len(steps) else levels_dbfs[1:]
+    return bool((rising >= start_dbfs).any())
 
 
 def stand_out(bands_dbfs: Floats, thresholds: Floats) -> Bools:
