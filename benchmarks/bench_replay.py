@@ -21,9 +21,9 @@ import numpy as np
 from benchmarks.harness import best_seconds, print_table
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.replay import Tape
+from fdbcore.offline import make_vads
 from fdbcore.recording import Recording, RecordingWriter
 from fdbcore.report.html import write_report
-from fdbcore.runner import make_vads
 from fdbcore.score import score
 from fdbcore.session import run
 from fdbcore.sources import SessionInput, session_inputs

@@ -107,9 +107,9 @@ def turn_settings(changes: Sequence[str]) -> TurnSettings:
 def _replay_one(
     session: SessionInput, out: Path, vad: str, settings: TurnSettings, real_time: bool, show_progress: bool
 ) -> tuple[Recording, dict[str, Any]]:
+    from fdbcore.offline import replay_session
     from fdbcore.report.document import document
     from fdbcore.report.html import write_report
-    from fdbcore.runner import replay_session
     from fdbcore.score import score
 
     with _progress(session.name, show_progress) as on_tick:

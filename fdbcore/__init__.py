@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fdbcore.acts import ActAlignment, align_acts, align_acts_batch
     from fdbcore.clock import MonotonicClock, VirtualClock
     from fdbcore.errors import FdbError
+    from fdbcore.offline import replay
     from fdbcore.recording import Recording
-    from fdbcore.runner import replay
     from fdbcore.turns import detect_turns
     from fdbcore.types import TurnEvent, TurnSettings
 
@@ -41,7 +41,7 @@ _HOMES = {
     "align_acts": "acts",
     "align_acts_batch": "acts",
     "detect_turns": "turns",
-    "replay": "runner",
+    "replay": "offline",
 }
 
 __all__ = [

@@ -27,9 +27,17 @@ class MonotonicClock:
     def __init__(self, spin_ns: int = 300_000) -> None:
         self._pacer = Pacer(TICK_NS, spin_ns)
 
-    def wait(self, tick: int) -> None:
-        """Return at the deadline of `tick`, at once if that has passed; InputError unless ticks come in order."""
-        self._pacer.wait(tick)
+    @property
+    def origin_ns(self) -> int | None:
+        """Deadline of tick 0 on the clock of time.monotonic_ns; None before the first `wait`."""
+        return self._pacer.origin_ns
+
+    def wait(self, tick: int) -> int:
+        """Return at the deadline of `tick`, at once if that has passed; by how many whole ticks it is overdue.
+
+        InputError unless ticks come in order.
+        """
+        return self._pacer.wait(tick)
 
     def raised_priority(self) -> AbstractContextManager[dict[str, Any]]:
         """Real-time priority for the calling thread within a `with` block, where permitted; see `Pacer`."""
@@ -52,15 +60,17 @@ class VirtualClock:
     """As fast as the work goes: `wait` returns at once. Implements `protocols.Clock`."""
 
     realtime = False
+    origin_ns: int | None = None
 
     def __init__(self) -> None:
         self._last_tick = -1
 
-    def wait(self, tick: int) -> None:
-        """Return at once; InputError unless ticks come in order."""
+    def wait(self, tick: int) -> int:
+        """Return at once: no tick is overdue. InputError unless ticks come in order."""
         if tick <= self._last_tick:
             raise InputError(f"tick: expected at least {self._last_tick + 1}, the next one, got {tick}")
         self._last_tick = tick
+        return 0
 
     def certificate(self) -> dict[str, Any]:
         """That no time was kept, and so none measured: the same for every run."""
@@ -74,6 +84,11 @@ def machine_load() -> dict[str, Any]:
     except OSError:
         load_average = None
     return {"load_average": load_average, "cpu_count": os.cpu_count()}
+
+
+def now_ns() -> int:
+    """The monotonic clock that every pacer keeps, ns: what arrivals are stamped with."""
+    return time.monotonic_ns()
 
 
 def utc_now() -> str:

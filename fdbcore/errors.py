@@ -7,6 +7,7 @@
     │   └── ActError                    a dialogue-act sequence; names the item
     ├── FrameError (ValueError)         a block of PCM of the wrong shape, type or order
     ├── RecordingError (OSError)        a recording that cannot be written or read
+    ├── PartyError (ConnectionError)    a party of a live conversation that cannot be had; says whether to try again
     └── MissingExtraError (ImportError) a capability whose extra is not installed
 
 Messages are one line: what, where, what was expected and what was found.
@@ -39,6 +40,17 @@ class FrameError(FdbError, ValueError):
 
 class RecordingError(FdbError, OSError):
     """A recording cannot be written or read."""
+
+
+class PartyError(FdbError, ConnectionError):
+    """A party of a live conversation cannot be had: nobody there, busy, refused.
+
+    transient: trying again later may help (busy, overloaded), as opposed to a wrong key or address.
+    """
+
+    def __init__(self, message: str, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 class MissingExtraError(FdbError, ImportError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.types import Pcm, Side, TurnEvent
+from fdbcore.types import Happening, Pcm, Side, TurnEvent
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its input (Moshi), bursts of a vendor's server, or
@@ -20,32 +21,65 @@ class Clock(Protocol):
 
     realtime: bool
 
-    def wait(self, tick: int) -> None:
-        """Return at the deadline of `tick` (0, 1, 2, ... in order)."""
+    @property
+    def origin_ns(self) -> int | None:
+        """When tick 0 was, on the clock of time.monotonic_ns; None before it, and on a clock that never waits."""
+
+    def wait(self, tick: int) -> int:
+        """Return at the deadline of `tick` (0, 1, 2, ... in order); by how many whole ticks it is overdue."""
 
     def certificate(self) -> Mapping[str, Any]:
         """What was measured about the timing so far, as JSON values."""
 
 
 class Endpoint(Protocol):
-    """One side of a conversation. Each tick: `say`, then `hear`; so what it says at n rests on what it heard to n-1."""
+    """One side of a conversation. Each tick: `say`, then `hear`; so what it says at n rests on what it heard to n-1.
 
-    clocking: Clocking
+    Derive from this class and write `say` and `hear`; the rest has defaults for a party that needs no connection. What
+    a party does wrong is no error of `say` or `hear`: its side ends, and `left` says why.
+    """
+
+    clocking: Clocking = "tick"
+    left: str | None = None
+    """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...)."""
 
     def open(self, side: Side) -> None:
-        """Get ready; tick 0 comes when both sides have returned."""
+        """Get ready, within time-outs of its own; PartyError if the party cannot be had. Both sides open at once."""
+        return
 
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now: at `origin_ns` of the monotonic clock, None on a clock that never waits (lockstep).
+
+        What the party said before it is dropped and counted.
+        """
+        return
+
+    @abstractmethod
     def say(self, tick: int) -> Pcm | None:
         """The frame of `tick`: int16 (480,), valid until the next call; None once this side will never speak again."""
 
+    @abstractmethod
     def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
-        """The partner's frame of `tick`, and the turn events that became known in it. The frame is only lent."""
+        """The partner's frame of `tick`, and the turn events that became known in it. The frame is only lent.
 
+        Ticks that a side which does not follow the tick is not asked for were missed: they were silent on both sides.
+        """
+
+    def log(self) -> Sequence[Happening]:
+        """What happened on this side since the last call, for events.jsonl: arrivals, flushes, delay changes."""
+        return ()
+
+    def measured(self) -> Mapping[str, Any]:
+        """What was measured on this side, as JSON values, for the timing certificate."""
+        return {}
+
+    @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Every setting and version of this party, as JSON values, for meta.json."""
+        """Every setting and version of this party, as JSON values, for meta.json; "kind" is its registered name."""
 
     def close(self) -> None:
-        """Release everything. Called once, also after an error."""
+        """Release everything: no thread, task or socket is left. Called once, also after an error, also unopened."""
+        return
 
 
 class Vad(Protocol):

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import RecordingError
-from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm, Side, TurnEvent
+from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 from fdbcore.wav import WavWriter
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
@@ -125,9 +125,18 @@ class RecordingWriter:
         """Turn events, in the order in which they became known."""
         self._turns.extend(events)
 
-    def event(self, tick: int, side: Side | None, kind: str, **fields: int | str | bool) -> None:
+    def happenings(self, side: Side, happenings: Iterable[Happening]) -> None:
+        """What happened at the edge of a side, a line of events.jsonl each."""
+        for happening in happenings:
+            self.event(happening.tick, side, happening.kind, **happening.fields)
+
+    def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
         self._events.write(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False) + "\n")
+
+    def has_spoken(self, side: Side) -> bool:
+        """Whether the turn events so far hold speech of that side."""
+        return any(event.kind == "speech_start" and event.side == side for event in self._turns)
 
     def note(self, **meta: object) -> None:
         """Add to meta.json what is known only now, e.g. the timing certificate."""

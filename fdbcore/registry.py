@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import importlib
+from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
+from fdbcore.protocols import Endpoint
 
 VADS: Final = {
     "silero": "fdbcore.vad:silero",
     "energy": "fdbcore.vad:energy",
 }
+
+
+ENDPOINTS: Final = {
+    "clip": "fdbcore.endpoints.clip:clip",
+    "echo": "fdbcore.endpoints.echo:echo",
+    "exec": "fdbcore.endpoints.exec:command",
+    "moshi": "fdbcore.endpoints.moshi:moshi",
+    "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
+    "personaplex": "fdbcore.endpoints.moshi:personaplex",
+    "scripted": "fdbcore.endpoints.scripted:scripted",
+    "webrtc": "fdbcore.endpoints.webrtc:webrtc",
+}
+"""Each makes an endpoint from the whole address that the user gave: "moshi://localhost:8998", "echo", "clip:a.wav"."""
+
+ENTRY_POINTS: Final = "fdbcore.endpoints"
+"""The group of entry points by which other packages add endpoints."""
+
+
+def endpoint(address: str) -> Endpoint:
+    """The party at `address`: a registered name, alone or as the scheme of an address. SettingsError if unknown."""
+    installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    name = address.partition(":")[0]
+    party: Endpoint = resolve("system", ENDPOINTS | installed, name)(address)
+    return party
 
 
 def resolve(kind: str, names: dict[str, str], name: str) -> Any:  # noqa: ANN401

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Endpoint, Vad
 from fdbcore.recording import RecordingWriter
 from fdbcore.turns import TurnDetector
-from fdbcore.types import SILENT_FRAME, TurnSettings
+from fdbcore.types import SILENT_FRAME, Pcm, TurnEvent, TurnSettings
 
 
 def run(
@@ -19,11 +20,16 @@ def run(
     settings: TurnSettings,
     recording: RecordingWriter,
     on_tick: Callable[[int], None] = lambda tick: None,
+    over: Callable[[int, bool, bool], bool] = lambda tick, a_left, b_left: a_left and b_left,
 ) -> int:
-    """Step both sides through the ticks until neither will speak again; return the number of ticks.
+    """Step both sides through the ticks until the conversation is over; return the number of ticks.
 
-    Both endpoints are open, and tick 0 is now. `on_tick` is called after each tick, for progress. Errors of an endpoint
-    go through to the caller, who closes `recording` and both endpoints in every case.
+    Both endpoints are open, and tick 0 is now. `over` is asked in each tick, with whether A and B will never speak
+    again, whether the conversation ended before this tick. `on_tick` is called after each tick, for progress. Errors of
+    an endpoint go through to the caller, who closes `recording` and both endpoints in every case.
+
+    A tick that is overdue by more than MAX_LATE_TICKS comes too late for a party that does not follow the tick: it is
+    missed, silent on both sides. Where both sides follow the tick, none is missed, however late.
     """
     if not clock.realtime and (real := [e.clocking for e in (a, b) if e.clocking in ("burst", "realtime")]):
         raise SettingsError(f"clock: a virtual clock cannot drive an endpoint that follows {real[0]}")
@@ -31,15 +37,19 @@ def run(
     delay = vad_a.delay_ticks
     if vad_b.delay_ticks != delay:
         raise SettingsError(f"vads: expected the same delay on both sides, got {delay} and {vad_b.delay_ticks} ticks")
+    can_miss = not a.clocking == b.clocking == "tick"
     detector = TurnDetector(settings, delay)
     tick = 0
     while True:
-        clock.wait(tick)
-        said_a, said_b = a.say(tick), b.say(tick)
-        if said_a is None and said_b is None:
+        missed = clock.wait(tick) > MAX_LATE_TICKS and can_miss
+        if tick == 0:
+            a.start(clock.origin_ns)
+            b.start(clock.origin_ns)
+        said_a, said_b = _say(a, tick, missed), _say(b, tick, missed)
+        if over(tick, said_a is None, said_b is None):
             break
-        frame_a = SILENT_FRAME if said_a is None else said_a
-        frame_b = SILENT_FRAME if said_b is None else said_b
+        frame_a = SILENT_FRAME if said_a is None or missed else said_a
+        frame_b = SILENT_FRAME if said_b is None or missed else said_b
         recording.write(frame_a, frame_b)
         active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
         if tick >= delay:
@@ -48,8 +58,12 @@ def run(
             recording.turns(events)
         else:
             events = []
-        a.hear(tick, frame_b, events)
-        b.hear(tick, frame_a, events)
+        _hear(a, tick, frame_b, events, missed)
+        _hear(b, tick, frame_a, events, missed)
+        if missed:
+            recording.event(tick, None, "missed")
+        recording.happenings("A", a.log())
+        recording.happenings("B", b.log())
         on_tick(tick)
         tick += 1
     for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
@@ -59,3 +73,12 @@ def run(
     recording.evidence("A", vad_a.evidence())
     recording.evidence("B", vad_b.evidence())
     return tick
+
+
+def _say(side: Endpoint, tick: int, missed: bool) -> Pcm | None:
+    return SILENT_FRAME if missed and side.clocking != "tick" else side.say(tick)
+
+
+def _hear(side: Endpoint, tick: int, frame: Pcm, events: Sequence[TurnEvent], missed: bool) -> None:
+    if not missed or side.clocking == "tick":
+        side.hear(tick, frame, events)

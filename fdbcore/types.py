@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,14 @@ TurnKind: TypeAlias = Literal[
     "turn",
     "no_response",
 ]
+
+
+class Happening(NamedTuple):
+    """Something that happened in `tick` at the edge of one side, for events.jsonl; `fields` are JSON values."""
+
+    tick: int
+    kind: str
+    fields: Mapping[str, Any]
 
 
 def other_side(side: Side) -> Side:

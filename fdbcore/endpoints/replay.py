@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fdbcore._ext.pcm import PlayoutQueue
-from fdbcore.protocols import Clocking
-from fdbcore.types import FRAME_SAMPLES, Pcm, Side, TurnEvent
+from fdbcore.protocols import Endpoint
+from fdbcore.types import FRAME_SAMPLES, Pcm, TurnEvent
 
 
 class Tape:
@@ -25,10 +25,8 @@ class Tape:
             side.load(block)
 
 
-class ReplayEndpoint:
+class ReplayEndpoint(Endpoint):
     """One side of a tape. It says what was recorded, and hears nothing."""
-
-    clocking: Clocking = "tick"
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -45,9 +43,6 @@ class ReplayEndpoint:
         else:
             self._queued_samples += self._queue.push(pcm)
 
-    def open(self, side: Side) -> None:
-        """Nothing to get ready."""
-
     def say(self, tick: int) -> Pcm | None:
         """The next 480 samples; the last frame is filled up with silence; None after it."""
         while self._queued_samples < FRAME_SAMPLES and not self._ended:
@@ -61,6 +56,3 @@ class ReplayEndpoint:
     def describe(self) -> Mapping[str, Any]:
         """The kind of party; what is on the tape is the recording's source."""
         return {"kind": "replay"}
-
-    def close(self) -> None:
-        """The tape belongs to its reader."""

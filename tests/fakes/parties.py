@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.protocols import Clocking
+from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.types import FRAME_SAMPLES, Pcm, Side, TurnEvent
 
 
-class Speaker:
+class Speaker(Endpoint):
     """Says a loud constant in the given ticks, and keeps all that it hears."""
 
     clocking: Clocking = "tick"

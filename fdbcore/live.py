@@ -1,0 +1,119 @@
+"""One conversation, held now: two parties in real time through the loop, to a recording that says how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
+from fdbcore.errors import PartyError
+from fdbcore.protocols import Endpoint
+from fdbcore.recording import Recording, RecordingWriter, settings_hash
+from fdbcore.registry import VADS, resolve
+from fdbcore.session import run
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
+from fdbcore.versions import versions
+
+MAX_MISSED_SHARE: Final = 0.001
+"""A case with more missed ticks than this is invalid: the machine was too slow for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """How a conversation is held.
+
+    max_s: it ends after this time at the latest. realtime: False runs input-clocked parties in lockstep, as fast as
+    they compute. spin_ns: as of `Pacer`; 0 when several conversations share a process.
+    """
+
+    vad: str = "silero"
+    turns: TurnSettings = field(default_factory=TurnSettings)
+    max_s: float = 600.0
+    realtime: bool = True
+    spin_ns: int = 300_000
+
+
+def converse(
+    a: Endpoint,
+    b: Endpoint,
+    path: Path,
+    settings: LiveSettings,
+    meta: Mapping[str, Any],
+    stop: Event,
+    on_tick: Callable[[int], None] = lambda tick: None,
+) -> Recording:
+    """Open both parties, run the loop until one has left, time is up or `stop` is set, and close them.
+
+    The recording is kept whatever happens; its meta.json gets `meta` and the outcome: {"kind", "side", "reason"}, of
+    kind done, invalid (the harness is to blame) or failed (the system is).
+    """
+    make = resolve("vad", VADS, settings.vad)
+    vads = (make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ))
+    described = {
+        "turns": asdict(settings.turns),
+        "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
+        "max_s": settings.max_s,
+    }
+    known = {
+        "created": utc_now(),
+        "parties": {side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
+        "settings": described,
+        "settings_sha256": settings_hash(described),
+        "versions": versions(),
+    }
+    clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
+    max_ticks = int(settings.max_s * TICKS_PER_S)
+
+    def over(tick: int, a_left: bool, b_left: bool) -> bool:
+        return a_left or b_left or tick >= max_ticks or stop.is_set()
+
+    with RecordingWriter(path, {**known, **meta}, keep_audio=True) as recording, ExitStack() as parties:
+        parties.callback(a.close)
+        parties.callback(b.close)
+        if (failure := _open(a, b)) is not None:
+            recording.note(outcome=failure)
+        else:
+            with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
+                ticks = run(a, b, clock, vads, settings.turns, recording, on_tick, over)
+            timing = dict(clock.certificate())
+            recording.note(
+                parties={side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
+                timing=timing | {"sides": {"A": dict(a.measured()), "B": dict(b.measured())}},
+                outcome=_outcome(a, b, ticks, timing.get("missed", 0), recording),
+            )
+    return Recording(path)
+
+
+def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
+    """Open both at once; the outcome if a party cannot be had, the system's before the other's."""
+    with ThreadPoolExecutor(2, "fdbcore-open") as pool:
+        opening: dict[Side, Any] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
+    for side in ("B", "A"):
+        error = opening[side].exception()
+        if isinstance(error, PartyError):
+            return _blame(side, str(error)) | {"transient": error.transient}
+        if error is not None:
+            raise error
+    return None
+
+
+def _blame(side: Side, reason: str) -> dict[str, Any]:
+    """The system has failed; a case that the other side could not play is not the system's fault."""
+    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": reason}
+
+
+def _outcome(a: Endpoint, b: Endpoint, ticks: int, missed: int, recording: RecordingWriter) -> dict[str, Any]:
+    if missed > MAX_MISSED_SHARE * ticks:
+        return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
+    if b.left not in (None, "finished"):
+        return _blame("B", str(b.left))
+    if a.left not in (None, "finished"):
+        return _blame("A", str(a.left))
+    if not recording.has_spoken("B"):
+        return _blame("B", "never spoke")
+    return {"kind": "done", "side": None, "reason": None}
