@@ -57,7 +57,7 @@ class Desk:
         self.calls.append(("accept", answer_sdp))
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
-        if "typ" not in candidate:
+        if candidate and "typ" not in candidate:
             raise PartyError("candidate: expected a typ")
         self.calls.append((candidate, mid, line_index))
 
@@ -156,6 +156,7 @@ def test_an_adapter_of_v2_joins() -> None:
                 ("answer", OFFER),
                 (HOST["candidate"], "0", 0),
                 (HOST["candidate"], None, 0),
+                ("", None, None),
                 ("hang_up", "closed its WebSocket"),
             ]
 
@@ -360,7 +361,12 @@ def test_a_peer_joins_by_http_trickles_and_hangs_up() -> None:
             assert (await here.http("PATCH", session, FRAGMENT, **SDPFRAG))[:2] == (204, "")
             assert (await here.http("PATCH", session, "a=end-of-candidates\r\n", **SDPFRAG))[0] == 204
             assert (await here.http("DELETE", session))[:2] == (200, "")
-            assert here.desk.calls == [("answer", OFFER), (HOST["candidate"], "0", None), ("hang_up", "hung up")]
+            assert here.desk.calls == [
+                ("answer", OFFER),
+                (HOST["candidate"], "0", None),
+                ("", None, 0),
+                ("hang_up", "hung up"),
+            ]
             assert (await here.http("DELETE", session))[0] == 404
             assert (await here.http("POST", "/whip/B", OFFER, **SDP))[0] == 201
             assert (await here.http("PATCH", session, FRAGMENT, **SDPFRAG))[0] == 404

@@ -1,1 +1,1 @@
-"""Parties that take part by WebRTC: how they find us (signalling) and how their media is sent and received."""
+"""WebRTC: a peer on the media clock, and the signalling by which others reach it."""

@@ -123,7 +123,7 @@ class _Conversation:
             case "answer" if self.visit.seat is not None:
                 await self.visit.seat.accept(self.visit, message.get("sdp", ""))
             case "candidate":
-                self.candidates += _candidates(message)
+                self.candidates.append(_candidate(message))
                 if len(self.candidates) > MAX_CANDIDATES:
                     raise Refusal(422, f"more than {MAX_CANDIDATES} candidates")
             case kind:
@@ -146,7 +146,7 @@ class _Conversation:
                     return
                 if message.get("type") != "candidate":
                     raise Refusal(400, f"type {str(message.get('type'))[:20]!a}: you have joined, expected candidate")
-                self.candidates += _candidates(message)
+                self.candidates.append(_candidate(message))
             except Refusal as fault:
                 faults += 1
                 if self.socket.closed or faults > MAX_FAULTS:
@@ -167,20 +167,13 @@ class _Conversation:
             await self.socket.close(code=code, message=line.encode(errors="replace")[:120])
 
 
-def _candidates(message: Mapping[str, Any]) -> list[Candidate]:
-    """The candidate of a message; none if it is empty, which ends the candidates."""
+def _candidate(message: Mapping[str, Any]) -> Candidate:
+    """The candidate of a message; an empty one, or none, says that there are no more."""
     given = message.get("candidate")
-    if given in (None, ""):
-        return []
+    if not given:
+        return "", None, None
     if isinstance(given, dict):
         text, mid, index = given.get("candidate"), given.get("sdpMid"), given.get("sdpMLineIndex")
-        if text == "":
-            return []
-        if (
-            isinstance(text, str)
-            and isinstance(mid, str | None)
-            and isinstance(index, int | None)
-            and text.startswith("candidate:")
-        ):
-            return [(text, mid, index)]
+        if isinstance(text, str) and isinstance(mid, str | None) and isinstance(index, int | None):
+            return text, mid, index
     raise Refusal(400, 'candidate: expected {"candidate": "candidate:...", "sdpMid": ..., "sdpMLineIndex": ...}')

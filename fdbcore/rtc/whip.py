@@ -18,6 +18,7 @@ from fdbcore.rtc.signalling import Refusal, Seat, SignallingServer, Visit
 
 SDP: Final = "application/sdp"
 FRAGMENT: Final = "application/trickle-ice-sdpfrag"
+END: Final = "a=end-of-candidates"
 PAGE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -96,7 +97,7 @@ async def _body(request: web.Request, content_type: str) -> str:
 def _candidates(fragment: str, ice_user: str) -> Iterator[tuple[str, str | None]]:
     """Candidates with their mid, of an SDP fragment (RFC 8840, section 9)."""
     lines = [line.strip() for line in fragment.splitlines()]
-    if not any(line.startswith(("a=candidate:", "a=end-of-candidates")) for line in lines):
+    if not any(line.startswith(("a=candidate:", END)) for line in lines):
         raise Refusal(400, "expected a=candidate lines in the fragment")
     if any(line.startswith("a=ice-ufrag:") and line != f"a=ice-ufrag:{ice_user}" for line in lines):
         raise Refusal(422, "another ice-ufrag: ICE restarts are not served")
@@ -108,3 +109,5 @@ def _candidates(fragment: str, ice_user: str) -> Iterator[tuple[str, str | None]
             mid = line.removeprefix("a=mid:")
         elif line.startswith("a=candidate:"):
             yield line.removeprefix("a="), mid
+        elif line == END:
+            yield "", mid
