@@ -48,7 +48,7 @@ class Negotiator(Protocol):
         ...
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
-        """A further candidate, "candidate:..." as in RFC 8839, or "" after the last; `mid`, `line_index` as in WebRTC."""
+        """A further candidate, "candidate:..." as in RFC 8839, or "" after the last; the rest as in WebRTC."""
         ...
 
     async def hang_up(self, reason: str) -> None:
