@@ -3,14 +3,15 @@
 //   node peer.js --signal ws://127.0.0.1:8765/signal --role B --play in.wav --write out.wav [--start MS] [--tail S]
 //
 // in.wav: 48 kHz, 16-bit, mono. Its first sample is due at --start, in ms of Unix time (default: once connected).
-// --tail seconds after its last it hangs up, writes out.wav, which begins at the same instant, and prints one line of
-// JSON: the rate and the number of samples heard, and by how much sending was late at most.
+// --tail seconds after its last it hangs up, writes out.wav, in the same form and from the same instant, and prints one
+// line of JSON: the rates at which blocks of 10 ms were handed over, their number, and by how many ms sending was late.
 "use strict";
 const { parseArgs } = require("node:util");
 const fs = require("node:fs");
 const WebSocket = require("ws");
 const wrtc = require("@roamhq/wrtc");
 
+const RATE = 48000;
 const FRAME = 480;
 const text = { type: "string" };
 const { values: given } = parseArgs({
@@ -29,12 +30,12 @@ function readWav(path) {
   throw new Error(`${path}: no data chunk`);
 }
 
-function writeWav(path, samples, rate) {
+function writeWav(path, samples) {
   const head = Buffer.alloc(44);
   head.write("RIFF", 0, "latin1");
   head.writeUInt32LE(36 + samples.length * 2, 4);
   head.write("WAVEfmt ", 8, "latin1");
-  [16, 1 | (1 << 16), rate, rate * 2, 2 | (16 << 16)].forEach((word, index) => head.writeUInt32LE(word, 16 + 4 * index));
+  [16, 1 | (1 << 16), RATE, RATE * 2, 2 | (16 << 16)].forEach((word, index) => head.writeUInt32LE(word, 16 + 4 * index));
   head.write("data", 36, "latin1");
   head.writeUInt32LE(samples.length * 2, 40);
   fs.writeFileSync(path, Buffer.concat([head, Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)]));
@@ -47,7 +48,7 @@ async function main() {
   const peer = new wrtc.RTCPeerConnection();
   const source = new wrtc.nonstandard.RTCAudioSource();
   const heard = [];
-  let rate = 48000;
+  const rates = new Set();
   let sink = null;
   let start = given.start === undefined ? Infinity : Number(given.start);
 
@@ -55,9 +56,11 @@ async function main() {
   peer.ontrack = ({ track }) => {
     sink = new wrtc.nonstandard.RTCAudioSink(track);
     sink.ondata = ({ samples, sampleRate, channelCount }) => {
-      rate = sampleRate;
-      const mono = channelCount === 1 ? samples.slice() : samples.filter((_, index) => index % channelCount === 0);
-      if (now() >= start) heard.push({ at: now(), mono });
+      if (now() < start) return;
+      rates.add(sampleRate);
+      // The rate changes with what is heard: 16 kHz for silence, 48 kHz for speech.
+      const nearest = (_, index) => samples[Math.floor((index * sampleRate) / RATE) * channelCount];
+      heard.push({ at: now(), samples: Int16Array.from({ length: FRAME }, nearest) });
     };
   };
   peer.onconnectionstatechange = () => {
@@ -89,18 +92,18 @@ async function main() {
   let sent = 0;
   let latestMs = 0;
   const pace = setInterval(() => {
-    for (; now() >= start + (sent * 1000 * FRAME) / 48000; sent += 1) {
-      latestMs = Math.max(latestMs, now() - start - (sent * 1000 * FRAME) / 48000);
+    for (; now() >= start + (sent * 1000 * FRAME) / RATE; sent += 1) {
+      latestMs = Math.max(latestMs, now() - start - (sent * 1000 * FRAME) / RATE);
       const samples = new Int16Array(FRAME);
       samples.set(played.subarray(sent * FRAME, (sent + 1) * FRAME));
-      source.onData({ samples, sampleRate: 48000, bitsPerSample: 16, channelCount: 1, numberOfFrames: FRAME });
+      source.onData({ samples, sampleRate: RATE, bitsPerSample: 16, channelCount: 1, numberOfFrames: FRAME });
     }
-    if (now() < start + (played.length / 48000 + Number(given.tail)) * 1000) return;
+    if (now() < start + (played.length / RATE + Number(given.tail)) * 1000) return;
     clearInterval(pace);
     socket.removeAllListeners("close");
     sink?.stop();
-    writeWav(given.write, placed(heard, start, rate), rate);
-    console.log(JSON.stringify({ rate, samples: heard.reduce((sum, { mono }) => sum + mono.length, 0), latestMs }));
+    writeWav(given.write, placed(heard, start));
+    console.log(JSON.stringify({ rates: [...rates], blocks: heard.length, latestMs }));
     socket.close();
     peer.close();
     socket.once("close", () => process.exit(0));
@@ -108,15 +111,11 @@ async function main() {
 }
 
 // The first block lies where it arrived, the others follow it without a gap.
-function placed(heard, start, rate) {
-  const lead = heard.length === 0 ? 0 : Math.max(0, Math.round(((heard[0].at - start) * rate) / 1000) - heard[0].mono.length);
-  const samples = new Int16Array(lead + heard.reduce((sum, { mono }) => sum + mono.length, 0));
-  let at = lead;
-  for (const { mono } of heard) {
-    samples.set(mono, at);
-    at += mono.length;
-  }
-  return samples;
+function placed(heard, start) {
+  const lead = heard.length === 0 ? 0 : Math.max(0, Math.round(((heard[0].at - start) * RATE) / 1000) - FRAME);
+  const all = new Int16Array(lead + heard.length * FRAME);
+  heard.forEach(({ samples }, index) => all.set(samples, lead + index * FRAME));
+  return all;
 }
 
 function fail(line) {
