@@ -213,9 +213,9 @@ NESTED = "[" * 30_000
         ("[1]", r"'\[1\]': expected a JSON object"),
         (NESTED, r"'\[+': expected a JSON object"),
         (b"\x00\x01", "a binary message: expected JSON text"),
-        ({"type": "offer", "sdp": OFFER}, "role 'None': expected A or B"),
+        ({"type": "offer", "sdp": OFFER}, "role of JSON type NoneType: expected A or B"),
         ({"role": "C", "type": "offer", "sdp": OFFER}, "role 'C': expected A or B"),
-        ({"role": ["A"], "type": "offer", "sdp": OFFER}, r"role \"\['A'\]\": expected A or B"),
+        ({"role": ["A"], "type": "offer", "sdp": OFFER}, "role of JSON type list: expected A or B"),
         ({"role": "B", "type": "bye"}, "type 'bye': expected offer, answer or candidate"),
         ({"role": "B", "type": "answer", "sdp": OFFER}, "type 'answer': expected offer, answer or candidate"),
         ({"role": "B", "type": "é\n" * 99}, r"type '(\\xe9\\n){10}': expected offer, answer or candidate"),
@@ -437,7 +437,7 @@ def test_a_request_that_never_ends_is_turned_away(data: bytes, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 999]
+    "data", [b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: " + b"b" * 9000]
 )
 def test_what_is_no_http_is_answered_with_one_line(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
@@ -480,6 +480,7 @@ def test_a_page_of_this_machine_may_join_one_of_the_internet_not() -> None:
             for origin in PAGES_OF_OTHERS:
                 status, line, headers = await here.http("POST", "/whip/b", OFFER, **SDP, Origin=origin)
                 assert (status, line) == (403, "Origin: expected a page of this machine\n")
+                assert "Access-Control-Allow-Origin" not in headers
                 with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
                     await here.socket(Origin=origin)
             for host in ("evil.example", f"evil.example:{here.server.port}", "[", ""):

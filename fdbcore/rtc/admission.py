@@ -42,8 +42,11 @@ def guard(server: SignallingServer) -> Middleware:
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         cast(Connection, request.protocol).heard()
+        page = None
         try:
-            _admit(server, request)
+            _check_source(server, request)
+            page = request.headers.get("Origin")
+            _check_token(server, request)
             response = _preflight() if request.method == "OPTIONS" else await handler(request)
         except web.HTTPException as error:
             refusal = Refusal(error.status, OWN_LINES.get(error.status, error.reason))
@@ -52,8 +55,8 @@ def guard(server: SignallingServer) -> Middleware:
         except Refusal as refusal:
             response = _refuse(server, request, refusal, {})
         if not response.prepared:
-            if origin := request.headers.get("Origin"):
-                response.headers.update(CORS | {"Access-Control-Allow-Origin": origin, "Vary": "Origin"})
+            if page is not None:
+                response.headers.update(CORS | {"Access-Control-Allow-Origin": page, "Vary": "Origin"})
             response.headers.setdefault("Cache-Control", "no-store")
             response.force_close()
         return response
@@ -61,12 +64,16 @@ def guard(server: SignallingServer) -> Middleware:
     return middleware
 
 
-def _admit(server: SignallingServer, request: web.Request) -> None:
+def _check_source(server: SignallingServer, request: web.Request) -> None:
     if server.is_local:
         if not is_loopback(_host_name(f"//{request.headers.get('Host', '')}")):
             raise Refusal(403, "Host: expected a loopback address")
         if "Origin" in request.headers and not is_loopback(_host_name(request.headers["Origin"])):
             raise Refusal(403, "Origin: expected a page of this machine")
+
+
+def _check_token(server: SignallingServer, request: web.Request) -> None:
+    """A preflight cannot carry a token, and the page is no secret."""
     if server.token is not None and request.method != "OPTIONS" and request.path != "/":
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":

@@ -108,7 +108,7 @@ class _Conversation:
             raise Refusal(400, f"{text[:40]!a}: expected a JSON object")
         role = message.get("role")
         if role not in ("A", "B"):
-            raise Refusal(400, f"role {str(role)[:20]!a}: expected A or B")
+            raise Refusal(400, f"role {_shown(role)}: expected A or B")
         if self.role not in (None, role):
             raise Refusal(400, f"role {role}: this socket speaks for {self.role}")
         self.role = role
@@ -127,7 +127,7 @@ class _Conversation:
                 if len(self.candidates) > MAX_CANDIDATES:
                     raise Refusal(422, f"more than {MAX_CANDIDATES} candidates")
             case kind:
-                raise Refusal(400, f"type {str(kind)[:20]!a}: expected offer, answer or candidate")
+                raise Refusal(400, f"type {_shown(kind)}: expected offer, answer or candidate")
 
     def _free_seat(self) -> Seat:
         assert self.role is not None
@@ -145,7 +145,7 @@ class _Conversation:
                 if (message := await self._receive()) is None:
                     return
                 if message.get("type") != "candidate":
-                    raise Refusal(400, f"type {str(message.get('type'))[:20]!a}: you have joined, expected candidate")
+                    raise Refusal(400, f"type {_shown(message.get('type'))}: you have joined, expected candidate")
                 self.candidates.append(_candidate(message))
             except Refusal as fault:
                 faults += 1
@@ -164,7 +164,12 @@ class _Conversation:
         if not self.socket.closed:
             await self._send("error", message=line)
             code = WSCloseCode.OK if refusal.status == 410 else WSCloseCode.POLICY_VIOLATION
-            await self.socket.close(code=code, message=line.encode(errors="replace")[:120])
+            await self.socket.close(code=code, message=line.encode("ascii", "replace")[:120])
+
+
+def _shown(value: object) -> str:
+    """Something of a peer's, short and on one line."""
+    return ascii(value[:20]) if isinstance(value, str) else f"of JSON type {type(value).__name__}"
 
 
 def _candidate(message: Mapping[str, Any]) -> Candidate:
