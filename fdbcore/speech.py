@@ -23,6 +23,7 @@ RANGE_DB: Final = 40.0
 
 MARGIN_DB: Final = 15.9
 HANGOVER_TICKS: Final = 200 // TICK_MS
+LEAST_LEVEL_DBOV: Final = -70.0
 FULL_SCALE: Final = 32768
 
 SYNTHESIS_TIMEOUT_S: Final = 60.0
@@ -96,7 +97,8 @@ def within_range(pcm: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     pcm: (n,), of any full scale.
     """
     powers = tick_powers(pcm)
-    return powers >= powers.max() / 10 ** (RANGE_DB / 10)
+    within: npt.NDArray[np.bool_] = powers >= powers.max() / 10 ** (RANGE_DB / 10)
+    return within
 
 
 def tick_powers(pcm: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -126,8 +128,10 @@ def active_level_dbov(pcm: Pcm) -> float:
 def levelled(pcm: Pcm, level_dbov: float) -> tuple[Pcm, float]:
     """`pcm` with its active speech at `level_dbov`, and the gain (dB) that this took. Silence stays as it is.
 
-    Raises SettingsError if it would be clipped.
+    Raises SettingsError for a level out of range, and if it would be clipped.
     """
+    if not LEAST_LEVEL_DBOV <= level_dbov <= 0:
+        raise SettingsError(f"level_dbov: expected from {LEAST_LEVEL_DBOV:.0f} to 0, got {level_dbov}")
     gain_db = level_dbov - active_level_dbov(pcm)
     if math.isinf(gain_db):
         return pcm, 0.0
