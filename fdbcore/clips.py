@@ -138,7 +138,9 @@ def _listed(entry: str, where: str, folder: Path) -> Clip:
     kinds: dict[str, type] = {"path": str, "name": str, "group": str, "labels": dict}
     for key, value in values.items():
         if not isinstance(value, kinds.get(key, ())):
-            raise InputError(f"{where}: expected path, name, group (text) and labels (an object), got {key} = {value!r}")
+            raise InputError(
+                f"{where}: expected path, name, group (text) and labels (an object), got {key} = {value!r}"
+            )
     if "path" not in values:
         raise InputError(f"{where}: expected a path, got {entry}")
     return _clip(folder / values.pop("path"), **values)

@@ -51,7 +51,7 @@ class Voice:
 
 
 def synthesise(text: str, voice: Voice) -> Pcm:
-    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, from its first to its last tick within RANGE_DB of the loudest.
+    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, whole ticks, the first and last within RANGE_DB of the loudest.
 
     The same text and voice give the same bytes, whatever was said before. It takes about 30 ms, in a process of its
     own. Raises SettingsError for a voice that is not there, InputError for a text without a sound, MissingExtraError.

@@ -84,7 +84,7 @@ class ScriptedEndpoint(Endpoint):
         self._happened: list[Happening] = []
 
     def open(self, side: Side) -> None:
-        """Make the speech of all lines. SettingsError for a voice that is not there or a level that clips, InputError."""
+        """Make the speech of all lines. Raises InputError for a line that cannot be said, or not at the level."""
         self._side = side
         self._speech = [self._frames(number, line) for number, line in enumerate(self._script.lines, 1)]
 
