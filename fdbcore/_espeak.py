@@ -2,8 +2,8 @@
 
     _espeak.py LIBRARY DATA VOICE WORDS_PER_MINUTE PITCH < text > rate (uint32), then int16 mono
 
-espeak-ng keeps state from one text to the next, also after it is initialised again and its random numbers are seeded
-again: only in a new process is a text said in the same way each time.
+espeak-ng keeps state from one text to the next, also after it is initialised and its random numbers are seeded again:
+only in a new process, and seeded, is a text said in the same way each time.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def main(library_path: str, data_path: str, voice: str, words_per_minute: str, p
     rate_hz = library.espeak_Initialize(_SYNCHRONOUS, 0, data_path.encode(), 0)
     if library.espeak_SetVoiceByName(voice.encode()):
         return NO_SUCH_VOICE
+    library.espeak_ng_SetRandSeed(1)  # by itself it seeds breath and flutter from the time of day, in seconds
     sys.stdout.buffer.write(struct.pack("<I", rate_hz))
 
     def receive(pcm: int | None, samples: int, _events: int | None) -> int:

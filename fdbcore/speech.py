@@ -51,9 +51,10 @@ class Voice:
 
 
 def synthesise(text: str, voice: Voice) -> Pcm:
-    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, whole ticks, the first and last within RANGE_DB of the loudest.
+    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, without what lies before and after its words.
 
-    The same text and voice give the same bytes, whatever was said before. It takes about 30 ms, in a process of its
+    That is the ticks before the first and after the last within RANGE_DB of the loudest. The same text and voice give
+    the same bytes, whatever was said before. It takes about 30 ms, in a process of its
     own. Raises SettingsError for a voice that is not there, InputError for a text without a sound, MissingExtraError.
     """
     library_path, data_path = _installed()
