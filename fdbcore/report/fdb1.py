@@ -27,7 +27,7 @@ from fdbcore.wav import WavWriter
 
 def why_not(recording: Recording) -> str | None:
     """What was expected of a recording that has no such form, and found; None if it has."""
-    clip = recording.meta.get("case", {}).get("clip")
+    clip = (recording.meta.get("case") or {}).get("clip")
     if clip is None:
         return "expected one made from a clip, got another"
     if Path(clip["path"]).name not in (INPUT, CLEAN_INPUT):
