@@ -67,6 +67,11 @@ class Clip:
         return f"clip:{self.path}?"
 
 
+def fit_for_a_folder(name: str) -> str:
+    """`name` with all but letters, digits and "_.+-" replaced, so that it names a folder and nothing else."""
+    return re.sub(r"^\.+|[^\w.+-]+", "_", name)[:_MOST_NAME_CHARACTERS] or "_"
+
+
 def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
     """The clips of a folder, a list or a file, by name; every file has been opened, none decoded.
 
@@ -159,7 +164,7 @@ def _clip(
         name = "-".join([*group.split("/"), *own] if group else own)
     if labels is None:
         labels = _labels(path, is_sample)
-    return Clip(_fit_for_a_folder(name), path, group, labels)
+    return Clip(fit_for_a_folder(name), path, group, labels)
 
 
 def _labels(path: Path, is_sample: bool) -> dict[str, Any]:
@@ -178,10 +183,6 @@ def _json(file: Path) -> Any:  # noqa: ANN401
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: expected labels as JSON, got: {error}") from error
-
-
-def _fit_for_a_folder(name: str) -> str:
-    return re.sub(r"^\.|[^\w.+-]", "_", name)[:_MOST_NAME_CHARACTERS] or "_"
 
 
 def _refuse_duplicates(clips: Sequence[Clip]) -> None:

@@ -101,7 +101,7 @@ def read_script(path: Path) -> Script:
         level_dbov=table.number("level_dbov", -70, 0, -26.0),
         noise_dbov=table.number("noise_dbov", -96, -30, None),
         seed=table.whole("seed", 0, 2**32, 0),
-        yield_ms=table.whole("yield_ms", 0, 60_000, 300),
+        yield_ms=table.whole("yield_ms", 20, 60_000, 300),
         tail_s=table.number("tail_s", 0, _MOST_S, 2.0),
         lines=tuple(_line(_Table(f"{path}: line {n}", line), n, path.parent) for n, line in enumerate(lines, 1)),
     )

@@ -171,10 +171,10 @@ def test_labels_that_are_no_json_are_refused(benchmark: Path) -> None:
 
 
 def test_names_are_fit_for_folders(tmp_path: Path) -> None:
-    for name in (".hidden", "a:b?c", "é", "x" * 150):
+    for name in (".hidden", "a:b?c", "a: d", "é", "x" * 150):
         write_wav(tmp_path / f"{name}.wav", pcm_of(0.1))
     names = [clip.name for clip in clips_in(tmp_path)]
-    assert sorted(names) == sorted(["_hidden", "a_b_c", "é", "x" * 100])
+    assert sorted(names) == sorted(["_hidden", "a_b_c", "a_d", "é", "x" * 100])
 
 
 def say_all(party: Endpoint) -> list[Pcm]:
@@ -368,6 +368,13 @@ def test_what_has_no_such_form_is_left_out_by_name(benchmark: Path, tmp_path: Pa
         "expected a valid conversation",
         "expected one made from a clip",
     ]
+
+
+def test_no_group_leads_out_of_the_folder(benchmark: Path, tmp_path: Path) -> None:
+    clip = clips_in(benchmark)[1]
+    recorded(tmp_path / "run", Clip("one", clip.path, "../..", clip.labels))
+    assert export(tmp_path / "run", "--out", tmp_path / "deep" / "out").exit_code == 0
+    assert files_in(tmp_path / "deep") == ["out/__../1/input.wav", "out/__../1/output.wav", "out/__../1/pause.json"]
 
 
 def test_what_would_be_wrong_is_not_exported(benchmark: Path, tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_no_script_hangs_or_talks_over_itself(
         ('[[line]]\nclip = "none.wav"\nat_s = 1', r"line 1: expected clip = an audio file, got none at '.*none.wav'"),
         ("[[line]]\nsay = 3\nat_s = 1", r"line 1: expected say = text, got 3"),
         ("speed = 3\n" + lines("at_s = 1"), r"toml: expected only known settings, got speed"),
-        ("yield_ms = 0.5\n" + lines("at_s = 1"), r"toml: expected yield_ms = a whole number, got 0.5"),
+        ("yield_ms = 40.5\n" + lines("at_s = 1"), r"toml: expected yield_ms = a whole number, got 40.5"),
         ("noise_dbov = 0\n" + lines("at_s = 1"), r"toml: expected noise_dbov = a number from -96 to -30, got 0"),
         ("voice = 'f'\n" + lines("at_s = 1"), r"toml: expected voice = a table \[voice\], got 'f'"),
         ("[voice]\npitch = 200\n" + lines("at_s = 1"), r"voice: expected pitch = a number from 0 to 99, got 200"),

@@ -142,7 +142,7 @@ class ScriptedEndpoint(Endpoint):
 
     def _be_interrupted(self, tick: int) -> None:
         if self._start is not None and self._script.lines[self._line].stop_when_interrupted:
-            self._stop = min(self._stop, tick + max(self._script.yield_ms // TICK_MS, 1))
+            self._stop = min(self._stop, tick + self._script.yield_ms // TICK_MS)
 
     def log(self) -> Sequence[Happening]:
         """Where each line began, and by which cue, and where it ended, and whether before its time."""

@@ -10,7 +10,6 @@ A clip that was clean_input.wav gives clean_output.wav. With several systems or 
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fdbcore.clips import CLEAN_INPUT, INPUT, LABELS, read_clip
+from fdbcore.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, read_clip
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.recording import AUDIO, Recording, write_json
 from fdbcore.types import Pcm
@@ -74,9 +73,10 @@ def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording
 def _place(case: Mapping[str, Any], several: Mapping[str, bool]) -> Path:
     clip = case["clip"]
     source = Path(clip["path"])
-    system = [re.sub(r"[^\w.+-]+", "_", str(case["system"]))] if several["system"] else []
+    system = [case["system"]] if several["system"] else []
     trial = [f"trial-{case['trial']}"] if several["trial"] else []
-    return Path(*system, *trial, clip["group"], source.parent.name, source.name.replace("input", "output"))
+    folders = [*system, *trial, clip["group"], source.parent.name]
+    return Path(*map(fit_for_a_folder, folders), source.name.replace("input", "output"))
 
 
 def _export(recording: Recording, output: Path) -> Path:
