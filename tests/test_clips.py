@@ -181,7 +181,7 @@ def say_all(party: Endpoint) -> list[Pcm]:
     frames: list[Pcm] = []
     while (frame := party.say(len(frames))) is not None:
         frames.append(frame.copy())
-        party.hear(len(frames) - 1, SILENT_FRAME, [])
+        party.hear(len(frames) - 1, SILENT_FRAME)
     assert party.left == "finished"
     assert party.say(len(frames) + 1) is None
     return frames
@@ -284,7 +284,7 @@ def recorded(run_path: Path, clip: Clip, *, system: str = "echo", trial: int = 1
             frame[0] = 9000 * (tick >= 100)
             return frame if tick < 300 else None
 
-        def hear(self, tick: int, frame: Pcm, events: object) -> None:
+        def hear(self, tick: int, frame: Pcm) -> None:
             pass
 
         def describe(self) -> Mapping[str, Any]:

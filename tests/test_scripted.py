@@ -71,7 +71,7 @@ def played(party: Endpoint, other: Sequence[Speech] = (), side: Side = "A", most
             return frames
         frames.append(frame.copy())
         events = [TurnEvent(e.kind, side, e.start_tick, e.end_tick, e.known_tick) for e in known.get(tick, [])]
-        party.hear(tick, SILENT_FRAME, events)
+        party.notice(tick, events)
     raise AssertionError("it never left")
 
 
@@ -300,8 +300,11 @@ class Far(Endpoint):
         self._under_way.append(self._party.say(tick))
         return self._under_way.popleft()
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
-        self._party.hear(tick, frame, events)
+    def hear(self, tick: int, frame: Pcm) -> None:
+        self._party.hear(tick, frame)
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        self._party.notice(tick, events)
 
     def log(self) -> Sequence[Any]:
         return self._party.log()

@@ -26,7 +26,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.noise import ComfortNoise
 from fdbcore.protocols import Endpoint
 from fdbcore.speech import active_level_dbov, levelled
-from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side, TurnEvent
+from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 
 TAIL_S: Final = 10.0
 MOST_TAIL_S: Final = 600.0
@@ -115,7 +115,7 @@ class ClipEndpoint(Endpoint):
         self.left = "finished"
         return None
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """A recording does not listen."""
 
     def describe(self) -> Mapping[str, Any]:

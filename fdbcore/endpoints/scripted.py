@@ -132,8 +132,11 @@ class ScriptedEndpoint(Endpoint):
         self._start, self._stop, self._waiting_since = None, math.inf, tick
         self._other.wait_from(tick)
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """Only the turn events count."""
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """The partner's turns, at which cues wait, and by which lines are interrupted."""
         for event in events:
             if event.side != self._side:
                 self._other.notice(event)
