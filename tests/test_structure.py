@@ -24,7 +24,7 @@ LAYERS = (
     ("types",),
     ("protocols", "_ext"),
     ("registry",),
-    ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "opus", "versions", "noise"),
+    ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "ogg", "opus", "versions", "noise"),
     ("sources", "recording", "rtc", "clips", "speech", "scripts"),
     ("session", "endpoints"),
     ("measures",),
