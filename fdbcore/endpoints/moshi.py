@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import numpy as np
 
 from fdbcore._ext.pcm import PlayoutQueue
-from fdbcore.endpoints.moshi_connection import CLOSE_S, PACKET_MS, MoshiConnection, Text
+from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection, Text
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.network import await_result, event_loop
 from fdbcore.protocols import Clocking, Endpoint
@@ -69,7 +69,7 @@ class Place(NamedTuple):
         return "; is there such a voice_prompt?" if "voice_prompt" in self.query else ""
 
 
-def moshi(address: str) -> MoshiEndpoint:
+def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
     """The party at `moshi://host[:port][/path][?tls=1&lag_steps=N&...]`; port 8998 and /api/chat unless given.
 
     tls=1: wss; no certificate is verified, as the servers make their own. lag_steps: how many first steps the server
@@ -77,26 +77,29 @@ def moshi(address: str) -> MoshiEndpoint:
     unless given; 0 for the MLX server. All else (text_temperature, audio_seed, ...) is passed on: the Rust server obeys
     it, the Python server does not. Raises SettingsError.
     """
-    return MoshiEndpoint(_place("moshi", address, {"tls": "0"}, _SAMPLING))
+    place = _place("moshi", address, {"tls": "0"}, _SAMPLING)
+    return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
 
 
-def personaplex(address: str) -> MoshiEndpoint:
+def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
     """The party at `personaplex://host[:port][?voice_prompt=NATF2.pt&text_prompt=...]`; as for `moshi` otherwise.
 
     Both prompts are always sent, as the server demands; it shakes hands once it has taken them in. TLS is on unless
     tls=0. A `seed`, which makes its requests fail, is refused. Raises SettingsError.
     """
     defaults = {"tls": "1", "lag_steps": "0", "voice_prompt": "NATF2.pt", "text_prompt": ""}
-    return MoshiEndpoint(_place("personaplex", address, defaults, _PROMPTS), handshake_timeout_s=120.0)
+    place = _place("personaplex", address, defaults, _PROMPTS)
+    return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
 
 
 def _place(kind: str, address: str, defaults: Mapping[str, str], known: Collection[str]) -> Place:
     try:
-        parts = urlsplit(address)
+        full = f"{kind}://" if address == kind else address
+        parts = urlsplit(full)
         port = parts.port or 8998
     except ValueError as error:
         raise SettingsError(f"{address}: expected {kind}://host[:port][?setting=value]; {error}") from None
-    if address != kind and (not address.startswith(f"{kind}://") or parts.username or parts.fragment):
+    if not full.startswith(f"{kind}://") or parts.username or parts.fragment:
         raise SettingsError(f"{address}: expected {kind}://host[:port][?setting=value]")
     query = {**defaults, **dict(parse_qsl(parts.query, keep_blank_values=True))}
     if unknown := sorted(query.keys() - {*_OWN, *known}):
@@ -122,7 +125,7 @@ class MoshiEndpoint(Endpoint):
 
     clocking: Clocking = "input"
 
-    def __init__(self, place: Place, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> None:
+    def __init__(self, place: Place, handshake_timeout_s: float, answer_timeout_s: float) -> None:
         self._place = place
         self._handshake_timeout_s = handshake_timeout_s
         self._answer_timeout_s = answer_timeout_s
@@ -277,9 +280,9 @@ class MoshiEndpoint(Endpoint):
         # A word is in lockstep logged where audio behind it is heard: all that came before that audio is there.
         while line.texts and (self._origin_ns is not None or line.texts[0].start_sample < self._played_samples):
             found.append(Happening(tick, "text", self._timed(line.texts.popleft())))
-        if self._origin_ns is not None and tick % TICKS_PER_S == TICKS_PER_S - 1:
+        if tick % TICKS_PER_S == TICKS_PER_S - 1:
             arrivals = [line.arrivals.popleft() for _ in range(len(line.arrivals))]
-            if arrivals:
+            if arrivals and self._origin_ns is not None:
                 at_ns, start_sample, samples = zip(*arrivals, strict=True)
                 at_us = [(ns - self._origin_ns) // 1000 for ns in at_ns]
                 fields = {"at_us": at_us, "start_sample": start_sample, "samples": samples}
@@ -328,7 +331,7 @@ class MoshiEndpoint(Endpoint):
             "lag_steps": self._lag_steps,
             "handshake_timeout_s": self._handshake_timeout_s,
             "answer_timeout_s": self._answer_timeout_s,
-            "codec": {"name": "opus", "application": "lowdelay", "packet_ms": _PACKET_TICKS * TICK_MS, "pre_skip": 0},
+            "codec": {"name": "opus", "application": "lowdelay", "packet_ms": PACKET_MS, "bit_rate": BIT_RATE},
             "server": self._line.metadata,
         }
 

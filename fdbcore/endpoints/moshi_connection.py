@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fdbcore.opus import OpusDecoder, OpusEncoder
 
 PACKET_MS: Final = 20
+BIT_RATE: Final = 64_000
 CLOSE_S: Final = 1.0
 """How long the server may take to say goodbye."""
 
@@ -87,7 +88,7 @@ class MoshiConnection:
         from fdbcore.opus import OpusDecoder, OpusEncoder
 
         self._decoder = OpusDecoder()
-        self._encoder = OpusEncoder(PACKET_MS)
+        self._encoder = OpusEncoder(PACKET_MS, BIT_RATE, "lowdelay")
         self._session = ClientSession()
         timeout = ClientWSTimeout(ws_close=CLOSE_S)
         self._socket = await self._session.ws_connect(self._url, ssl=False, timeout=timeout)

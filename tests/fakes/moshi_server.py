@@ -12,10 +12,10 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,18 +33,19 @@ class Quirks:
     lag_steps: first steps without an answer (None: as the flavour has it). compute_s: time that a step takes.
     handshake_s: time until the handshake. message_bytes: audio is cut into messages of this length, across pages.
     after_steps, then: what happens after so many steps: "close" (session cap), "abort" (the connection is cut), "error"
-    (an error frame), "freeze" (nothing any more), "garbage" (audio that is not Ogg), "noise" (Ogg that is not Opus).
-    chatter: sends messages of types that nobody knows. text: a piece for each step that sounds.
+    (an error frame), "freeze" (nothing any more), "noise" (Ogg that is not Opus).
+    chatter: sends messages that nobody knows, and bytes that are no Ogg before its audio. text: a word for each step
+    that sounds.
     """
 
     flavour: Literal["python", "rust", "personaplex"] = "python"
-    model: Literal["echo", "answer"] = "echo"
+    model: Literal["echo", "answer", "tone"] = "echo"
     lag_steps: int | None = None
     compute_s: float = 0.0
     handshake_s: float = 0.0
     message_bytes: int = 0
     after_steps: int | None = None
-    then: Literal["close", "abort", "error", "freeze", "garbage", "noise"] = "close"
+    then: Literal["close", "abort", "error", "freeze", "noise"] = "close"
     chatter: bool = False
     text: bool = False
 
@@ -65,15 +66,19 @@ class Echo:
         return said
 
 
+class Tone:
+    """Never stops."""
+
+    def step(self, pcm: Wave) -> Wave:
+        return (0.3 * np.sin(np.arange(STEP) * 2 * np.pi * 437.5 / RATE_HZ)).astype(np.float32)  # 35 whole periods
+
+
 class Answer:
     """A tone of 800 ms once the user has been silent for 400 ms; it stops when the user speaks."""
 
     def __init__(self) -> None:
         self._owed = False
         self._silent_steps = self._left_steps = 0
-        self._phase = (
-            np.arange(STEP) * 2 * np.pi * 440 / RATE_HZ
-        )  # 80 ms hold whole periods only of multiples of 12.5 Hz
 
     def step(self, pcm: Wave) -> Wave:
         if float(np.sqrt(np.mean(pcm**2))) > 0.01:
@@ -84,19 +89,25 @@ class Answer:
             self._owed, self._left_steps = False, 10
         speaks = self._left_steps > 0
         self._left_steps -= speaks
-        return (0.3 * speaks * np.sin(self._phase)).astype(np.float32)
+        return Tone().step(pcm) if speaks else np.zeros(STEP, np.float32)
+
+
+MODELS: dict[str, type[Echo | Answer | Tone]] = {"echo": Echo, "answer": Answer, "tone": Tone}
 
 
 @dataclass
 class MoshiServer:
-    """One server with one lock. `heard` is what the model heard last, float32 at 24 kHz, a step each."""
+    """One server with one lock; it stands still while `computing` is held.
+
+    heard: what came in the last session, a step each. thrown_away_bytes: what came before the handshake.
+    """
 
     quirks: Quirks = field(default_factory=Quirks)
     tls: ssl.SSLContext | None = None
     heard: list[Wave] = field(default_factory=list)
     queries: list[dict[str, str]] = field(default_factory=list)
     thrown_away_bytes: int = 0
-    sessions: int = 0
+    computing: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -111,7 +122,6 @@ class MoshiServer:
             return socket
         with suppress(ConnectionError):
             async with self._lock:
-                self.sessions += 1
                 await (self._prompts(socket) if persona else asyncio.sleep(self.quirks.handshake_s))
                 if not socket.closed:
                     await _Session(self, request, socket).run()
@@ -154,10 +164,9 @@ class _Session:
         self._server, self._quirks = server, server.quirks
         self._request, self._socket = request, socket
         self._reader, self._writer = sphn.OpusStreamReader(RATE_HZ), sphn.OpusStreamWriter(RATE_HZ)
-        self._model: Echo | Answer = Echo() if self._quirks.model == "echo" else Answer()
+        self._model = MODELS[self._quirks.model]()
         self._pending: Wave = np.zeros(0, np.float32)
         self._steps = self._sent_samples = 0
-        self._unsent = b""
 
     async def run(self) -> None:
         self._server.heard.clear()
@@ -175,6 +184,8 @@ class _Session:
 
     async def _step(self, pcm: Wave) -> None:
         await asyncio.sleep(self._quirks.compute_s)
+        with self._server.computing:  # as the real one, it serves nobody meanwhile
+            pass
         self._server.heard.append(pcm)
         first = self._steps == 0
         self._steps += 1
@@ -190,6 +201,8 @@ class _Session:
         audio: bytes = self._writer.append_pcm(said)
         if self._quirks.flavour == "rust":
             audio = b"".join(_with_granule(page, self._sent_samples) for page in _pages(audio))
+        if self._quirks.chatter:
+            audio = bytes(range(256)) + audio
         for cut in self._cut(audio):
             await self._socket.send_bytes(b"\x01" + cut)
         if self._quirks.text and said.any():
@@ -203,13 +216,8 @@ class _Session:
         if self._quirks.flavour == "rust":
             pages = _pages(audio)  # each in a message; the headers are with the first one
             return [b"".join(pages[:-1]), pages[-1]] if len(pages) > 1 else pages
-        size = self._quirks.message_bytes
-        if not size:
-            return [audio]
-        self._unsent += audio
-        cuts = [self._unsent[at : at + size] for at in range(0, len(self._unsent), size)]
-        self._unsent = b""
-        return cuts
+        size = self._quirks.message_bytes or len(audio)
+        return [audio[at : at + size] for at in range(0, len(audio), size)]
 
     async def _go_wrong(self) -> None:
         if self._quirks.then == "close":
@@ -218,8 +226,6 @@ class _Session:
             _cut(self._request)
         elif self._quirks.then == "error":
             await self._socket.send_bytes(b"\x05out of memory")
-        elif self._quirks.then == "garbage":
-            await self._socket.send_bytes(b"\x01" + bytes(range(256)) * 4)
         elif self._quirks.then == "noise":
             page = bytearray(_pages(self._writer.append_pcm(np.zeros(STEP, np.float32)))[0])
             await self._socket.send_bytes(b"\x01" + _summed(page[:28] + b"\xff" * (len(page) - 28)))
@@ -263,7 +269,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8998)
     parser.add_argument("--flavour", choices=["python", "rust", "personaplex"], default="python")
-    parser.add_argument("--model", choices=["echo", "answer"], default="answer")
+    parser.add_argument("--model", choices=list(MODELS), default="answer")
     parser.add_argument("--compute-ms", type=float, default=0.0)
     parser.add_argument("--text", action="store_true")
     given = parser.parse_args()
