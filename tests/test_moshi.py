@@ -404,6 +404,10 @@ def test_nobody_there_a_wrong_path_and_no_websocket_are_one_line_each() -> None:
 def test_a_certificate_of_the_servers_own_will_do(tmp_path: Path) -> None:
     server = MoshiServer(Quirks("personaplex"), tls=self_signed(tmp_path))
     with server.running() as port:
+        plain = moshi(address(port))
+        with pytest.raises(PartyError, match=r"does it want TLS \(tls=1\)\?|refused with HTTP status 400"):
+            plain.open("B")
+        plain.close()
         system = personaplex(f"personaplex://127.0.0.1:{port}")
         system.open("B")
         assert not system.describe()["certificate_verified"]
@@ -451,7 +455,7 @@ def test_a_conversation_in_real_time(tmp_path: Path) -> None:
     assert recording.n_ticks == 130
     assert {"delay", "text", "arrivals"} <= {event["kind"] for event in recording.events if event["side"] == "B"}
     side = recording.meta["timing"]["sides"]["B"]
-    assert (side["mode"], side["own_delay"]) == ("live", {"look_ahead_ms": 2.5, "packet_ms": 0.0})
+    assert (side["mode"], side["own_delay"]) == ("live", {"look_ahead_ms": 2.5, "packetisation_ms": 0.0})
     assert recording.meta["parties"]["B"]["query"] == {"voice_prompt": "NATF2.pt", "text_prompt": ""}
 
 

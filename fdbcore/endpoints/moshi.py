@@ -37,7 +37,7 @@ from fdbcore.types import (
     TurnEvent,
 )
 
-STEP_TICKS: Final = 8
+_STEP_TICKS: Final = 8
 _PACKET_TICKS: Final = PACKET_MS // TICK_MS
 _RUST_HANDSHAKE_BYTES: Final = 8  # two versions; the Python server sends none
 _OWN: Final = ("tls", "lag_steps")
@@ -72,10 +72,10 @@ class Place(NamedTuple):
 def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
     """The party at `moshi://host[:port][/path][?tls=1&lag_steps=N&...]`; port 8998 and /api/chat unless given.
 
-    tls=1: wss; no certificate is verified, as the servers make their own. lag_steps: how many first steps the server
-    leaves unanswered, needed for lockstep only; 1 (the Python server) or, told by its handshake, 2 (the Rust server)
-    unless given; 0 for the MLX server. All else (text_temperature, audio_seed, ...) is passed on: the Rust server obeys
-    it, the Python server does not. Raises SettingsError.
+    tls=1: wss, as the Rust server always wants it; no certificate is verified, as the servers make their own.
+    lag_steps: how many first steps the server leaves unanswered; only lockstep needs it. Unless given it is 1 (the
+    Python server), or 2 if the handshake is that of the Rust server; the MLX server needs 0. All else
+    (text_temperature, audio_seed, ...) is passed on: the Rust server obeys it, the others do not. Raises SettingsError.
     """
     place = _place("moshi", address, {"tls": "0"}, _SAMPLING)
     return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
@@ -157,6 +157,8 @@ class MoshiEndpoint(Endpoint):
             raise PartyError(f"{host}: {found} (waited {self._handshake_timeout_s:g} s)", line.connected) from None
         except aiohttp.WSServerHandshakeError as error:
             raise PartyError(f"{host}: refused with HTTP status {error.status}", error.status in (429, 503)) from None
+        except aiohttp.ServerDisconnectedError:
+            raise PartyError(f"{host}: hung up without a word; does it want TLS (tls=1)?") from None
         except (aiohttp.ClientError, OSError) as error:
             raise PartyError(f"{host}: cannot be reached: {error}") from None
         if line.ended is not None:
@@ -173,7 +175,7 @@ class MoshiEndpoint(Endpoint):
         """The next 480 samples of the party; in lockstep once they are there, live if they are there."""
         ended = self._line.ended  # before the queue is asked, as it is final once this is set
         if self._origin_ns is None:
-            start_tick = STEP_TICKS * (1 + (self._lag_steps or 0))
+            start_tick = _STEP_TICKS * (1 + (self._lag_steps or 0))
             if tick < start_tick:
                 return self._silence_unless(ended if self._line.received_samples == 0 else None)
             ended = self._await_answer((tick + 1 - start_tick) * FRAME_SAMPLES)
@@ -193,22 +195,22 @@ class MoshiEndpoint(Endpoint):
     def _await_answer(self, samples: int) -> str | None:
         """Wait until so many samples have come; why the party has gone if they never will."""
         line = self._line
-        self._steps_ahead = max(self._steps_ahead, (line.received_samples - samples) // (STEP_TICKS * FRAME_SAMPLES))
+        self._steps_ahead = max(self._steps_ahead, (line.received_samples - samples) // (_STEP_TICKS * FRAME_SAMPLES))
         with line.changed:
-            if not line.changed.wait_for(
-                lambda: line.ended or line.received_samples >= samples, self._answer_timeout_s
-            ):
-                step = samples // (STEP_TICKS * FRAME_SAMPLES) + (self._lag_steps or 0)
-                hint = (
-                    ""
-                    if line.received_samples
-                    else f"; does it leave more than lag_steps={self._lag_steps} unanswered?"
-                )
-                event_loop().call_soon_threadsafe(
-                    line.end, f"no answer to step {step} within {self._answer_timeout_s:g} s{hint}"
-                )
-                line.changed.wait_for(lambda: line.ended)
-            return line.ended if line.received_samples < samples else None
+            if not line.changed.wait_for(lambda: self._has_ended_or(samples), self._answer_timeout_s):
+                event_loop().call_soon_threadsafe(line.end, self._no_answer(samples))
+                line.changed.wait_for(lambda: self._has_ended_or(samples))
+        return line.ended if line.received_samples < samples else None
+
+    def _has_ended_or(self, samples: int) -> bool:
+        return self._line.ended is not None or self._line.received_samples >= samples
+
+    def _no_answer(self, samples: int) -> str:
+        step = samples // (_STEP_TICKS * FRAME_SAMPLES) + (self._lag_steps or 0)
+        told = f"no answer to step {step} within {self._answer_timeout_s:g} s"
+        if self._line.received_samples:
+            return told
+        return f"{told}; does it leave more than lag_steps={self._lag_steps} unanswered?"
 
     def _pass_missed(self, tick: int) -> None:
         """What would have been heard in missed ticks is gone, so that what follows is heard when it should be."""
@@ -300,11 +302,12 @@ class MoshiEndpoint(Endpoint):
         from fdbcore.opus import LOOK_AHEAD_SAMPLES
 
         line, stats = self._line, self._queue.stats()
-        legs = {"look_ahead_ms": LOOK_AHEAD_SAMPLES["lowdelay"] * 1000 / SAMPLE_RATE_HZ, "packet_ms": 0.0}
+        look_ahead_ms = LOOK_AHEAD_SAMPLES["lowdelay"] * 1000 / SAMPLE_RATE_HZ
         counts = {
             "mode": "lockstep" if self._origin_ns is None else "live",
-            "own_delay": legs,
-            "step_ms": STEP_TICKS * TICK_MS,
+            "own_delay": {"look_ahead_ms": look_ahead_ms, "packetisation_ms": 0.0},
+            "packet_ms": PACKET_MS,
+            "step_ms": _STEP_TICKS * TICK_MS,
             "lag_steps": self._lag_steps,
             "sent_samples": self._heard_ticks // _PACKET_TICKS * _PACKET_TICKS * FRAME_SAMPLES,
             "heard_samples": stats.heard_samples - self._slipped_samples - self._missed_samples,
