@@ -74,22 +74,22 @@ class Tone:
 
 
 class Answer:
-    """A tone of 800 ms once the user has been silent for 400 ms; it stops when the user speaks."""
+    """Says what the user said, its first 1.6 s, after 400 ms of silence; is silent when the user speaks."""
 
     def __init__(self) -> None:
-        self._owed = False
-        self._silent_steps = self._left_steps = 0
+        self._speech: list[Wave] = []
+        self._answer: list[Wave] = []
+        self._silent_steps = 0
 
     def step(self, pcm: Wave) -> Wave:
         if float(np.sqrt(np.mean(pcm**2))) > 0.01:
-            self._owed, self._silent_steps, self._left_steps = True, 0, 0
+            self._speech.append(pcm)
+            self._answer, self._silent_steps = [], 0
         else:
             self._silent_steps += 1
-        if self._owed and self._silent_steps == 5:
-            self._owed, self._left_steps = False, 10
-        speaks = self._left_steps > 0
-        self._left_steps -= speaks
-        return Tone().step(pcm) if speaks else np.zeros(STEP, np.float32)
+        if self._silent_steps == 5:
+            self._answer, self._speech = self._speech[:20], []
+        return self._answer.pop(0) if self._answer else np.zeros(STEP, np.float32)
 
 
 MODELS: dict[str, type[Echo | Answer | Tone]] = {"echo": Echo, "answer": Answer, "tone": Tone}
