@@ -112,7 +112,7 @@ class Live:
                 return
             self.heard.append(frame.copy())
             at = self.tick * FRAME_SAMPLES
-            self.system.hear(self.tick, np.zeros(480, np.int16) if pcm is None else pcm[at : at + FRAME_SAMPLES], [])
+            self.system.hear(self.tick, np.zeros(480, np.int16) if pcm is None else pcm[at : at + FRAME_SAMPLES])
             self.happenings += self.system.log()
             self.tick += 1
             if wait and self.tick % 8 == 0:
@@ -299,7 +299,7 @@ def test_a_system_that_leaves_a_live_conversation(then: Any) -> None:
             live.run(1, wait=False)
             time.sleep(0.001)  # ten times as fast as real time
         assert live.system.say(live.tick) is None
-        live.system.hear(live.tick, np.zeros(480, np.int16), [])
+        live.system.hear(live.tick, np.zeros(480, np.int16))
         system.close()
     assert system.left == {"abort": "connection lost", "freeze": "silent for 2 s"}[then]
     assert sum(bool(frame.any()) for frame in live.heard) == 8 * 8  # nine answers, less the pre-skip

@@ -34,7 +34,6 @@ from fdbcore.types import (
     Happening,
     Pcm,
     Side,
-    TurnEvent,
 )
 
 _STEP_TICKS: Final = 8
@@ -261,7 +260,7 @@ class MoshiEndpoint(Endpoint):
             self._happenings.append(Happening(tick, "delay", fields))
         self._offset_samples = offset
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """Send the partner's frame, and silence for ticks that were missed before it."""
         while self._heard_ticks < tick:
             self._send(SILENT_FRAME, tick)
@@ -299,10 +298,8 @@ class MoshiEndpoint(Endpoint):
 
     def measured(self) -> Mapping[str, Any]:
         """Samples sent, heard and lost on the way, the harness's own delays, and live the system's speed."""
-        from fdbcore.opus import LOOK_AHEAD_SAMPLES
-
         line, stats = self._line, self._queue.stats()
-        look_ahead_ms = LOOK_AHEAD_SAMPLES["lowdelay"] * 1000 / SAMPLE_RATE_HZ
+        look_ahead_ms = line.look_ahead_samples * 1000 / SAMPLE_RATE_HZ
         counts = {
             "mode": "lockstep" if self._origin_ns is None else "live",
             "own_delay": {"look_ahead_ms": look_ahead_ms, "packetisation_ms": 0.0},

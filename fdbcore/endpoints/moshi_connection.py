@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.clock import now_ns
-from fdbcore.errors import AudioError
+from fdbcore.errors import AudioError, FrameError
 from fdbcore.network import event_loop
 from fdbcore.ogg import OggOpusReader, OggOpusWriter
+from fdbcore.opus import OpusDecoder, OpusEncoder
 from fdbcore.types import Pcm
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientWebSocketResponse, WSMessage
-
-    from fdbcore.opus import OpusDecoder, OpusEncoder
 
 PACKET_MS: Final = 20
 BIT_RATE: Final = 64_000
@@ -61,6 +60,7 @@ class MoshiConnection:
         self.metadata: Any = None
         self.changed = Condition()
         self.ended: str | None = None
+        self.look_ahead_samples = 0
         self.received_samples = self.dropped_samples = self.ignored_messages = 0
         self.arrivals: deque[tuple[int, int, int]] = deque()
         self.texts: deque[Text] = deque()
@@ -85,10 +85,9 @@ class MoshiConnection:
         """Connect, and return at the handshake, or when the connection has ended before it."""
         from aiohttp import ClientSession, ClientWSTimeout
 
-        from fdbcore.opus import OpusDecoder, OpusEncoder
-
         self._decoder = OpusDecoder()
         self._encoder = OpusEncoder(PACKET_MS, BIT_RATE, "lowdelay")
+        self.look_ahead_samples = self._encoder.look_ahead_samples
         self._session = ClientSession()
         timeout = ClientWSTimeout(ws_close=CLOSE_S)
         self._socket = await self._session.ws_connect(self._url, ssl=False, timeout=timeout)
@@ -142,13 +141,11 @@ class MoshiConnection:
             self.ignored_messages += 1
 
     def _take_audio(self, payload: bytes) -> None:
-        from av.error import FFmpegError
-
         at_ns, start_sample = now_ns(), self.received_samples
         try:
             for packet in self._reader.push(payload):
                 self._queue_up(self._decoder.decode(packet))
-        except (AudioError, FFmpegError) as error:
+        except (AudioError, FrameError) as error:
             self.end(f"sent what is no Ogg Opus: {error}")
             return
         if self.received_samples > start_sample:
