@@ -30,7 +30,8 @@ LAYERS = (
     ("measures",),
     ("score",),
     ("report",),
-    ("offline", "live"),
+    ("offline", "live", "selftest"),
+    ("far",),
     ("runner",),
     ("cli",),
 )
