@@ -38,6 +38,7 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8790
 TOKEN: Final = "FDBCORE_TOKEN"
 LOOPBACK: Final = ("127.0.0.1",)
+HUNG_UP: Final = "hung up"
 FAR_ENDS_S: Final = 3.0
 _CLOSE_S: Final = 10.0
 _OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "session": ""}
@@ -138,10 +139,15 @@ class WebRtcEndpoint(Endpoint):
     def _departure(self) -> str | None:
         peer, leg = self._peer, self._opened_leg()
         if peer is not None and peer.left is not None:
-            return "finished" if self._side == "A" and peer.left == "hung up" else peer.left
+            return "finished" if self._may_hang_up and peer.left == HUNG_UP else peer.left
         last_ns = max(leg.last_arrival_ns or 0, self._started_ns)
         silent_s = (now_ns() - last_ns) / 1e9
         return f"sent nothing for {self._silent_s:g} s" if silent_s > self._silent_s else None
+
+    @property
+    def _may_hang_up(self) -> bool:
+        """Whether it ends the conversation rightly by hanging up: a user does, a system does not."""
+        return self._side == "A"
 
     def log(self) -> Sequence[Happening]:
         """Delay changes, and every second the arrivals."""
@@ -241,6 +247,11 @@ class Far(Joined):
         self._party = address.partition(":")[2]
         endpoint(self._party)  # a wrong address is refused here, not in the other process
         self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def _may_hang_up(self) -> bool:
+        """It does when it has said what it had to say."""
+        return True
 
     async def _invite(self, server: SignallingServer) -> None:
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
