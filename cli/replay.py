@@ -14,12 +14,12 @@ import click
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.types import TICKS_PER_S, TurnSettings
 
+from . import options
+from .options import DONE, FAILED, FILE, INTERRUPTED, turn_settings
+
 if TYPE_CHECKING:
     from fdbcore.recording import Recording
     from fdbcore.sources import SessionInput
-
-DONE, FAILED, INTERRUPTED = 0, 1, 130
-FILE = click.Path(path_type=Path)
 
 
 @click.command()
@@ -28,12 +28,12 @@ FILE = click.Path(path_type=Path)
 @click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
 @click.option("--swap", is_flag=True, help="Exchange the sides.")
 @click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
-@click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")
-@click.option("--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector.")
+@options.vad
+@options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
-@click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Folder of the run.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
-@click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+@options.out
+@options.as_json
+@options.quiet
 def replay(
     paths: Sequence[Path],
     file_a: Path | None,
@@ -89,19 +89,6 @@ def damages(recording: Recording) -> list[str]:
     """What is missing from the files of a recording, a line each."""
     files = recording.meta["source"]["files"]
     return [f"{file['path']}: {file['damage']}" for file in files if file["damage"]]
-
-
-def turn_settings(changes: Sequence[str]) -> TurnSettings:
-    """The default settings with `key=milliseconds` changes; SettingsError names what is wrong."""
-    values: dict[str, int] = {}
-    for change in changes:
-        key, _, value = change.partition("=")
-        if key not in TurnSettings.__slots__ or not value.strip().isdecimal():
-            raise SettingsError(
-                f"--set {change}: expected key=milliseconds, key one of {', '.join(TurnSettings.__slots__)}"
-            )
-        values[key] = int(value)
-    return TurnSettings(**values)
 
 
 def _replay_one(

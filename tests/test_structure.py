@@ -31,7 +31,9 @@ LAYERS = (
     ("score",),
     ("report",),
     ("offline", "live", "selftest"),
-    ("far",),
+    ("far", "cases"),
+    ("run_folder",),
+    ("workers", "run_summary"),
     ("runner",),
     ("cli",),
 )
