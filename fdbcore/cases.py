@@ -17,10 +17,12 @@ from fdbcore.registry import endpoint
 
 Item = TypeVar("Item")
 
+_SECRET_WORD: Final = "(?:key|token|secret|password|credential)"
 _SECRETS: Final = (
-    (re.compile(r"://[^/@\s]*@"), "://"),
-    (re.compile(r"([?&][^=&\s]+=)[^&\s#]+"), r"\1…"),
-    (re.compile(r"((?:key|token|secret|password|credential)[\w-]*[=\s]\s*)\S+", re.IGNORECASE), r"\1…"),
+    re.compile(r"(?<=://)()[^/@\s]+(?=@)"),  # user and password
+    re.compile(r"([?&][^=&\s]+=)[^&\s#'\"]+"),  # values of a query
+    re.compile(rf"(\s--?[\w-]*{_SECRET_WORD}[\w-]*[=\s]\s*)[^\s'\"]+"),  # --api-key VALUE of a command
+    re.compile(rf"(\b\w*{_SECRET_WORD.upper()}\w*=)[^\s'\"]+"),  # API_KEY=VALUE
 )
 _MOST_NAME_CHARACTERS: Final = 120
 
@@ -113,12 +115,14 @@ def make_plan(
     instead of what their endpoints declare as `calls_at_once`. Nothing is contacted. Raises SettingsError: a party that
     is unknown or cannot follow the clock, a system named twice.
     """
+    if not systems or not users:
+        raise SettingsError(f"expected systems and users, got {len(systems)} and {len(users)}")
     _refuse_doubles([system.name for system in systems])
     parties = {system.name: _party(system.address, settings.realtime) for system in systems}
     rng = random.Random(seed)
     orders = _balanced_orders(systems, rng)
     cases = [
-        Case(_case_name(user, system if len(systems) > 1 else None, trial if trials > 1 else None), user, system, trial)
+        Case(_case_name(user, system, trial, len(systems), trials), user, system, trial)
         for trial in range(1, trials + 1)
         for user in rng.sample(users, len(users))
         for system in next(orders)
@@ -155,9 +159,9 @@ def recorded_users(clips: str) -> list[User]:
 
 
 def redacted(text: str) -> str:
-    """`text` without what may be secret in it: values of queries, users and passwords, what follows --key or token=."""
-    for pattern, kept in _SECRETS:
-        text = pattern.sub(kept, text)
+    """`text` without what may be secret in the addresses and commands in it: passwords, values of queries, keys."""
+    for secret in _SECRETS:
+        text = secret.sub(r"\1…", text)
     return text
 
 
@@ -193,11 +197,15 @@ def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list
             yield row[first:] + row[:first]
 
 
-def _case_name(user: User, system: System | None, trial: int | None) -> str:
+def _case_name(user: User, system: System, trial: int, n_systems: int, n_trials: int) -> str:
     """Whatever tells the case from the others of its run, fit for a folder."""
-    parts = (user.name, system.name if system else "", str(trial or ""))
-    name = "-".join(filter(None, (re.sub(r"[^\w.-]+", "-", part).strip("-.") for part in parts)))
-    return name[:_MOST_NAME_CHARACTERS] or "call"
+    parts = [user.name]
+    if n_systems > 1 or not user.name:
+        parts.append(system.name)
+    if n_trials > 1:
+        parts.append(str(trial))
+    name = "-".join(filter(None, (re.sub(r"[^\w.+-]+", "-", part).strip("-.") for part in parts)))
+    return name[-_MOST_NAME_CHARACTERS:].lstrip("-.") or "call"
 
 
 def _refuse_doubles(names: Sequence[str]) -> None:

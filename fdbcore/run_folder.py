@@ -28,9 +28,6 @@ RUN, LOG, SUMMARY = "run.json", "workers.log", "summary.json"
 MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
 
-_LEAVING_S: Final = 10
-"""What the calls of a run that was killed are given to close."""
-
 Outcome = Mapping[str, Any]
 """{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help."""
 
@@ -40,11 +37,14 @@ class RunFolder:
 
     Made where it is new; otherwise it must hold the same plan, and the run goes on. Raises SettingsError if it holds
     another plan or something else, RecordingError if it cannot be written or another process is at work.
+
+    leaving_s: what the calls of a process that was killed are given to close.
     """
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: Plan, leaving_s: int = 10) -> None:
         self.path = path
         self.plan = plan
+        self._leaving_s = leaving_s
 
     def __enter__(self) -> RunFolder:
         try:
@@ -70,7 +70,7 @@ class RunFolder:
 
     def _take(self) -> None:
         """Wait for the calls of an earlier process to close, then share the lock with those of this one."""
-        for _ in range(10 * _LEAVING_S):
+        for _ in range(10 * self._leaving_s + 1):
             with suppress(BlockingIOError):
                 lock(self._lock, fcntl.LOCK_EX)
                 lock(self._lock, fcntl.LOCK_SH)
