@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import Counter
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -15,35 +15,17 @@ from fdbcore.cases import Case
 from fdbcore.live import CLOSING, OPENING
 from fdbcore.report.words import clock_text
 from fdbcore.run_folder import Outcome, RunFolder
-from fdbcore.runner import NOW, Progress, Watch
+from fdbcore.runner import FINISH, GO_ON, NOW, Progress, Watch
 from fdbcore.types import ticks_to_s
 
-
-class Interrupts:
-    """Counts Ctrl-C within a `with` block: `asked` says what that asks for."""
-
-    def __enter__(self) -> Interrupts:
-        self._count = 0
-        self._before: Any = signal.signal(signal.SIGINT, self._interrupt)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
-
-    def asked(self) -> int:
-        """As of `runner.run_cases`."""
-        return min(self._count, NOW)
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        self._count += 1
-        live = "finishing the live calls; Ctrl-C again ends them now" if self._count == 1 else "ending the live calls"
-        click.echo(f"\r\x1b[K{live}" if sys.stderr.isatty() else live, err=True)
+_ANSWERS: Final = {FINISH: "finishing the live calls; Ctrl-C again ends them now", NOW: "ending the live calls"}
 
 
 class Display(Watch):
     """A line for each call that is live, on a terminal; elsewhere one for each that has ended.
 
-    lines: False shows only the cases that are not done.
+    Within its `with` block Ctrl-C asks the run to finish its live calls, and the second one to end them. lines: False
+    shows only the cases that are not done.
     """
 
     def __init__(self, folder: RunFolder, lines: bool) -> None:
@@ -52,12 +34,26 @@ class Display(Watch):
         self._redraws = lines and sys.stderr.isatty()
         self._drawn = 0
         self._kinds = Counter(o["kind"] for case in folder.plan.cases if (o := folder.outcome(case)) is not None)
+        self._interrupts = self._answered = GO_ON
 
     def __enter__(self) -> Display:
+        self._before: Any = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, *error: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
         self._draw([])
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._interrupts = min(self._interrupts + 1, NOW)  # no more: it may come in the middle of a line
+
+    def asked(self) -> int:
+        """What Ctrl-C asks for, as `run_cases` wants to know it; says so once."""
+        if self._answered < self._interrupts:
+            self._answered = self._interrupts
+            self._draw([])
+            click.echo(_ANSWERS[self._answered], err=True)
+        return self._answered
 
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
         """Print the line of a case."""

@@ -113,28 +113,29 @@ def _limits(texts: Sequence[str]) -> dict[str, int]:
 def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet: bool) -> int:
     """Hold what is left of the cases, score what there is, and print it; the exit code."""
     from fdbcore.run_summary import summarise
-    from fdbcore.runner import run_cases
+    from fdbcore.runner import GO_ON, NOW, run_cases
 
-    from .progress import Display, Interrupts
+    from .progress import Display
 
     display = Display(folder, lines=not (quiet or as_json))
     failures: list[str] = []
-    with Interrupts() as interrupts, display:
+    with display:
         try:
-            run_cases(folder, jobs=jobs, calls_per_job=calls_per_job, watch=display, asked=interrupts.asked)
+            run_cases(folder, jobs=jobs, calls_per_job=calls_per_job, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
     for failure in failures:
         click.echo(f"fdbcore run: {failure}", err=True)
-    finished = interrupts.asked() == 0 or not _left(folder)
+    finished = display.asked() == GO_ON or not _left(folder)
     try:
-        if interrupts.asked() < 2:
+        if display.asked() < NOW:
             failures += _score(folder, show=not (quiet or as_json))
             _print(folder, summarise(folder), as_json, quiet)
     except KeyboardInterrupt:
         finished = False
     if not finished:
-        click.echo(f"fdbcore run: interrupted, {_left(folder)} cases left; the same command goes on", err=True)
+        left = f"{_left(folder)} of {len(folder.plan.cases)} cases left"
+        click.echo(f"fdbcore run: interrupted, {left}; the same command goes on", err=True)
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
     return DONE if all_done and not failures else FAILED

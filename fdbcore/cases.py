@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -209,9 +210,11 @@ def _case_name(user: User, system: System, trial: int, n_systems: int, n_trials:
 
 
 def _refuse_doubles(names: Sequence[str]) -> None:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise SettingsError(f"expected different names, got {name} twice: name the systems, --system NAME=ADDRESS")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise SettingsError(
+            f"expected different names, got {name} {count} times: name systems by --system NAME=ADDRESS"
+        )
 
 
 def _length_s(path: Path, tail_s: float) -> float | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
 from fdbcore.cases import Case, Plan
@@ -75,7 +75,7 @@ class RunFolder:
                 lock(self._lock, fcntl.LOCK_EX)
                 lock(self._lock, fcntl.LOCK_SH)
                 return
-            time.sleep(0.1)
+            Event().wait(0.1)
         raise RecordingError(f"{self.path}: another process is running cases in this folder")
 
     def _write_plan(self) -> None:

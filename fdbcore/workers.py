@@ -22,6 +22,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Final
 
 from fdbcore.cases import redacted
+from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.live import OPENING, LiveSettings, converse
 from fdbcore.recording import Recording
@@ -166,8 +167,9 @@ class _Calls:
 
     def end_now(self) -> None:
         self._stop.set()
+        deadline_ns = now_ns() + round(1e9 * _CLOSING_S)
         for thread in self._threads:
-            thread.join(_CLOSING_S)
+            thread.join(max(0, deadline_ns - now_ns()) / 1e9)
 
     def _hold(self, call: Call) -> None:
         with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody wants to know

@@ -157,7 +157,7 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
         (["--a", A, "--clips", "x", "--system", "fake:"], "got neither or both"),
         (["--a", A, "--system", "nope://h"], "expected one of"),
         (["--a", A, "--system", "nope?key=hush"], "'nope?key=…'"),
-        (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: twice"),
+        (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: 2 times"),
         (["--a", A, "--system", "fake:", "--limit", "fake:=0"], "expected SYSTEM=N, N at least 1"),
         (["--a", A, "--system", "fake:", "--limit", "x=1"], "expected the name of a system"),
         (["--a", A, "--system", "fake:", "--vad", "nope"], "silero, energy"),
@@ -239,7 +239,7 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
     assert stderr.splitlines() == [
         "finishing the live calls; Ctrl-C again ends them now",
         f"{next(run_path.glob('x-*')).name}: done (1 of 3)",
-        "fdbcore run: interrupted, 2 cases left; the same command goes on",
+        "fdbcore run: interrupted, 2 of 3 cases left; the same command goes on",
     ]
     assert "x: 1 of 3 cases ended: 1 done" in stdout
 
@@ -254,7 +254,7 @@ def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path:
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 cases left; the same command goes on"
+    assert stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 of 1 cases left; the same command goes on"
     assert Recording(run_path / "x").meta["status"] == "interrupted"
     with wave.open(str(run_path / "x" / AUDIO)) as audio:
         assert audio.getnframes() >= 48_000

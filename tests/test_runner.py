@@ -103,7 +103,7 @@ def test_the_order_is_random() -> None:
         ({"x": "nope://h"}, {}, "expected one of .*fake"),
         ({"x": "fake:?clocking=realtime&key=hush"}, {}, r"fake:\?clocking=…&key=…: a virtual clock cannot drive"),
         ({"x": "fake"}, {"limits": {"y": 1}}, "expected the name of a system, x, got y"),
-        ({"a b": "fake", "a-b": "fake"}, {}, "got a-b twice"),
+        ({"a b": "fake", "a-b": "fake"}, {}, "got a-b 2 times"),
         ({}, {}, "expected systems and users, got 0 and 1"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_wrong_plan_is_refused_before_anything_starts(
 
 def test_the_same_system_twice_needs_names() -> None:
     same = ["fake:?speak=1-2", "fake:?speak=1-3"]
-    with pytest.raises(SettingsError, match=r"got fake:\?speak=… twice"):
+    with pytest.raises(SettingsError, match=r"got fake:\?speak=… 2 times"):
         make_plan([System.of(text) for text in same], [User("", USER)], FAST)
     named = [System.of(f"s{i}={text}") for i, text in enumerate(same)]
     assert [case.name for case in make_plan(named, [User("", USER)], FAST, seed=3).cases] in (
@@ -262,6 +262,15 @@ def test_what_no_case_would_escape_ends_the_run_and_no_case(tmp_path: Path, erro
         with pytest.raises(FdbError, match="fake: "):
             run_cases(folder)
         assert [folder.outcome(case) for case in broken.cases] == [None] * 3
+
+
+def test_a_process_that_cannot_start_ends_the_run(tmp_path: Path) -> None:
+    some = plan({"x": "fake:"}, (USER,) * 3)
+    with RunFolder(tmp_path / "run", some) as folder:
+        (tmp_path / "run" / LOG).mkdir()
+        with pytest.raises(FdbError, match=r"could not start \(exit code 1\)"):
+            run_cases(folder, jobs=2)
+        assert [folder.outcome(case) for case in some.cases] == [None] * 3
 
 
 def test_another_plan_in_the_same_folder_is_refused(tmp_path: Path) -> None:
