@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -14,7 +14,7 @@ import numpy as np
 
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Pcm, Side, TurnEvent
+from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Pcm, Side
 
 NOISE: Final = np.random.default_rng(1).normal(0, 3000, FRAME_SAMPLES).astype(np.int16)
 
@@ -68,7 +68,7 @@ class Fake(Endpoint):
             return None
         return NOISE if self.start_tick <= tick < self.end_tick else SILENT_FRAME
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """Nothing that it hears matters to it."""
 
     def describe(self) -> Mapping[str, Any]:
