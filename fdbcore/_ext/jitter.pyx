@@ -224,7 +224,8 @@ cdef class JitterBuffer:
             raise MemoryError("no memory for 256 packets")
         for index in range(SLOTS):
             self.slots[index].number = -1
-        self.newest = self.next = self.first = SLOTS
+        self.next = self.first = SLOTS
+        self.newest = SLOTS - 1
         self.probation = self.toc = -1
         self.solid = self.late_since = NEVER
         self.grid = FRAME
@@ -387,6 +388,7 @@ cdef class JitterBuffer:
 
     cdef void pass_to(self, int64_t number) noexcept nogil:
         """No number below this one is played any more."""
+        cdef int64_t passed
         cdef Slot *slot
         for passed in range(self.next, min(number, self.newest + 1)):
             slot = &self.slots[passed % SLOTS]
@@ -401,6 +403,7 @@ cdef class JitterBuffer:
 
     cdef void place_waiting(self) noexcept nogil:
         """At the start: anchor by the minimum transit of the last second, and drop what lies before tick 0."""
+        cdef int64_t number
         cdef int64_t recent = NEVER, low = INT64_MAX
         cdef Slot *slot
         cdef Slot *last = NULL
@@ -483,6 +486,7 @@ cdef class JitterBuffer:
 
     cdef void anchor(self, Slot *slot, int64_t low) noexcept nogil:
         """Set the offset anew by the minimum transit `low`, for packets of this one's length."""
+        cdef int64_t number
         cdef int64_t before = self.offset
         cdef int64_t kind = REANCHOR if self.anchored else self.kind_of_anchor
         cdef Slot *other
@@ -532,7 +536,7 @@ cdef class JitterBuffer:
 
     cdef void fit(self) noexcept nogil:
         cdef Window *windows = self.windows
-        cdef int32_t left, right, other, lowest
+        cdef int32_t right, other, lowest, left = 0
         cdef int64_t mean, rise, run
         while windows[self.window_count - 1].at - windows[0].at >= LEAST_SPAN:
             mean = 0
@@ -599,6 +603,7 @@ cdef class JitterBuffer:
         return amount
 
     cdef int64_t recent_peak(self) noexcept nogil:
+        cdef int64_t index
         cdef int64_t peak = 0
         for index in range(self.window_count):
             if self.windows[index].start > self.base - CALM:
@@ -607,6 +612,7 @@ cdef class JitterBuffer:
 
     cdef void shift(self, int64_t amount) noexcept nogil:
         """Packets that are not decoded yet are heard later by `amount`."""
+        cdef int64_t number
         cdef Slot *slot
         self.offset -= amount
         for number in range(self.next, self.newest + 1):
@@ -659,6 +665,7 @@ cdef class JitterBuffer:
                 self.extend(NULL, start - self.filled, _SILENT)
 
     cdef Slot *first_waiting(self) noexcept nogil:
+        cdef int64_t number
         for number in range(self.next, self.newest + 1):
             if self.waiting(number) != NULL:
                 return self.waiting(number)
@@ -719,6 +726,7 @@ cdef class JitterBuffer:
         self.filled += count
 
     cdef bint is_quiet(self) noexcept nogil:
+        cdef int64_t index
         cdef int64_t energy = 0
         for index in range(FRAME):
             energy += <int64_t>self.pcm[index] * self.pcm[index]
@@ -740,6 +748,7 @@ cdef class JitterBuffer:
         self.solid += amount
 
     cdef int deliver(self, int16_t *out) noexcept nogil:
+        cdef int64_t index
         cdef int64_t concealed = 0, silent = 0
         memcpy(out, &self.pcm[0], FRAME * sizeof(int16_t))
         for index in range(FRAME):
