@@ -38,7 +38,7 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
 @click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
 @options.vad
 @options.changes
-@options.out
+@options.out("fdbcore-live")
 @click.option("--dry-run", is_flag=True, help="Say how many calls and hours this is; contact and write nothing.")
 @options.as_json
 @options.quiet
@@ -117,7 +117,12 @@ def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet:
 
     from .progress import Display
 
-    display = Display(folder, lines=not (quiet or as_json))
+    lines = not (quiet or as_json)
+    if _left(folder) and folder.plan.settings.realtime:
+        _test_timing(folder, lines)
+    if lines:
+        _say_where_to_join(folder)
+    display = Display(folder, lines)
     failures: list[str] = []
     with display:
         try:
@@ -139,6 +144,33 @@ def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet:
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
     return DONE if all_done and not failures else FAILED
+
+
+def _test_timing(folder: RunFolder, show: bool) -> None:
+    """Measure what the harness adds, before the first call; a warning if that is not what it states."""
+    from fdbcore.recording import write_json
+    from fdbcore.run_folder import SELFTEST
+    from fdbcore.selftest import timing_selftest, verdict
+
+    found = timing_selftest()
+    write_json(folder.path / SELFTEST, found)
+    if show or not found["passed"]:
+        click.echo(verdict(found), err=True)
+
+
+def _say_where_to_join(folder: RunFolder) -> None:
+    """Tell the user where somebody has to join."""
+    from fdbcore.endpoints.webrtc import Joined
+    from fdbcore.registry import endpoint
+
+    addresses = {case.user.address: "A" for case in folder.plan.cases} | {
+        case.system.address: "B" for case in folder.plan.cases
+    }
+    for address, side in addresses.items():
+        if isinstance(party := endpoint(address), Joined) and party.page is not None:
+            click.echo(
+                f"side {side} joins at {party.page}?role={side.lower()} (a browser; or WHIP, or /signal)", err=True
+            )
 
 
 def _left(folder: RunFolder) -> int:
