@@ -160,7 +160,11 @@ class Command(Endpoint):
         self._stdin = stdin.transport
         lines = asyncio.create_task(self._read_lines(stderr))
         try:
-            await self._read_first(process, stdout, lines)
+            try:
+                await self._read_first(process, stdout, lines)
+            except BaseException:
+                _signal(process, signal.SIGTERM)  # it may not read yet, and so not see that its input ends
+                raise
             ready()
             await self._started.wait()
             cut_bytes = await self._read(stdout)

@@ -45,7 +45,6 @@ MOST_EVENTS: Final = 256
 
 MOST_STEP_MS: Final = 1000
 
-_RESTART_TICKS = 2
 _SILENCE = SILENT_FRAME.tobytes()
 _WIRE_FORMAT = np.dtype("<i2")
 
@@ -287,7 +286,7 @@ class FrameStream:
         if self.queued_samples <= (MOST_BEHIND_TICKS + step) * FRAME_SAMPLES:
             return
         slipped = self._slipped_frames
-        while self.queued_samples > (_RESTART_TICKS + step) * FRAME_SAMPLES:
+        while self.queued_samples > (step + 1) * FRAME_SAMPLES:
             self._queue.pop_into(self._frame)
             self._slipped_frames += 1
         self._note(self._tick, "slip", {"samples": (self._slipped_frames - slipped) * FRAME_SAMPLES})

@@ -255,19 +255,20 @@ class PcmWs(Endpoint):
 
 def _url_of(address: str) -> tuple[str, str]:
     """The WebSocket URL, and the address as it may be shown: without user, password and the values of the query."""
+    scheme, _, rest = address.partition("://")
+    wrong = SettingsError("system: expected pcm_ws://host:port/path or pcm_wss://host:port/path")
     try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError as error:
-        raise SettingsError(f"system: {error}: expected pcm_ws://host:port/path") from None
-    if parts.scheme not in _SCHEMES or not parts.hostname or parts.fragment:
-        raise SettingsError("system: expected pcm_ws://host:port/path or pcm_wss://host:port/path")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    shown = f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{parts.path}"
+        parts = urlsplit(f"{_SCHEMES[scheme]}://{rest}")
+        host, port = parts.hostname, parts.port
+    except (KeyError, ValueError):
+        raise wrong from None  # the reason would show what was taken for a port, which may be a password
+    if not host or parts.fragment:
+        raise wrong
+    shown = f"{scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}{parts.path}"
     names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
     if names:
         shown += "?" + "&".join(f"{name}=***" for name in names)
-    return parts._replace(scheme=_SCHEMES[parts.scheme]).geturl(), shown
+    return parts.geturl(), shown
 
 
 def _event_of(text: str) -> Json | None:
