@@ -100,6 +100,7 @@ def hold(
         if said is None:
             heard.ended = True
             assert party.left, "a party that has left says why"
+            heard.happenings += party.log()
             break
         assert said.shape == (FRAME_SAMPLES,)
         assert said.dtype == np.int16

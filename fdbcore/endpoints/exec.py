@@ -55,9 +55,13 @@ def command(address: str) -> Endpoint:
     if (clocking := clockings.get(settings.get("clocking", "input"))) is None:
         raise SettingsError(f"clocking: expected input or burst, got {settings['clocking']!r}")
     step_ms, timeout_s = settings.get("step_ms", "10"), settings.get("timeout_s", "60")
-    if not step_ms.isdecimal() or not timeout_s.isdecimal():
-        raise SettingsError(f"step_ms, timeout_s: expected whole numbers, got {step_ms!r} and {timeout_s!r}")
-    return Command(words, Pace(clocking, int(step_ms)), int(timeout_s))
+    return Command(words, Pace(clocking, _whole("step_ms", step_ms)), _whole("timeout_s", timeout_s))
+
+
+def _whole(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and int(value)):
+        raise SettingsError(f"{name}: expected a whole number of at least 1, got {value!r}")
+    return int(value)
 
 
 class Command(Endpoint):
@@ -155,8 +159,9 @@ class Command(Endpoint):
         self, process: subprocess.Popen[bytes], ours: list[socket.socket], ready: Callable[[], None]
     ) -> None:
         """The command from its start to its end: its first frame, the conversation, and that nothing of it is left."""
-        streams = [await asyncio.open_unix_connection(sock=end, limit=4 * FRAME_BYTES) for end in ours]
-        (_, stdin), (stdout, _), (stderr, _) = streams
+        (_, stdin), (stdout, stdout_end), (stderr, stderr_end) = [
+            await asyncio.open_unix_connection(sock=end, limit=4 * FRAME_BYTES) for end in ours
+        ]
         self._stdin = stdin.transport
         lines = asyncio.create_task(self._read_lines(stderr))
         try:
@@ -171,11 +176,11 @@ class Command(Endpoint):
             self._stream.leave(await self._farewell(process, lines, cut_bytes))
         finally:
             self._stream.leave("closed")
-            lines.cancel()
-            self._stdin.abort()
-            await _end(process)
-            for _, writer in streams:
+            for writer in (stdin, stdout_end):
                 writer.transport.abort()
+            await _end(process)
+            lines.cancel()
+            stderr_end.transport.abort()
 
     async def _read_first(self, process: subprocess.Popen[bytes], stdout: asyncio.StreamReader, lines: Task) -> None:
         """Wait until the command is ready: what it answers to a step of silence, or its first frame in a burst."""
