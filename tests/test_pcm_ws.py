@@ -80,8 +80,8 @@ def test_turn_events_are_for_those_who_ask() -> None:
 
 def test_what_is_said_is_what_was_sent() -> None:
     async def answer_once(call: Call) -> None:
-        await call.ready()
         await call.say(frames(3))  # nobody listens yet
+        await call.ready()
         async for _ in call.listen():
             if len(call.heard) == 1:
                 await call.say(frames(20, first=100))
@@ -275,6 +275,12 @@ async def greet_in_prose(call: Call) -> None:
         (close_busy, 101, "closed by the system: 1013 one at a time before `ready`", True),
         (close_for_good, 101, "closed by the system: 1008 who are you before `ready`", False),
         (crash, 101, "the connection was lost before `ready`", False),
+        (
+            send_short,
+            101,
+            "sent a frame of 959 bytes, expected 960 (10 ms of 48000 Hz mono, 16 bit)",
+            False,
+        ),
         (greet_in_prose, 101, "expected a JSON object with a type, got 'ready when you are\\n'", False),
         (hang, 101, "no `ready` within 0.3 s", True),
         (hang, 503, "refused with HTTP 503", True),

@@ -155,7 +155,9 @@ class PcmWs(Endpoint):
         while True:
             message = await ws.receive()
             if message.type is aiohttp.WSMsgType.BINARY:
-                self._stream.receive(message.data)
+                self._take_frame(message.data)
+                if self._stream.left is not None:
+                    raise self._error(self._stream.left)
             elif message.type is not aiohttp.WSMsgType.TEXT:
                 raise self._error(f"{_farewell(ws, message)} before `ready`", transient=ws.close_code == 1013)
             elif (event := _event_of(message.data)) is None:
@@ -196,16 +198,19 @@ class PcmWs(Endpoint):
 
         message = await ws.receive()
         if message.type is aiohttp.WSMsgType.BINARY:
-            if len(message.data) == FRAME_BYTES:
-                self._stream.receive(message.data)
-            else:
-                self._stream.leave(_wrong_size(len(message.data)))
+            self._take_frame(message.data)
         elif message.type is not aiohttp.WSMsgType.TEXT:
             self._stream.leave(_farewell(ws, message))
         elif (event := _event_of(message.data)) is None:
             self._stream.note("event", name="not an event", data=_printable(message.data))
         else:
             self._obey(event)
+
+    def _take_frame(self, data: bytes) -> None:
+        if len(data) == FRAME_BYTES:
+            self._stream.receive(data)
+        else:
+            self._stream.leave(_wrong_size(len(data)))
 
     def _obey(self, event: Json) -> None:
         if event["type"] == "bye":
