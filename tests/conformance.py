@@ -71,9 +71,9 @@ class Heard:
 
 
 def tone(tick: int) -> Pcm:
-    """The frame of `tick` of 440 Hz, loud enough for any detector."""
+    """The frame of `tick` of 441.7 Hz, no two alike for 10 s, loud enough for any detector."""
     samples = np.arange(tick * FRAME_SAMPLES, (tick + 1) * FRAME_SAMPLES)
-    frame: Pcm = (8000 * np.sin(2 * np.pi * 440 / 48_000 * samples)).astype(np.int16)
+    frame: Pcm = (8000 * np.sin(2 * np.pi * 441.7 / 48_000 * samples)).astype(np.int16)
     return frame
 
 

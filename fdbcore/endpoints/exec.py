@@ -89,7 +89,8 @@ class Command(Endpoint):
         except TimeoutError:
             raise self._error(f"no frame within {self._timeout_s:g} s; it is ready once it has written one") from None
         except BaseException:
-            _kill(process)  # only closing it before the loop came to attend to it leaves that to us
+            if self._stdin is None:  # it was closed before the loop came to attend to it
+                _kill(process, ours)
             raise
 
     def start(self, origin_ns: int | None) -> None:
@@ -189,13 +190,13 @@ class Command(Endpoint):
         try:
             for _ in range(self._pace.step_ticks):
                 self._stream.receive(await stdout.readexactly(FRAME_BYTES))
+            if self._pace.clocking == "input":
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stdout.readexactly(1), _QUIET_S)
+                    raise self._error("answered more than it heard; its standard output is for frames alone")
         except asyncio.IncompleteReadError as end:
             reason = await self._farewell(process, lines, len(end.partial))
-            raise self._error(f"gave no frame: {reason}") from None
-        if self._pace.clocking == "input":
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stdout.readexactly(1), _QUIET_S)
-                raise self._error("answered silence with more than it heard; its standard output is for frames alone")
+            raise self._error(f"left before tick 0: {reason}") from None
 
     async def _read(self, stdout: asyncio.StreamReader) -> int:
         """Take frames until there are no more; how many bytes were left of the last one."""
@@ -280,11 +281,11 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The end of a command that the loop has not come to attend."""
-    if process.returncode is None:
-        _signal(process, signal.SIGKILL)
-        process.wait()
+def _kill(process: subprocess.Popen[bytes], ours: list[socket.socket]) -> None:
+    _signal(process, signal.SIGKILL)
+    process.wait()
+    for end in ours:
+        end.close()
 
 
 def _without_secrets(arguments: Sequence[str]) -> list[str]:

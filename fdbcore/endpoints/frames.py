@@ -25,7 +25,7 @@ from fdbcore.types import (
     Pcm,
 )
 
-MOST_AHEAD_S: Final = 120
+MOST_AHEAD_S: Final = 60
 """What a party may send before it is played."""
 
 MOST_UNSENT_FRAMES: Final = 3 * TICKS_PER_S
