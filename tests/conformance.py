@@ -106,7 +106,9 @@ def hold(
         assert said.dtype == np.int16
         assert said.flags.c_contiguous
         kept = said.copy()
-        party.hear(tick, speech(tick), [TURN] if tick == TURN.known_tick else [])
+        party.hear(tick, speech(tick))
+        if tick == TURN.known_tick:
+            party.notice(tick, [TURN])
         assert np.array_equal(said, kept), "the partner is given a frame after the party itself has heard"
         heard.frames.append(kept)
         heard.happenings += party.log()
@@ -159,7 +161,7 @@ class EndpointConformance:
                     party.start(clock.origin_ns)
                 said = party.say(tick)
                 assert said is None or said.shape == (FRAME_SAMPLES,)
-                party.hear(tick, tone(tick), [])
+                party.hear(tick, tone(tick))
 
     def test_what_is_written_down_is_json_and_tells_no_secret(self) -> None:
         with self.party("talks", 10) as party:
@@ -249,7 +251,7 @@ class RemoteConformance(EndpointConformance):
                 assert party.left not in (None, "", "finished")
                 assert "\n" not in str(party.left)
                 last = len(heard.frames)
-                party.hear(last, tone(last), [])
+                party.hear(last, tone(last))
                 assert [party.say(tick) for tick in range(last + 1, last + 20)] == [None] * 19
                 party.log()
                 json.dumps(party.measured(), allow_nan=False)

@@ -175,7 +175,7 @@ def test_who_stops_reading_has_left() -> None:
     with running(script("write(read())\ntime.sleep(60)")) as party:
         party.start(now_ns())
         for tick in range(5000):
-            party.hear(tick, tone(tick), [])
+            party.hear(tick, tone(tick))
             if tick % 100 == 0:
                 await_result(asyncio.sleep(0.001), 10)
             if party.say(tick) is None:

@@ -179,7 +179,7 @@ def test_who_stops_reading_is_noticed_and_not_waited_for(reads: bool) -> None:
         with talking(listen_or_not) as (party, _):
             party.start(now_ns())
             for tick in range(15_000):
-                party.hear(tick, tone(tick), [])
+                party.hear(tick, tone(tick))
                 if tick % 20 == 0:  # the network keeps up, although this is faster than real time
                     await_result(asyncio.sleep(0.001), 10)
                 if party.say(tick) is None or (reads and tick == 2000):

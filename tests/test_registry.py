@@ -62,7 +62,7 @@ def test_echo_keeps_to_the_tick_when_some_are_missed() -> None:
         frame = echo.say(tick)
         assert frame is not None
         said[tick] = int(frame[0])
-        echo.hear(tick, np.full(FRAME_SAMPLES, tick + 1, np.int16), [])
+        echo.hear(tick, np.full(FRAME_SAMPLES, tick + 1, np.int16))
     assert said == {0: 0, 1: 0, 2: 0, 3: 1, 6: 4, 7: 0, 8: 0, 9: 7, 10: 8, 30: 0, 31: 0}
 
 

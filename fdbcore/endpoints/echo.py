@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.types import FRAME_SAMPLES, TICK_MS, Pcm, TurnEvent
+from fdbcore.types import FRAME_SAMPLES, TICK_MS, Pcm
 
 MOST_DELAY_MS: Final = 60_000
 
@@ -47,7 +47,7 @@ class Echo(Endpoint):
         self._frame[:] = self._heard[tick % len(self._heard)]
         return self._frame
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """Keep the frame for as long as the delay."""
         self._fall_silent_until(tick)
         self._heard[tick % len(self._heard)] = frame

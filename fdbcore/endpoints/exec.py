@@ -19,7 +19,7 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.network import event_loop
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
 MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
@@ -104,7 +104,7 @@ class Command(Endpoint):
         self.left = self._stream.left
         return frame
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """Write the frame to the command's standard input."""
         frames = self._stream.hear(tick, frame)
         if frames:

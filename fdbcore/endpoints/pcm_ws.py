@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.network import event_loop
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side, TurnEvent
+from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 
 if TYPE_CHECKING:
     import aiohttp
@@ -89,15 +89,18 @@ class PcmWs(Endpoint):
         self.left = self._stream.left
         return frame
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
-        """Send the frame, and the events if the system has asked for them."""
-        messages: list[bytes | str] = [*self._stream.hear(tick, frame)]
-        if messages and self._wants_turns:
-            messages += [json.dumps({"type": "turn", "event": event.to_json()}) for event in events]
-        if messages:
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Send the frame."""
+        if frames := self._stream.hear(tick, frame):
+            event_loop().call_soon_threadsafe(self._enqueue, tick, frames)
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """Send the events, if the system has asked for them."""
+        if self._wants_turns and self._stream.left is None:
+            messages = [json.dumps({"type": "turn", "event": event.to_json()}) for event in events]
             event_loop().call_soon_threadsafe(self._enqueue, tick, messages)
 
-    def log(self) -> Sequence[Any]:
+    def log(self) -> Sequence[Happening]:
         """Events of the system, flushes, underruns, slips, arrivals."""
         return self._stream.log()
 
@@ -226,7 +229,7 @@ class PcmWs(Endpoint):
         data = {name: value for name, value in event.items() if name != "type"}
         self._stream.note("event", name=event["type"], data=data)
 
-    def _enqueue(self, tick: int, messages: Iterable[bytes | str]) -> None:
+    def _enqueue(self, tick: int, messages: Sequence[bytes] | Sequence[str]) -> None:
         if self._outgoing.qsize() > MOST_UNSENT_FRAMES:
             self._stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
             return
