@@ -55,6 +55,10 @@ PROMPT_S = 3.0
 """What should be prompt has happened within it even on a busy machine; far below the time-outs it must not wait for."""
 
 
+CODEC_NOISE = 32
+"""What may be left of digital silence after a lossy codec: -60 dBov."""
+
+
 @dataclass
 class Heard:
     """What a party said, and did at its edge."""
@@ -219,7 +223,7 @@ class RemoteConformance(EndpointConformance):
         with self.opened("mute") as party:
             heard = hold(party, 40, speech=silence)
         assert len(heard.frames) == 40
-        assert not heard.audio.any()
+        assert np.abs(heard.audio).max() <= CODEC_NOISE
 
     def test_a_late_system_is_waited_for(self) -> None:
         with self.opened("late") as party:
@@ -259,11 +263,14 @@ class RemoteConformance(EndpointConformance):
         assert_leaves_nothing(converse)
 
     def test_closing_ends_the_wait_for_a_system(self) -> None:
-        with self.party("hangs", 60) as party, ThreadPoolExecutor(1) as pool:
-            opening = pool.submit(party.open, "B")
-            time.sleep(0.2)
-            party.close()
-            assert isinstance(opening.exception(PROMPT_S), PartyError)
+        def give_up() -> None:
+            with self.party("hangs", 60) as party, ThreadPoolExecutor(1) as pool:
+                opening = pool.submit(party.open, "B")
+                time.sleep(0.2)
+                party.close()
+                assert isinstance(opening.exception(PROMPT_S), PartyError)
+
+        assert_leaves_nothing(give_up)
 
 
 class BurstConformance(RemoteConformance):

@@ -6,16 +6,22 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import pytest
 from conformance import SECRET, Behaviour, BurstConformance, EndpointConformance, RemoteConformance
+from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 
 from fdbcore.endpoints.exec import Command
 from fdbcore.endpoints.frames import Pace
+from fdbcore.endpoints.moshi import moshi
 from fdbcore.endpoints.pcm_ws import PcmWs
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.types import FRAME_BYTES
+
+SAMPLE = Path(__file__).resolve().parents[1] / "benchmarks" / "sample" / "sample.flac"
 
 
 class TestEcho(EndpointConformance):
@@ -145,3 +151,37 @@ class TestExec(RemoteConformance):
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
         code = COMMANDS[behaviour]
         yield Command([sys.executable, "-c", code, f"--token={SECRET}"], Pace("input"), timeout_s)
+
+
+class TestClip(EndpointConformance):
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        yield endpoint(f"clip:{SAMPLE}")
+
+
+class TestScripted(EndpointConformance):
+    @pytest.fixture(autouse=True)
+    def script(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "party.toml"
+        self.path.write_text(f'[[line]]\nclip = "{SAMPLE}"\nat_s = 0.1\n')
+
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        yield endpoint(f"scripted:{self.path}")
+
+
+MOSHI: dict[Behaviour, Quirks] = {
+    "talks": Quirks(),
+    "mute": Quirks(model="answer"),
+    "late": Quirks(handshake_s=0.3),
+    "hangs": Quirks(handshake_s=60),
+    "closes": Quirks(after_steps=10, then="abort"),
+}
+
+
+class TestMoshi(RemoteConformance):
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        with MoshiServer(MOSHI.get(behaviour, Quirks())).running() as port:
+            path = "/nowhere" if behaviour == "refuses" else ""
+            yield moshi(f"moshi://127.0.0.1:{port}{path}?tls=0", timeout_s, timeout_s)
