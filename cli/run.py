@@ -118,14 +118,14 @@ def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet:
     from .progress import Display
 
     lines = not (quiet or as_json)
-    if _left(folder) and folder.plan.settings.realtime:
-        _test_timing(folder, lines)
-    if lines:
-        _say_where_to_join(folder)
     display = Display(folder, lines)
     failures: list[str] = []
     with display:
         try:
+            if _left(folder) and folder.plan.settings.realtime:
+                _test_timing(folder, lines)
+            if lines:
+                _say_where_to_join(folder)
             run_cases(folder, jobs=jobs, calls_per_job=calls_per_job, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
