@@ -195,8 +195,11 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
     from fdbcore.live import NOT_COUNTED
-    from fdbcore.report.screen import run_screen
+    from fdbcore.recording import REPORT
+    from fdbcore.report.document import document
+    from fdbcore.report.screen import run_screen, screen
     from fdbcore.run_summary import recordings_of
+    from fdbcore.score import score
 
     if as_json:
         cases = [case.to_json() | {"outcome": folder.outcome(case)} for case in folder.plan.cases]
@@ -210,8 +213,13 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
         click.echo(f"{name}: {counts_text(counts)}")
         for reason, count in found["reasons"].items():
             click.echo(f"  {count} {reason}")
-        if found["recordings"]:
-            click.echo(run_screen(recordings_of(folder, name), found["measures"]))
+        recordings = recordings_of(folder, name)
+        if len(folder.plan.cases) == 1 and recordings:
+            click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
+            click.echo(recordings[0].path / REPORT)
+            return
+        if recordings:
+            click.echo(run_screen(recordings, found["measures"]))
     click.echo(folder.path)
 
 
