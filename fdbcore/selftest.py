@@ -45,13 +45,14 @@ def timing_selftest(seconds: float = 3.0) -> dict[str, Any]:
     cannot be done, and `why_not`.
     """
     try:
-        return _reflect_clicks(seconds)
+        return reflect_clicks(seconds, Mirrored("webrtc"))
     except MissingExtraError as error:
         return {"created": utc_now(), "passed": None, "why_not": str(error)}
 
 
-def _reflect_clicks(seconds: float) -> dict[str, Any]:
-    clicks, mirror = Clicks(round(seconds * TICKS_PER_S)), Mirrored("webrtc")
+def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> dict[str, Any]:
+    """The self-test with a mirror that is given; see `timing_selftest`."""
+    clicks = Clicks(round(seconds * TICKS_PER_S))
     clock = MonotonicClock()
     with TemporaryDirectory() as folder:
         try:
@@ -125,12 +126,15 @@ class Clicks(Endpoint):
 class Mirrored(WebRtcEndpoint):
     """A peer in this process that sends each packet back as it comes."""
 
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._mirror = AsyncExitStack()
+
     async def _connect(self) -> None:
         from fdbcore.rtc.aiortc_seam import AudioWire
         from fdbcore.rtc.peer import Peer
 
         peer, mirror = await self._new_peer(), Peer(addresses=LOOPBACK)
-        self._mirror = AsyncExitStack()
         self._mirror.push_async_callback(mirror.close)
         await peer.accept(await mirror.answer(await peer.offer()))
         wire = AudioWire(await mirror.transceiver(self._join_s), self._reflect)
