@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -185,3 +187,25 @@ class TestMoshi(RemoteConformance):
         with MoshiServer(MOSHI.get(behaviour, Quirks())).running() as port:
             path = "/nowhere" if behaviour == "refuses" else ""
             yield moshi(f"moshi://127.0.0.1:{port}{path}?tls=0", timeout_s, timeout_s)
+
+
+class TestWebRtc(RemoteConformance):
+    @pytest.fixture(autouse=True)
+    def token(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FDBCORE_TOKEN", SECRET)
+
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        peer = [sys.executable, "-m", "fakes.aiortc_peer", behaviour, f"http://127.0.0.1:{port}"]
+        process = None
+        if behaviour not in ("refuses", "hangs"):
+            process = subprocess.Popen(peer, cwd=Path(__file__).parent)
+        try:
+            yield endpoint(f"webrtc://127.0.0.1:{port}?join_s={timeout_s}&silent_s=0.5")
+        finally:
+            if process is not None:
+                process.kill()
+                process.wait()

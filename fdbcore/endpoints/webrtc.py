@@ -16,15 +16,15 @@ import os
 import sys
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.background import Background
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
-from fdbcore.network import await_result
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.types import Happening, Pcm, Side
@@ -79,6 +79,7 @@ class WebRtcEndpoint(Endpoint):
         except ValueError as error:
             raise SettingsError(f"{kind}: expected HOST:PORT, join_s and silent_s in seconds, got {error}") from None
         self._host = self._url.hostname or DEFAULT_HOST
+        self._background = Background()
         self._peer: Peer | None = None
         self._leg: Leg | None = None
         self._side: Side = "B"
@@ -95,16 +96,22 @@ class WebRtcEndpoint(Endpoint):
     def open(self, side: Side) -> None:
         """Wait until the peer is connected, and for a second of its packets, or two if none come."""
         self._side = side
-        self._leg = await_result(self._join(), 2 * self._join_s + _CLOSE_S)
-
-    async def _join(self) -> Leg:
         try:
             import fdbcore.rtc.peer  # noqa: F401
         except ImportError as error:
             raise MissingExtraError(f"WebRTC: expected {error.name}: pip install 'fdbcore[live]'") from error
-        await self._connect()
-        assert self._peer is not None
-        return await self._peer.connected(self._join_s)
+        self._background.open(self._hold, 2 * self._join_s + _CLOSE_S)
+
+    async def _hold(self, ready: Callable[[], None]) -> None:
+        try:
+            await self._connect()
+            self._leg = await self._present_peer().connected(self._join_s)
+            ready()
+            await asyncio.Event().wait()
+        finally:
+            if self._peer is not None:
+                await self._peer.close()
+            await self._hang_up()
 
     async def _new_peer(self) -> Peer:
         """A peer in place of the one there was, which has failed."""
@@ -171,13 +178,11 @@ class WebRtcEndpoint(Endpoint):
 
     def close(self) -> None:
         """Hang up."""
-        with suppress(TimeoutError):
-            await_result(self._close(), _CLOSE_S)
+        self._background.close()
 
-    async def _close(self) -> None:
-        if self._peer is not None:
-            await self._peer.close()
-        await self._hang_up()
+    def _present_peer(self) -> Peer:
+        assert self._peer is not None, "_connect() comes first"
+        return self._peer
 
     def _opened_leg(self) -> Leg:
         assert self._leg is not None, "open() comes first"
@@ -240,10 +245,6 @@ class Joined(WebRtcEndpoint):
         if self._leg is not None:
             raise PartyError(f"side {self._side}: the conversation has begun; whoever left cannot come back")
         return await self._new_peer()
-
-    def _present_peer(self) -> Peer:
-        assert self._peer is not None, "answer() or offer() comes first"
-        return self._peer
 
 
 class Far(Joined):

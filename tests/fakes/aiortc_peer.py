@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +18,7 @@ from fdbcore.rtc.aiortc_seam import candidates_only_at
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 FRAME_SAMPLES = 960
+TOKEN = os.environ.get("FDBCORE_TOKEN", "none")
 
 
 class PcmTrack(MediaStreamTrack):
@@ -67,7 +70,7 @@ class AiortcPeer:
                     response = await http.post(
                         f"{url}/whip/{side}",
                         data=self.connection.localDescription.sdp,
-                        headers={"Content-Type": "application/sdp"},
+                        headers={"Content-Type": "application/sdp", "Authorization": f"Bearer {TOKEN}"},
                     )
                     break
                 except aiohttp.ClientConnectionError:
@@ -83,7 +86,7 @@ class AiortcPeer:
 
     async def hang_up(self) -> None:
         async with aiohttp.ClientSession() as http:
-            await http.delete(self._location)
+            await http.delete(self._location, headers={"Authorization": f"Bearer {TOKEN}"})
         await self.vanish()
 
     async def vanish(self) -> None:
@@ -99,3 +102,23 @@ class AiortcPeer:
             except MediaStreamError:
                 return
             self._blocks.append(frame.to_ndarray().reshape(-1, 2)[:, 0].copy())
+
+
+def tone(seconds: float, hz: float = 1000.0) -> Pcm:
+    n = np.arange(int(seconds * SAMPLE_RATE_HZ))
+    pcm: Pcm = (9000 * np.sin(2 * np.pi * hz * n / SAMPLE_RATE_HZ)).astype(np.int16)
+    return pcm
+
+
+async def behave(behaviour: str, url: str) -> None:
+    """As a process of its own: talks for a minute, or not at all, or comes late, or breaks off."""
+    if behaviour == "late":
+        await asyncio.sleep(0.3)
+    peer = AiortcPeer(np.zeros(0, np.int16) if behaviour == "mute" else tone(60))
+    await peer.join(url, "b")
+    await asyncio.sleep(3.0 if behaviour == "closes" else 60)
+    os._exit(0)  # as when it is killed: no farewell
+
+
+if __name__ == "__main__":
+    asyncio.run(behave(*sys.argv[1:]))
