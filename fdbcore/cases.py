@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.audio import AudioFile
+from fdbcore.clips import Clip, clips_in
 from fdbcore.errors import SettingsError
 from fdbcore.live import LiveSettings
 from fdbcore.protocols import Endpoint
@@ -45,15 +46,13 @@ class System(NamedTuple):
 class User:
     """Who talks to the systems.
 
-    name: empty where there is only one. clip: the audio played, if it is recorded; labels: what is known of it.
+    name: empty where there is only one. clip: what is played, if it is recorded.
     length_s: of the clip and its tail; None where only `LiveSettings.max_s` bounds the conversation.
     """
 
     name: str
     address: str = field(repr=False)
-    clip: Path | None = None
-    group: str = ""
-    labels: Mapping[str, Any] = field(default_factory=dict)
+    clip: Clip | None = None
     length_s: float | None = None
 
 
@@ -68,14 +67,8 @@ class Case:
 
     def to_json(self) -> dict[str, Any]:
         """What may be written down."""
-        clip = None if self.user.clip is None else str(self.user.clip)
-        return {
-            "name": self.name,
-            "system": self.system.name,
-            "trial": self.trial,
-            "clip": clip,
-            "group": self.user.group,
-        }
+        clip = None if self.user.clip is None else self.user.clip.to_json()
+        return {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +141,10 @@ def recorded_users(clips: str) -> list[User]:
 
     Raises InputError where there are none, and for settings that are wrong.
     """
-    from fdbcore.clips import clips_in
-
     path, _, settings = clips.rpartition("?") if "?" in clips else (clips, "", "")
     found = clips_in(path)
     tail_s = float(endpoint(found[0].address + settings).describe()["tail_s"])
-    return [
-        User(clip.name, clip.address + settings, clip.path, clip.group, clip.labels, _length_s(clip.path, tail_s))
-        for clip in found
-    ]
+    return [User(clip.name, clip.address + settings, clip, _length_s(clip.path, tail_s)) for clip in found]
 
 
 def redacted(text: str) -> str:

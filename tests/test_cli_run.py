@@ -123,9 +123,23 @@ def test_a_dry_run_counts_and_writes_nothing(run_path: Path, tmp_path: Path) -> 
     assert not log.exists()
 
 
+def test_a_run_over_samples_of_the_benchmark_is_exported_in_its_form(run_path: Path, tmp_path: Path) -> None:
+    sample = tmp_path / "data" / "pause_handling" / "7"
+    sample.mkdir(parents=True)
+    wavfile.write(sample / "input.wav", 16_000, np.random.default_rng(1).normal(0, 3000, 16_000).astype(np.int16))
+    (sample / "pause.json").write_text("[]")
+    clips = f"{tmp_path / 'data'}?tail_s=1"
+    result = run(*FAST, "--quiet", "--clips", clips, "--system", "fake:?speak=70-90", out=run_path)
+    assert (result.exit_code, result.output) == (0, "")
+    exported = CliRunner().invoke(main, ["export", str(run_path), "--format", "fdb1"])
+    assert exported.exit_code == 0, exported.output
+    files = {path.name for path in (run_path / "fdb1" / "pause_handling" / "7").iterdir()}
+    assert files == {"input.wav", "output.wav", "pause.json"}
+    with wave.open(str(run_path / "fdb1" / "pause_handling" / "7" / "output.wav")) as output:
+        assert output.getnframes() == 48_000
+
+
 def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path) -> None:
-    pytest.importorskip("fdbcore.clips")
-    pytest.importorskip("fdbcore.endpoints.clip")
     noise = np.random.default_rng(1).normal(0, 3000, 8_000).astype(np.int16)
     (tmp_path / "clips").mkdir()
     for name in ("one", "two"):
@@ -138,7 +152,7 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
     assert (result.exit_code, result.output) == (0, "")
     recording = Recording(run_path / "one")
     assert recording.n_ticks == 150
-    assert recording.meta["case"]["labels"] == {"intent": "greet"}
+    assert recording.meta["case"]["clip"]["labels"] == {"intent": "greet"}
     assert recording.meta["parties"]["A"]["tail_s"] == 1.0
     other = run(*FAST, "--clips", f"{tmp_path / 'clips'}?tail_s=2", "--system", "fake:?speak=70-90", out=run_path)
     assert other.exit_code == 2
