@@ -72,7 +72,8 @@ def converse(
     def over(tick: int, a_left: bool, b_left: bool) -> bool:
         return a_left or b_left or tick >= max_ticks or stop.is_set()
 
-    with RecordingWriter(path, {**known, **meta}, keep_audio=True) as recording, ExitStack() as parties:
+    writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
+    with writer as recording, ExitStack() as parties:
         parties.callback(a.close)
         parties.callback(b.close)
         if (failure := _open(a, b)) is not None:
@@ -108,6 +109,8 @@ def _blame(side: Side, reason: str) -> dict[str, Any]:
 
 
 def _outcome(a: Endpoint, b: Endpoint, ticks: int, missed: int, recording: RecordingWriter) -> dict[str, Any]:
+    if recording.loss is not None:
+        return {"kind": "invalid", "side": None, "reason": recording.loss}
     if missed > MAX_MISSED_SHARE * ticks:
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
     if b.left not in (None, "finished"):

@@ -65,7 +65,8 @@ def replay_session(
     with session.open() as source:
         vads = make_vads(vad, source)
         meta = _meta(vads, settings)
-        with RecordingWriter(path, meta, keep_audio=not source.playable_in_browser) as recording:
+        keep_audio = not source.playable_in_browser
+        with RecordingWriter(path, meta, keep_audio, realtime=real_time) as recording:
             tape = Tape(source.blocks())
             stated_s = source.stated_s
             with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():

@@ -13,7 +13,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import RecordingError
-from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
-from fdbcore.wav import WavWriter
+from fdbcore.spool import Spool
+from fdbcore.types import Happening, Pcm, Side, TurnEvent
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
@@ -66,28 +66,27 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 class RecordingWriter:
     """Writes one recording while the loop runs; memory grows by a few bytes a tick, never by the audio.
 
-    A context manager: leaving it writes what is held back, the derived data and the status.
+    A context manager: leaving it writes what is held back, the derived data and the status. A process that is killed
+    leaves the status "running", and all but the last second of audio and events.
 
     Args:
         path: the folder; made if it is missing.
         meta: what is known before tick 0; status and length are added at the end.
         keep_audio: write session.wav; False where `meta` links a source that holds the same audio.
+        realtime: nothing that is called within a tick waits for the disk. What a disk that stands still for longer
+            than `spool.BUFFER_S` makes impossible to keep is lost: the recording has failed, and says by how much.
     """
 
-    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool) -> None:
+    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool, realtime: bool = False) -> None:
         self.path = path
         self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
         try:
             (path / "derived").mkdir(parents=True, exist_ok=True)
             for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
                 stale.unlink(missing_ok=True)
-            self._events = open(path / EVENTS, "w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
-        self._wav = WavWriter(path / AUDIO, channels=2) if keep_audio else None
-        self._second = np.zeros((2, TICKS_PER_S, FRAME_SAMPLES), dtype=np.int16)
-        self._filled_ticks = self._n_ticks = 0
-        self._peaks: list[npt.NDArray[np.uint16]] = []
+        self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime)
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
@@ -95,22 +94,16 @@ class RecordingWriter:
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
         """Both sides' frames of the next tick: int16 (480,) each."""
-        self._second[0, self._filled_ticks] = frame_a
-        self._second[1, self._filled_ticks] = frame_b
-        self._filled_ticks += 1
-        self._n_ticks += 1
-        if self._filled_ticks == TICKS_PER_S:
-            self._flush()
+        self._spool.write(frame_a, frame_b)
 
-    def _flush(self) -> None:
-        if not self._filled_ticks:
-            return
-        block = self._second[:, : self._filled_ticks]
-        low, high = block.min(axis=2).astype(np.int32), block.max(axis=2).astype(np.int32)
-        self._peaks.append(np.maximum(-low, high).astype(np.uint16).T)
-        if self._wav is not None:
-            self._wav.write(np.ascontiguousarray(block.reshape(2, -1).T))
-        self._filled_ticks = 0
+    @property
+    def loss(self) -> str | None:
+        """What the disk was too slow to take so far, in words."""
+        spool = self._spool
+        if not spool.lost_ticks and not spool.lost_lines:
+            return None
+        lost = f"{spool.lost_ticks} of {spool.n_ticks} ticks of audio and {spool.lost_lines} events"
+        return f"the disk was too slow: {lost} were not recorded"
 
     def activity(self, active_a: bool, active_b: bool) -> None:
         """The final activity of the next tick (it comes vad delay ticks after the frames)."""
@@ -132,7 +125,7 @@ class RecordingWriter:
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
-        self._events.write(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False) + "\n")
+        self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False))
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""
@@ -143,40 +136,39 @@ class RecordingWriter:
         self._meta |= meta
 
     def __enter__(self) -> Self:
+        self._spool.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         """Close as complete; after an error as failed, after Ctrl-C as interrupted, keeping all that was recorded."""
+        failure = error
+        for close in (self._spool.close, self._write_derived):
+            try:
+                close()
+            except RecordingError as closing_failure:
+                failure = failure or closing_failure
         try:
-            self._close_files()
-            self._write_derived()
-        except RecordingError as failure:
-            if error is None:
-                self._write_status("failed", str(failure))
-                raise
-        if error is None:
-            self._write_status("complete", None)
-            return
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        with suppress(RecordingError):  # the disk may be what failed: the first error is the one to tell
-            self._write_status(status, str(error) or type(error).__name__)
+            self._write_status(failure)
+        except RecordingError as status_failure:  # the disk may be what failed: the first error is the one to tell
+            failure = failure or status_failure
+        if failure is not error and failure is not None:
+            raise failure
 
-    def _write_status(self, status: str, reason: str | None) -> None:
-        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._n_ticks})
-
-    def _close_files(self) -> None:
-        with ExitStack() as files:  # each is closed, whatever happens to the others
-            files.callback(self._events.close)
-            if self._wav is not None:
-                files.callback(self._wav.close)
-            self._flush()
+    def _write_status(self, failure: BaseException | None) -> None:
+        status, reason = "complete", None
+        if failure is not None:
+            status = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
+            reason = str(failure) or type(failure).__name__
+        elif self.loss is not None:
+            status, reason = "failed", self.loss
+            self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
+        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks})
 
     def _write_derived(self) -> None:
         a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)
-        peaks = np.concatenate(self._peaks) if self._peaks else np.zeros((0, 2), dtype=np.uint16)
-        arrays = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": peaks}
+        packed = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": self._spool.peaks}
         try:
-            np.savez(self.path / ACTIVITY, allow_pickle=False, **(arrays | self._evidence))
+            np.savez(self.path / ACTIVITY, allow_pickle=False, **(packed | self._evidence))
         except OSError as error:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]
