@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ FILE = click.Path(path_type=Path)
 @click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
 @click.option("--swap", is_flag=True, help="Exchange the sides.")
 @click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
-@click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")
+@click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector.")
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
 @click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Folder of the run.")
@@ -40,7 +40,7 @@ def replay(
     file_b: Path | None,
     swap: bool,
     offset_ms: int,
-    vad: str,
+    vad: str | None,
     changes: Sequence[str],
     real_time: bool,
     out: Path,
@@ -50,14 +50,16 @@ def replay(
     """Say who spoke when, and how the system (B) behaves, in recorded conversations.
 
     PATHS are stereo files (left A, right B), a session each; or exactly two mono files, A and B of one session; or
-    folders with input.wav (A) and output.wav (B). Each session's folder under --out gets the recording and report.html.
+    folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their settings.
+    Each session's folder under --out gets the recording and report.html.
     """
     from fdbcore.registry import VADS, resolve
     from fdbcore.sources import session_inputs
 
     try:
         settings = turn_settings(changes)
-        resolve("vad", VADS, vad)
+        if vad is not None:
+            resolve("vad", VADS, vad)
         sessions = session_inputs(paths, file_a, file_b, swap=swap, offset_ms=offset_ms)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
@@ -91,8 +93,8 @@ def damages(recording: Recording) -> list[str]:
     return [f"{file['path']}: {file['damage']}" for file in files if file["damage"]]
 
 
-def turn_settings(changes: Sequence[str]) -> TurnSettings:
-    """The default settings with `key=milliseconds` changes; SettingsError names what is wrong."""
+def turn_settings(changes: Sequence[str]) -> dict[str, int]:
+    """The `key=milliseconds` changes; SettingsError names what is wrong with them."""
     values: dict[str, int] = {}
     for change in changes:
         key, _, value = change.partition("=")
@@ -101,11 +103,12 @@ def turn_settings(changes: Sequence[str]) -> TurnSettings:
                 f"--set {change}: expected key=milliseconds, key one of {', '.join(TurnSettings.__slots__)}"
             )
         values[key] = int(value)
-    return TurnSettings(**values)
+    TurnSettings(**values)
+    return values
 
 
 def _replay_one(
-    session: SessionInput, out: Path, vad: str, settings: TurnSettings, real_time: bool, show_progress: bool
+    session: SessionInput, out: Path, vad: str | None, changes: Mapping[str, int], real_time: bool, show_progress: bool
 ) -> tuple[Recording, dict[str, Any]]:
     from fdbcore.offline import replay_session
     from fdbcore.report.document import document
@@ -113,7 +116,7 @@ def _replay_one(
     from fdbcore.score import score
 
     with _progress(session.name, show_progress) as on_tick:
-        recording = replay_session(session, out, vad, settings, real_time, on_tick)
+        recording = replay_session(session, out, vad, changes, real_time, on_tick)
     scores = score(recording)
     write_report(recording, scores)
     return recording, document(recording, scores)

@@ -15,7 +15,7 @@ import platform
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -175,6 +175,18 @@ class RecordingWriter:
         write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": self._meta["settings"], "events": turns})
 
 
+class Arrivals(NamedTuple):
+    """What was delivered on one side, in the order in which it came: int64 (n,) each.
+
+    at_us: when, in us since tick 0. start_sample, samples: its place in the side's own stream, and its length, both at
+    48 kHz.
+    """
+
+    at_us: npt.NDArray[np.int64]
+    start_sample: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
+
+
 class Recording:
     """A recording read from its folder; each part is read when it is asked for. Raises RecordingError."""
 
@@ -192,12 +204,25 @@ class Recording:
     @property
     def n_ticks(self) -> int:
         """Length in ticks of 10 ms."""
+        if "n_ticks" not in self.meta:
+            raise self._unfinished()
         return int(self.meta["n_ticks"])
+
+    @property
+    def as_held(self) -> Mapping[str, Any]:
+        """The meta.json of the conversation as it was held: this one, or that of the recording which this one replays.
+
+        Only there are the parties, the outcome and the timing certificate of a live conversation.
+        """
+        held: Mapping[str, Any] = self.meta["held"]["meta"] if "held" in self.meta else self.meta
+        return held
 
     @property
     def turn_events(self) -> list[TurnEvent]:
         """The acoustic turn events, in the order in which they became known."""
         path = self.path / TURNS
+        if not path.is_file():
+            raise self._unfinished()
         try:
             return [TurnEvent.from_json(event) for event in read_json(path)["events"]]
         except (KeyError, TypeError) as error:
@@ -229,11 +254,29 @@ class Recording:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The lines of events.jsonl."""
-        with open(self.path / EVENTS, encoding="utf-8") as lines:
+        """The lines of events.jsonl; without the last one if a crash has torn it."""
+        path = self.path / EVENTS
+        try:
+            *lines, _ = path.read_bytes().split(b"\n")
             return [json.loads(line) for line in lines]
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
+
+    def arrivals(self, side: Side) -> Arrivals:
+        """What was delivered on a side, and when; empty where nothing was logged."""
+        logged = [event for event in self.events if event["kind"] == "arrivals" and event["side"] == side]
+        return Arrivals(*(np.array([n for e in logged for n in e[name]], dtype=np.int64) for name in Arrivals._fields))
+
+    def _unfinished(self) -> RecordingError:
+        remedy = f"`fdbcore replay {self.path}` recovers it" if (self.path / AUDIO).is_file() else "record it again"
+        status = self.meta.get("status")
+        return RecordingError(f"{self.path}: expected a finished recording, got one that is {status}: {remedy}")
 
     def _derived(self) -> Mapping[str, npt.NDArray[Any]]:
+        if not (self.path / ACTIVITY).is_file():
+            raise self._unfinished()
         try:
             with np.load(self.path / ACTIVITY) as stored:
                 return dict(stored)

@@ -80,6 +80,8 @@ class Spool:
 
     def line(self, text: str) -> None:
         """One line of text, without its end."""
+        if len(self._lines) >= MOST_LINES and self._thread is None:
+            self._write_lines()
         if len(self._lines) < MOST_LINES:
             self._lines.append(text.encode() + b"\n")
         else:

@@ -25,7 +25,7 @@ LAYERS = (
     ("protocols", "_ext"),
     ("registry",),
     ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "opus", "versions"),
-    ("sources", "spool", "recording", "rtc"),
+    ("sources", "spool", "recording", "held", "rtc"),
     ("session", "endpoints"),
     ("measures",),
     ("score",),
