@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
+from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
@@ -66,6 +66,7 @@ def converse(
         "settings_sha256": settings_hash(described),
         "versions": versions(),
     }
+    load_before = machine_load()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
 
@@ -81,7 +82,7 @@ def converse(
         else:
             with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
                 ticks = run(a, b, clock, vads, settings.turns, recording, on_tick, over)
-            timing = dict(clock.certificate())
+            timing = {**clock.certificate(), "machine_before": load_before}
             recording.note(
                 parties={side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
                 timing=timing | {"sides": {"A": dict(a.measured()), "B": dict(b.measured())}},

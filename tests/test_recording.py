@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import resource
-import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
 import wave
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -23,17 +19,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from drawn import activity
-from fakes.parties import LoudVad, Speaker
+from fakes.parties import Speaker
 
 from fdbcore.cli.main import main
-from fdbcore.clock import VirtualClock
-from fdbcore.errors import PartyError, RecordingError
+from fdbcore.errors import RecordingError
 from fdbcore.live import LiveSettings, converse
 from fdbcore.offline import replay
 from fdbcore.protocols import Clocking
-from fdbcore.recording import AUDIO, EVENTS, META, TURNS, Recording, RecordingWriter, recordings_in
-from fdbcore.session import run
-from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent, TurnSettings
+from fdbcore.recording import AUDIO, Recording, recordings_in
+from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening, Pcm, TurnEvent, TurnSettings
 
 KILLS, AT_ONCE = 50, 17
 
@@ -104,7 +98,7 @@ def ticks_left(path: Path) -> int:
     recording = Recording(path)
     assert recording.meta["status"] == "running"
     with wave.open(str(path / AUDIO)) as audio:
-        kept = audio.getnframes() // FRAME_SAMPLES
+        kept: int = audio.getnframes() // FRAME_SAMPLES
     assert ticks - TICKS_PER_S < kept <= ticks + 1
     arrivals = recording.arrivals("A")
     assert ticks - TICKS_PER_S < len(arrivals.samples) <= ticks + 1

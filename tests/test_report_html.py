@@ -215,7 +215,7 @@ def test_the_certificate_of_a_live_clock_is_a_table(tmp_path: Path) -> None:
     found = read(drawn_recording(tmp_path / "call", "A 0-2 |", timing=timing))
     assert "83.5" in found.text
     assert "2,617.0" in found.text
-    assert "a tick every 10 ms: 3 late, 0 missed." in found.text
+    assert "On time: none of 500 ticks missed; 3 late by at most 50 ms and made up." in found.text
     assert "virtual clock" not in found.text
 
 

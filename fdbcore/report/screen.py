@@ -9,6 +9,8 @@ from typing import Any, Final
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
+from fdbcore.report.certificate import disturbances, replay_text, verdict
+from fdbcore.report.document import document
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
     clock_text,
@@ -33,20 +35,37 @@ Measures = Mapping[str, Mapping[str, Any]]
 
 def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
-    measures: Measures = scores["measures"]
-    lines = [
-        _header(recording),
-        *(f"!! {warning}" for warning in scores["warnings"]),
-        _labelled("B answers", _answers(recording, measures)),
-        _labelled("A speaks over B", _over(measures)),
-        _labelled("B speaks over A", _over_a_and_silence(measures)),
-        _labelled("worst", _worst(recording)),
-    ]
+    lines = [_header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    lines += _not_scored(scores["unscored"]) if scores.get("unscored") else _figures(recording, scores["measures"])
+    lines += _held(recording, scores)
     bias = vad_bias_text(recording.meta["settings"])
     if bias:
         lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
     indent = " " * LABEL_COLUMNS
     return "\n".join(fill(line, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
+
+
+def _figures(recording: Recording, measures: Measures) -> list[str]:
+    return [
+        _labelled("B answers", _answers(recording, measures)),
+        _labelled("A speaks over B", _over(measures)),
+        _labelled("B speaks over A", _over_a_and_silence(measures)),
+        _labelled("worst", _worst(recording)),
+    ]
+
+
+def _not_scored(reason: str) -> list[str]:
+    return [_labelled("not scored", reason)]
+
+
+def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
+    """How well in time a conversation was held, and whether a replay of it gave the same."""
+    content = document(recording, scores)
+    if content["held"] is None:
+        return []
+    replayed, disturbed = replay_text(content), disturbances(content)
+    lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
+    return lines + ([_labelled("replay", replayed)] if replayed else [])
 
 
 def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
@@ -55,8 +74,14 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
     head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(seconds)}"
     rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]
     for recording in recordings:
-        measures = read_scores(recording)["measures"]
-        rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+        scores = read_scores(recording)
+        measures, remark = scores["measures"], scores.get("unscored")
+        if remark is None:
+            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+        else:
+            rows.append(_row(recording.name, length_text(recording), *[""] * 6, f"!! not scored: {remark}"))
+    if not pooled:
+        return "\n".join([head, *rows, "no session could be scored"])
     rows.append(_session_row("all", clock_text(seconds), pooled, ""))
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
