@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import resource
-import struct
-import termios
 import time
 import wave
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from fakes.disks import SlowDisk, full_after
 
 from fdbcore.errors import RecordingError
 from fdbcore.spool import BUFFER_S, MOST_LINES, Spool
@@ -76,31 +70,26 @@ def test_the_thread_writes_within_the_second(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def stalled(tmp_path: Path) -> Iterator[tuple[Spool, Callable[[], None]]]:
-    """A spool whose thread waits for a pipe that nobody reads, and what makes the pipe flow."""
-    os.mkfifo(tmp_path / "pipe")
-    end = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+def stalled(tmp_path: Path) -> Iterator[tuple[Spool, SlowDisk]]:
+    """A spool whose thread waits for the disk."""
+    disk = SlowDisk(tmp_path / "pipe")
     spool = Spool(tmp_path / "x.wav", tmp_path / "pipe", realtime=True)
     spool.start()
     spool.line("x" * 1_000_000)
-    until(lambda: struct.unpack("i", fcntl.ioctl(end, termios.FIONREAD, bytes(4)))[0] > 0)
-    os.set_blocking(end, True)
-    reader = Thread(target=lambda: [0 for _ in iter(lambda: os.read(end, 1 << 20), b"")])
-    yield spool, reader.start
-    if not reader.ident:
-        reader.start()
+    disk.wait_for_writer()
+    yield spool, disk
+    disk.flow()
     spool.close()
-    reader.join()
-    os.close(end)
+    disk.close()
 
 
 def test_a_disk_that_stands_still_costs_what_does_not_fit_and_moves_nothing(
-    tmp_path: Path, stalled: tuple[Spool, Callable[[], None]]
+    tmp_path: Path, stalled: tuple[Spool, SlowDisk]
 ) -> None:
-    spool, flow = stalled
+    spool, disk = stalled
     write(spool, range(BUFFER_TICKS + 1000))  # would never return if it waited for the disk
     assert spool.lost_ticks == 1000
-    flow()
+    disk.flow()
     until(lambda: len(first_samples(tmp_path / "x.wav")) == BUFFER_TICKS)
     end = BUFFER_TICKS + 1130
     write(spool, range(BUFFER_TICKS + 1000, end))
@@ -113,27 +102,17 @@ def test_a_disk_that_stands_still_costs_what_does_not_fit_and_moves_nothing(
     assert np.array_equal(spool.peaks[:, 1], expected)
 
 
-def test_lines_are_bounded_too(stalled: tuple[Spool, Callable[[], None]]) -> None:
+def test_lines_are_bounded_too(stalled: tuple[Spool, SlowDisk]) -> None:
     spool, _ = stalled
     for _ in range(MOST_LINES + 7):
         spool.line("x")
     assert spool.lost_lines == 7
 
 
-@contextmanager
-def disk_full_after(file_bytes: int) -> Iterator[None]:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_a_full_disk_ends_the_ticks_with_the_error_of_the_thread(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "x.wav", tmp_path / "x.txt", realtime=True)
     spool.start()
-    with disk_full_after(300_000):
+    with full_after(300_000):
         write(spool, range(3 * TICKS_PER_S))
         with pytest.raises(RecordingError, match=r"x\.wav: expected to write audio, got: File"):
             until(lambda: write(spool, range(1)))

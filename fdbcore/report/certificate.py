@@ -107,6 +107,13 @@ def outcome_text(content: Content) -> str | None:
     return ": ".join(filter(None, [outcome["kind"], who, outcome.get("reason")]))
 
 
+def header(content: Content) -> str:
+    """The verdict in one line that leads to its evidence; nothing for recorded files."""
+    if content["held"] is None:
+        return ""
+    return f"<p class='facts'>timing: <a href='#timing-title'>{escape(verdict(content))}</a></p>"
+
+
 def section(content: Content) -> str:
     """The section on timing: the verdict, the evidence for it, and the rest of the certificate."""
     timing = _timing(content)

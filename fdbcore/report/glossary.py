@@ -232,9 +232,9 @@ TERMS: Final = {
 
 
 LATENESS: Final = {
-    "wake": "From the time at which a tick was due to the moment at which the clock woke.",
-    "resume": "From there on, to the moment at which Python went on and the tick was held.",
-    "wire": "From the time at which a tick was due to the moment at which its packet was given to the network.",
+    "wake": "From the time at which a tick is due until the clock wakes.",
+    "resume": "From the time at which a tick is due until the conversation goes on with it.",
+    "wire": "From the time at which a packet to this side is due until it is given to the network.",
 }
 
 

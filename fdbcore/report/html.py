@@ -48,7 +48,7 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
     return Template(_static("report.html")).substitute(
         title=escape(f"{title(recording)} – fdbcore"),
         style=_static(STYLE),
-        header=sections.header(recording),
+        header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
         findings=findings,
         timeline="" if recording.n_ticks else "hidden",

@@ -34,8 +34,8 @@ def seconds_text(ms: float | None) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Milliseconds below 10 s, then seconds: "20 ms", "12.5 s"."""
-    return f"{1000 * seconds:,.4g} ms" if abs(seconds) < 10 else f"{seconds:,.1f} s"
+    """Milliseconds below 1 s, then seconds: "20 ms", "12.50 s"."""
+    return f"{1000 * seconds:.4g} ms" if abs(seconds) < 1 else f"{seconds:,.2f} s"
 
 
 def number_text(value: float | None, unit: str) -> str:

@@ -63,14 +63,14 @@ function missed(data, { from, to, secondsPerPx }) {
   return { ...FILLED, x, y, fillcolor: color, line: { width: 1, color } };
 }
 
-/** Where the delay of a side changed: a mark at the top. */
+/** Where the delay of a side changed: a mark at its edge of the plot. */
 function delays(data, { from, to }) {
   const changes = data.delays.filter((change) => change.time >= from && change.time <= to);
   return {
     type: "scatter",
     mode: "markers",
     x: changes.map((change) => change.time),
-    y: changes.map(() => TOP - 0.12),
+    y: changes.map(({ side }) => (side === "A" ? TOP - 0.1 : 0.1 - TOP)),
     marker: { symbol: "diamond", size: 9, color: palette.text },
     hovertext: changes.map((change) => change.text),
     hoverinfo: "text",

@@ -26,6 +26,7 @@ function disturbances(held) {
   const missed = (held?.missed ?? []).map((span) => span.map((tick) => tick / TICKS_PER_S));
   const delays = Object.entries(held?.timing?.sides ?? {}).flatMap(([side, measured]) =>
     (measured.delay_changes ?? []).map((change) => ({
+      side,
       time: change.tick / TICKS_PER_S,
       text: `${side} is delayed by ${(change.delay_samples / SAMPLES_PER_MS).toFixed(1)} ms from here on (${change.kind}).`,
     })),
