@@ -170,6 +170,7 @@ class RecordingWriter:
         try:
             np.savez(self.path / ACTIVITY, allow_pickle=False, **(packed | self._evidence))
         except OSError as error:
+            (self.path / ACTIVITY).unlink(missing_ok=True)
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]
         write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": self._meta["settings"], "events": turns})

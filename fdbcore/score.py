@@ -58,9 +58,6 @@ def quantities(recording: Recording) -> dict[str, Quantity]:
 
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
     """What a reader must know before any number."""
-    held = recording.as_held
-    cut_off = held is not recording.meta and held["status"] != "complete"
-    cut = [f"the conversation itself is {held['status']}: {held.get('reason') or 'cut off'}"] if cut_off else []
     silent = [
         f"side {side} is silent throughout"
         for side, ipus in dialogue.ipus.items()
@@ -71,7 +68,17 @@ def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
         for file in recording.meta.get("source", {}).get("files", [])
         for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
     ]
-    return cut + silent + odd
+    return _cut_off(recording) + silent + odd
+
+
+def _cut_off(recording: Recording) -> list[str]:
+    """That the recording which this one replays is not whole."""
+    held = recording.as_held
+    if held is recording.meta or held["status"] == "complete":
+        return []
+    if held["status"] == "running":
+        return ["the recording was cut off while the conversation went on"]
+    return [f"the recording of the conversation is {held['status']}: {held['reason']}"]
 
 
 def summary(recordings: Sequence[Recording]) -> dict[str, Any]:

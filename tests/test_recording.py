@@ -10,29 +10,24 @@ import sys
 import textwrap
 import time
 import wave
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event
-from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
-from drawn import activity
+from fakes.conversations import DIALOGUE, Voice, hold, voices
 from fakes.disks import SlowDisk, full_after
 from fakes.parties import LoudVad, Speaker
 
 from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
-from fdbcore.live import LiveSettings, converse
 from fdbcore.offline import replay
-from fdbcore.protocols import Clocking
 from fdbcore.recording import AUDIO, EVENTS, Recording, RecordingWriter, recordings_in
 from fdbcore.session import run
 from fdbcore.spool import BUFFER_S
-from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent, TurnSettings
+from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings
 
 KILLS, AT_ONCE = 50, 17
 
@@ -112,45 +107,6 @@ def ticks_left(path: Path) -> int:
     with pytest.raises(RecordingError, match=rf"got one that is running: `fdbcore replay {path}` recovers it"):
         _ = recording.n_ticks
     return kept
-
-
-class Voice(Speaker):
-    """Noise where it is drawn, which the energy detector takes for speech; and a log as of a party on a network."""
-
-    def __init__(self, active: Sequence[bool], seed: int, clocking: Clocking = "tick") -> None:
-        super().__init__(active)
-        self.clocking = clocking
-        self._rng = np.random.default_rng(seed)
-        self._logged: list[Happening] = []
-
-    def say(self, tick: int) -> Pcm | None:
-        if tick >= len(self.speaks):
-            self.left = "finished"
-            return None
-        arrivals = {"at_us": [10_000 * tick + 300], "start_sample": [480 * tick], "samples": [480]}
-        self._logged.append(Happening(tick, "arrivals", arrivals))
-        noise = self._rng.normal(0, 3000 if self.speaks[tick] else 1, FRAME_SAMPLES)
-        return noise.astype(np.int16)
-
-    def log(self) -> Sequence[Happening]:
-        logged, self._logged = self._logged, []
-        return logged
-
-    def measured(self) -> Mapping[str, Any]:
-        return {"padded_samples": 480, "delay_changes": [{"tick": 100, "kind": "slip", "delay_samples": 960}]}
-
-
-DIALOGUE = "A 0.1-1.2 2.2-2.9 4-5 | B 1.4-2.1 2.6-2.8 3.1-3.5"
-
-
-def voices(drawing: str = DIALOGUE) -> tuple[Voice, Voice]:
-    a, b = activity(drawing, tail_s=0.4)
-    return Voice(a.tolist(), 1), Voice(b.tolist(), 2)
-
-
-def hold(path: Path, a: Speaker, b: Speaker, realtime: bool = False, **turns: int) -> Recording:
-    settings = LiveSettings(vad="energy", turns=TurnSettings(**turns), realtime=realtime, spin_ns=0)
-    return converse(a, b, path, settings, {}, Event())
 
 
 def results(recording: Recording) -> tuple[list[TurnEvent], list[list[bool]]]:

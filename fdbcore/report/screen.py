@@ -36,7 +36,8 @@ Measures = Mapping[str, Mapping[str, Any]]
 def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
     lines = [_header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
-    lines += _not_scored(scores["unscored"]) if scores.get("unscored") else _figures(recording, scores["measures"])
+    reason = scores.get("unscored")
+    lines += [_labelled("not scored", reason)] if reason else _figures(recording, scores["measures"])
     lines += _held(recording, scores)
     bias = vad_bias_text(recording.meta["settings"])
     if bias:
@@ -54,10 +55,6 @@ def _figures(recording: Recording, measures: Measures) -> list[str]:
     ]
 
 
-def _not_scored(reason: str) -> list[str]:
-    return [_labelled("not scored", reason)]
-
-
 def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
     """How well in time a conversation was held, and whether a replay of it gave the same."""
     content = document(recording, scores)
@@ -69,26 +66,31 @@ def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
 
 
 def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
-    """One line a session, and the figures of all sessions together. `pooled`: the measures of their `summary`."""
-    seconds = sum(ticks_to_s(recording.n_ticks) for recording in recordings)
-    head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(seconds)}"
+    """One line a session, and the figures of all that were scored. `pooled`: the measures of their `summary`."""
+    head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(_seconds(recordings))}"
     rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]
+    scored = []
     for recording in recordings:
         scores = read_scores(recording)
-        measures, remark = scores["measures"], scores.get("unscored")
-        if remark is None:
-            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+        measures, reason = scores["measures"], scores.get("unscored")
+        if reason:
+            rows.append(_fitting(f"{_short(recording.name):<{NAME_COLUMNS}} {length_text(recording):>7}  !! {reason}"))
         else:
-            rows.append(_row(recording.name, length_text(recording), *[""] * 6, f"!! not scored: {remark}"))
-    if not pooled:
+            scored.append(recording)
+            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+    if not scored:
         return "\n".join([head, *rows, "no session could be scored"])
-    rows.append(_session_row("all", clock_text(seconds), pooled, ""))
+    rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
     ]
     return "\n".join([head, *rows, *notes])
+
+
+def _seconds(recordings: Sequence[Recording]) -> float:
+    return sum(ticks_to_s(recording.n_ticks) for recording in recordings)
 
 
 def _header(recording: Recording) -> str:
@@ -172,7 +174,10 @@ def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
 def _row(name: str, *cells: str) -> str:
     widths = (7, 8, 6, 5, 5, 7, 5)
     aligned = "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
-    line = f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}".rstrip()
+    return _fitting(f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}".rstrip())
+
+
+def _fitting(line: str) -> str:
     return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
 
 
