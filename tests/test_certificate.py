@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.browser import BROWSER, dump_dom
 from fakes.conversations import Voice, hold, voices
 from fakes.recordings import drawn_recording
 from hypothesis import given
@@ -153,6 +154,20 @@ def test_what_each_side_measured_is_in_the_table_and_its_disturbances_on_the_scr
     assert "timing           on time: none of 900 ticks missed | B: 20 ms padded, 3 lost, 1 delay change" in lines
 
 
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_a_browser_draws_missed_ticks_and_delay_changes_and_nothing_of_what_never_began(tmp_path: Path) -> None:
+    changes = [{"tick": tick, "kind": "slip", "delay_samples": 1440} for tick in (250, 300)]
+    recording = held_recording(tmp_path / "x", timing=timing(sides={"A": {}, "B": {"delay_changes": changes}}))
+    recording = append_events(recording, *missed(400, 401))
+    html = dump_dom(write_report(recording, score(recording)).as_uri(), tmp_path)
+    assert 'data-drawn="yes"' in html
+    diamonds = re.findall(r'd="M([\d.]+),0L0,\1L-\1,0L0,-\1Z"', html)
+    assert len(diamonds) == len(changes)
+    assert re.search(r'id="legend-missed">', html)
+    never = hold(tmp_path / "never", Voice([], 1), Voice([], 2))
+    assert 'data-drawn="yes"' in dump_dom(write_report(never, score(never)).as_uri(), tmp_path)
+
+
 # --- what cannot be scored
 
 
@@ -172,7 +187,7 @@ def test_what_failed_has_no_numbers(tmp_path: Path, kind: str) -> None:
     assert unscored(recording) == told["unscored"] == reason
     assert (told["measures"], told["moments"], told["curves"]["response"]["eligible"]) == ({}, [], 0)
     text = text_of(recording)
-    assert f"Not scored. {reason.capitalize()}." in text
+    assert f"Not scored. {reason[0].upper()}{reason[1:]}." in text
     assert not re.search(r"B answered|All measures|Listen to these first", text)
     assert f"not scored       {reason}" in screen(recording, scores)
 

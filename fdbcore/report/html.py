@@ -85,7 +85,8 @@ def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, st
 
 
 def _unscored(content: Mapping[str, Any]) -> tuple[str, str]:
-    return f'<p class="lead">Not scored. {escape(content["unscored"].capitalize())}.</p>', ""
+    reason = content["unscored"]
+    return f'<p class="lead">Not scored. {escape(reason[:1].upper() + reason[1:])}.</p>', ""
 
 
 def audio_url(recording: Recording) -> str:

@@ -4,9 +4,9 @@ const PREROLL_S = 1;
 const LINK_VIEW_S = 10;
 const FIRST_VIEW_PX_PER_S = 8;
 
-function main() {
+async function main() {
   const content = readDocument();
-  if (!content.recording.n_ticks) return null;
+  if (!content.recording.n_ticks) return;
   const events = floorEvents(content.events);
   const data = {
     length_s: content.recording.length_s,
@@ -18,7 +18,7 @@ function main() {
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
-  return new Page(content, data).start();
+  await new Page(content, data).start();
 }
 
 /** Where ticks were missed, as [start_s, end_s], and where the delay of a side changed. */
