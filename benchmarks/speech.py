@@ -8,7 +8,6 @@ the clean one. The signal-to-noise ratio is that of the mean power of the truly 
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import math
@@ -20,6 +19,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.speech import FULL_SCALE, Voice, synthesise, within_range
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_MS, TICKS_PER_S
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -27,7 +27,6 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Span: TypeAlias = tuple[int, int]
 Noise: TypeAlias = Literal["white", "pink", "babble"]
 
-RANGE_DB = 40.0  # speech is what lies within this of the clip's loudest tick
 MIN_SPEECH_TICKS, MIN_SILENCE_TICKS = 6, 20
 VARIANTS = ("m1", "m3", "m4", "m7", "f1", "f2", "f4", "f5", "Alex", "Annie", "linda", "david")
 SENTENCES = {
@@ -111,64 +110,6 @@ def inter_pausal_units(active: Bools) -> list[Span]:
     return units
 
 
-@functools.cache
-def _espeak() -> tuple[ctypes.CDLL, int, list[Floats], object]:
-    """The library, its sample rate, the list that receives what it says, and its callback (kept alive)."""
-    import espeakng_loader
-
-    library = ctypes.CDLL(espeakng_loader.get_library_path())
-    synchronous = 2
-    rate_hz = library.espeak_Initialize(synchronous, 0, espeakng_loader.get_data_path().encode(), 0)
-    library.espeak_ng_SetRandSeed(1)  # the same dialogues in the same order are then the same in every process
-    said: list[Floats] = []
-
-    def receive(pcm: ctypes._Pointer[ctypes.c_short], samples: int, _events: int) -> int:
-        if samples:
-            said.append(np.ctypeslib.as_array(pcm, (samples,)) / 32768)
-        return 0
-
-    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)(receive)
-    library.espeak_SetSynthCallback(callback)
-    return library, rate_hz, said, callback
-
-
-def say(text: str, voice: str, words_per_minute: int, pitch: int) -> Floats:
-    """What espeak-ng makes of `text`, resampled to 48 kHz; pitch 0 to 100, 50 is the voice's own."""
-    import soxr
-
-    library, rate_hz, said, _ = _espeak()
-    said.clear()
-    if library.espeak_SetVoiceByName(voice.encode()):
-        raise RuntimeError(f"espeak-ng has no voice {voice!r}")
-    rate_parameter, pitch_parameter, utf8 = 1, 3, 1
-    library.espeak_SetParameter(rate_parameter, words_per_minute, 0)
-    library.espeak_SetParameter(pitch_parameter, pitch, 0)
-    encoded = text.encode() + b"\0"
-    library.espeak_Synth(encoded, len(encoded), 0, 0, 0, utf8, None, None)
-    resampled: Floats = soxr.resample(np.concatenate(said), rate_hz, SAMPLE_RATE_HZ, "VHQ")
-    return resampled
-
-
-def tick_levels_db(pcm: Floats) -> Floats:
-    """RMS level of each tick in dBFS; the last, partial tick is filled with silence."""
-    ticks = np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES)
-    levels_db: Floats = 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-20)
-    return levels_db
-
-
-def within_range(pcm: Floats) -> Bools:
-    """Per tick: is it within 40 dB of the loudest one?"""
-    levels_db = tick_levels_db(pcm)
-    active: Bools = levels_db >= levels_db.max() - RANGE_DB
-    return active
-
-
-def trimmed(pcm: Floats) -> Floats:
-    """The clip from its first to its last tick within 40 dB of its loudest."""
-    ticks = np.flatnonzero(within_range(pcm))
-    return pcm[ticks[0] * FRAME_SAMPLES : (ticks[-1] + 1) * FRAME_SAMPLES]
-
-
 @dataclass
 class Speaker:
     """One side's voice and level, drawn from `rng`."""
@@ -191,7 +132,8 @@ class Speaker:
         """One trimmed utterance at this speaker's level, give or take 2 dB."""
         text = self.rng.choice(BACKCHANNELS if short else SENTENCES[self.language])
         voice = f"{'en-us' if short else self.language}+{self.variant}"
-        pcm = trimmed(say(text, voice, self.words_per_minute + self.rng.randint(-15, 15), self.pitch))
+        words_per_minute = self.words_per_minute + self.rng.randint(-15, 15)
+        pcm = synthesise(text, Voice(voice, words_per_minute, self.pitch)) / FULL_SCALE
         power = float(np.mean(pcm**2))
         return pcm * math.sqrt(10 ** ((self.level_dbfs + self.rng.uniform(-2, 2)) / 10) / power)
 
@@ -278,7 +220,7 @@ def with_noise(dialogue: Dialogue, kind: Noise, snr_db: float, seed: int) -> Flo
 
 def int16(pcm: Floats) -> npt.NDArray[np.int16]:
     """Rounded to int16, saturated."""
-    return np.clip(np.rint(pcm * 32768), -32768, 32767).astype(np.int16)
+    return np.clip(np.rint(pcm * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
 
 
 def matches(truth: Sequence[Span], found: Sequence[Span]) -> Iterator[tuple[Span, Span]]:

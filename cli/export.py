@@ -9,28 +9,31 @@ import click
 
 from fdbcore.errors import FdbError
 
+FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1"]
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--format", "fmt", required=True, type=click.Choice(["rttm", "textgrid", "audacity", "csv", "json"]))
+@click.option("--format", "fmt", required=True, type=click.Choice(FORMATS))
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the files; each recording's own by default.")
 def export(run: Path, fmt: str, out: Path | None) -> None:
-    """Write the turn events of RUN (a run or one recording of it) in another tool's format."""
+    """Write RUN (a run or one recording of it) in another tool's format.
+
+    That is its turn events; or with fdb1, of a run over clips of Full-Duplex-Bench v1 or v1.5, what each system said
+    as output.wav beside the clip's input.wav, for the benchmark's own scoring (by default in RUN/fdb1).
+    """
     from fdbcore.recording import recordings_in
     from fdbcore.report.exports import export as export_recordings
+    from fdbcore.report.exports import left_out
 
     try:
         found = recordings_in(run)
-        whole = [recording for recording in found if recording.meta["status"] == "complete"]
-        for path in export_recordings(whole, fmt, out):
+        problems = {recording: problem for recording in found if (problem := left_out(recording, fmt))}
+        for path in export_recordings([recording for recording in found if recording not in problems], fmt, out):
             click.echo(path)
     except FdbError as error:
         click.echo(f"fdbcore export: {error}", err=True)
         sys.exit(1)
-    for recording in found:
-        if recording not in whole:
-            status, reason = recording.meta["status"], recording.meta.get("reason")
-            click.echo(
-                f"fdbcore export: {recording.path}: left out, expected complete, got {status}: {reason}", err=True
-            )
-    sys.exit(len(whole) < len(found))
+    for recording, problem in problems.items():
+        click.echo(f"fdbcore export: {recording.path}: left out, {problem}", err=True)
+    sys.exit(bool(problems))

@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-COMMANDS = ("export", "replay")
+COMMANDS = ("export", "replay", "run")
 
 
 class LazyCommands(click.Group):

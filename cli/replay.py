@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdbcore.errors import FdbError, SettingsError
-from fdbcore.types import TICKS_PER_S, TurnSettings
+from fdbcore.types import TICKS_PER_S
+
+from . import options
+from .options import DONE, FAILED, FILE, INTERRUPTED, changed_settings
 
 if TYPE_CHECKING:
     from fdbcore.recording import Recording
     from fdbcore.sources import SessionInput
-
-DONE, FAILED, INTERRUPTED = 0, 1, 130
-FILE = click.Path(path_type=Path)
 
 
 @click.command()
@@ -29,11 +29,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--swap", is_flag=True, help="Exchange the sides.")
 @click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
 @click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
-@click.option("--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector.")
+@options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
-@click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Folder of the run.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
-@click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+@options.out
+@options.as_json
+@options.quiet
 def replay(
     paths: Sequence[Path],
     file_a: Path | None,
@@ -57,7 +57,7 @@ def replay(
     from fdbcore.sources import session_inputs
 
     try:
-        settings = turn_settings(changes)
+        settings = changed_settings(changes)
         if vad is not None:
             resolve("vad", VADS, vad)
         sessions = session_inputs(paths, file_a, file_b, swap=swap, offset_ms=offset_ms)
@@ -91,20 +91,6 @@ def damages(recording: Recording) -> list[str]:
     """What is missing from the files of a recording, a line each."""
     files = recording.meta["source"]["files"]
     return [f"{file['path']}: {file['damage']}" for file in files if file["damage"]]
-
-
-def turn_settings(changes: Sequence[str]) -> dict[str, int]:
-    """The `key=milliseconds` changes; SettingsError names what is wrong with them."""
-    values: dict[str, int] = {}
-    for change in changes:
-        key, _, value = change.partition("=")
-        if key not in TurnSettings.__slots__ or not value.strip().isdecimal():
-            raise SettingsError(
-                f"--set {change}: expected key=milliseconds, key one of {', '.join(TurnSettings.__slots__)}"
-            )
-        values[key] = int(value)
-    TurnSettings(**values)
-    return values
 
 
 def _replay_one(

@@ -15,22 +15,21 @@ from fdbcore.recording import AUDIO, TURNS, Recording
 from fdbcore.registry import VADS, resolve
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, TurnSettings
 from fdbcore.vad import TELEPHONE_RATE_HZ
+from fdbcore.wav import HEADER_BYTES
 
 
 def open_held(path: Path) -> Recording:
     """The recording in a folder, which may have been cut off while it was made. RecordingError if it has no audio."""
     held = Recording(path)
-    if held.meta.get("n_ticks") == 0:
-        raise RecordingError(f"{path}: expected a conversation, got one of 0 ticks: {_ending(held)}")
-    if not (path / AUDIO).is_file():
-        files = " ".join(file["path"] for file in held.meta.get("source", {}).get("files", []))
-        raise RecordingError(f"{path}: expected {AUDIO}, got a recording that links its source: replay {files or 'it'}")
+    audio = path / AUDIO
+    if not audio.is_file() and (source := held.meta.get("source")):
+        files = " ".join(file["path"] for file in source["files"])
+        raise RecordingError(f"{path}: expected {AUDIO}, got a recording that links its source: replay {files}")
+    if not audio.is_file() or audio.stat().st_size <= HEADER_BYTES:
+        outcome = held.meta.get("outcome") or {}
+        why = outcome.get("reason") or held.meta.get("reason") or f"it is {held.meta.get('status')}"
+        raise RecordingError(f"{path}: expected a conversation, got a recording without audio: {why}")
     return held
-
-
-def _ending(held: Recording) -> str:
-    outcome = held.meta.get("outcome") or {}
-    return str(outcome.get("reason") or held.meta.get("reason") or held.meta.get("status"))
 
 
 def settings_of(held: Recording) -> TurnSettings:

@@ -22,6 +22,13 @@ from fdbcore.versions import versions
 MAX_MISSED_SHARE: Final = 0.001
 """A case with more missed ticks than this is invalid: the machine was too slow for it."""
 
+OPENING: Final = -1
+CLOSING: Final = -2
+"""What `converse` tells its `progress` before tick 0 and after the last; the ticks themselves are 0 and above."""
+
+NOT_COUNTED: Final = "compute time not counted"
+"""What every reader of a conversation in lockstep must know."""
+
 
 @dataclass(frozen=True, slots=True)
 class LiveSettings:
@@ -45,12 +52,14 @@ def converse(
     settings: LiveSettings,
     meta: Mapping[str, Any],
     stop: Event,
-    on_tick: Callable[[int], None] = lambda tick: None,
+    progress: Callable[[int], None] = lambda tick: None,
 ) -> Recording:
-    """Open both parties, run the loop until one has left, time is up or `stop` is set, and close them.
+    """Open both parties, run the loop until one has left or time is up, and close them.
 
     The recording is kept whatever happens; its meta.json gets `meta` and the outcome: {"kind", "side", "reason"}, of
-    kind done, invalid (the harness is to blame) or failed (the system is).
+    kind done, invalid (the harness is to blame) or failed (the system is). `stop` ends the conversation at once:
+    KeyboardInterrupt, and the recording is marked interrupted, without an outcome. `progress` is told OPENING, each
+    tick after it, and CLOSING.
     """
     make = resolve("vad", VADS, settings.vad)
     vads = (make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ))
@@ -58,6 +67,7 @@ def converse(
         "turns": asdict(settings.turns),
         "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
         "max_s": settings.max_s,
+        "clock": "real" if settings.realtime else f"virtual: {NOT_COUNTED}",
     }
     known = {
         "created": utc_now(),
@@ -70,9 +80,15 @@ def converse(
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
 
-    def over(tick: int, a_left: bool, b_left: bool) -> bool:
-        return a_left or b_left or tick >= max_ticks or stop.is_set()
+    stopped = False
 
+    def over(tick: int, a_left: bool, b_left: bool) -> bool:
+        nonlocal stopped
+        ended = a_left or b_left or tick >= max_ticks
+        stopped = stop.is_set() and not ended
+        return ended or stopped
+
+    progress(OPENING)
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
     with writer as recording, ExitStack() as parties:
         parties.callback(a.close)
@@ -81,13 +97,16 @@ def converse(
             recording.note(outcome=failure)
         else:
             with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
-                ticks = run(a, b, clock, vads, settings.turns, recording, on_tick, over)
+                ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
+            progress(CLOSING)
             timing = {**clock.certificate(), "machine_before": load_before}
             recording.note(
                 parties={side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
                 timing=timing | {"sides": {"A": dict(a.measured()), "B": dict(b.measured())}},
-                outcome=_outcome(a, b, ticks, timing.get("missed", 0), recording),
             )
+            if stopped:
+                raise KeyboardInterrupt("stopped before its end")
+            recording.note(outcome=_outcome(a, b, ticks, timing.get("missed", 0), recording))
     return Recording(path)
 
 

@@ -12,9 +12,17 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-@cache
+_starting = threading.Lock()
+
+
 def event_loop() -> asyncio.AbstractEventLoop:
     """The loop, running; by uvloop where that is installed, whose timers are finer."""
+    with _starting:  # both parties of a conversation are opened at once
+        return _running_loop()
+
+
+@cache
+def _running_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:

@@ -1,62 +1,115 @@
-"""Opus (RFC 6716), frame by frame: libopus through PyAV. It codes at 48 kHz whatever the rate of its source was."""
+"""Opus (RFC 6716), frame by frame. It codes at 48 kHz whatever the rate of its source was.
+
+The codec is the libopus that PyAV brings, called without giving up the GIL: a frame takes 20 to 50 us, and beside a
+busy Python thread the GIL would come back only after sys.getswitchinterval(), once for every call.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Literal
+import ctypes
+import ctypes.util
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
-from av.audio.codeccontext import AudioCodecContext
-from av.audio.frame import AudioFrame
-from av.packet import Packet
 
+from fdbcore.errors import FrameError, MissingExtraError
 from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Pcm
 
-LOOK_AHEAD_SAMPLES = {"voip": 312, "lowdelay": 120}
-"""By which the decoded signal lags the encoded one, by application."""
+APPLICATIONS: Final = {"voip": 2048, "lowdelay": 2051}
+_SET_BITRATE: Final = 4002
+_LOOKAHEAD: Final = 4027
+_MAX_PACKET_BYTES: Final = 1275 * 3 + 7
+_MAX_PACKET_SAMPLES: Final = SAMPLE_RATE_HZ * 120 // 1000
 
 
 class OpusEncoder:
     """Encodes mono frames of one length, each to one packet.
 
     frame_ms: 10, 20, 40 or 60. application: "voip" shapes speech, "lowdelay" has the shorter look-ahead.
+    look_ahead_samples: by which the decoded signal lags the encoded one.
     """
 
     def __init__(
         self, frame_ms: int = TICK_MS, bit_rate: int = 64_000, application: Literal["voip", "lowdelay"] = "lowdelay"
     ) -> None:
         self.frame_samples = frame_ms * SAMPLE_RATE_HZ // 1000
-        codec = AudioCodecContext.create("libopus", "w")
-        codec.sample_rate, codec.format, codec.layout, codec.bit_rate = SAMPLE_RATE_HZ, "s16", "mono", bit_rate
-        codec.time_base = Fraction(1, SAMPLE_RATE_HZ)
-        codec.options = {"application": application, "frame_duration": str(frame_ms)}
-        codec.open()
-        self._codec = codec
-        self._frame = AudioFrame(format="s16", layout="mono", samples=self.frame_samples)
-        self._frame.sample_rate = SAMPLE_RATE_HZ
-        self._frames = 0
+        self._opus = _libopus()
+        self._encoder = ctypes.c_void_p(
+            self._opus.opus_encoder_create(SAMPLE_RATE_HZ, 1, APPLICATIONS[application], None)
+        )
+        self._opus.opus_encoder_ctl(self._encoder, _SET_BITRATE, ctypes.c_int(bit_rate))
+        look_ahead = ctypes.c_int()
+        self._opus.opus_encoder_ctl(self._encoder, _LOOKAHEAD, ctypes.byref(look_ahead))
+        self.look_ahead_samples = look_ahead.value
+        self._packet = ctypes.create_string_buffer(_MAX_PACKET_BYTES)
 
     def encode(self, pcm: Pcm) -> bytes:
-        """The packet of the next frame, int16 (frame_samples,)."""
-        self._frame.planes[0].update(pcm.tobytes())
-        self._frame.pts = self._frames * self.frame_samples
-        self._frames += 1
-        return bytes(self._codec.encode(self._frame)[0])
+        """The packet of the next frame, int16 (frame_samples,); FrameError if it is anything else."""
+        if pcm.shape != (self.frame_samples,) or pcm.dtype != np.int16 or not pcm.flags.c_contiguous:
+            raise FrameError(f"opus: expected int16 ({self.frame_samples},), got {pcm.dtype} {pcm.shape}")
+        size = self._opus.opus_encode(
+            self._encoder, pcm.ctypes.data, self.frame_samples, self._packet, _MAX_PACKET_BYTES
+        )
+        if size < 0:
+            raise FrameError(f"opus: expected a frame that can be encoded, got error {size}")
+        return self._packet.raw[:size]
+
+    def __del__(self) -> None:
+        if hasattr(self, "_encoder"):
+            self._opus.opus_encoder_destroy(self._encoder)
 
 
 class OpusDecoder:
     """Decodes packets, mono or stereo and of any length, to mono at 48 kHz, and conceals those that are missing."""
 
     def __init__(self) -> None:
-        codec = AudioCodecContext.create("libopus", "r")
-        codec.sample_rate, codec.layout = SAMPLE_RATE_HZ, "mono"
-        codec.open()
-        self._codec = codec
+        self._opus = _libopus()
+        self._decoder = ctypes.c_void_p(self._opus.opus_decoder_create(SAMPLE_RATE_HZ, 1, None))
+        self._pcm = np.empty(_MAX_PACKET_SAMPLES, dtype=np.int16)
+        self._address = self._pcm.ctypes.data
 
     def decode(self, packet: bytes) -> Pcm:
-        """The samples of a packet, int16 (n,); of one that is only a TOC byte: concealment of that many samples.
+        """The samples of a packet, int16 (n,), valid until the next call; FrameError if it is not an Opus packet.
 
-        av.error.InvalidDataError if it is not an Opus packet.
+        A packet of a TOC byte alone (the last one's & 0xFC) conceals the loss of a packet with that many samples.
         """
-        frames = self._codec.decode(Packet(packet))
-        return np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames])
+        samples = -1  # libopus takes no packet at all for 120 ms of loss
+        if packet:
+            samples = self._opus.opus_decode(self._decoder, packet, len(packet), self._address, _MAX_PACKET_SAMPLES, 0)
+        if samples < 0:
+            raise FrameError(f"opus: expected a packet, got {len(packet)} bytes that are none (error {samples})")
+        return self._pcm[:samples]
+
+    def __del__(self) -> None:
+        if hasattr(self, "_decoder"):
+            self._opus.opus_decoder_destroy(self._decoder)
+
+
+@cache
+def _libopus() -> ctypes.PyDLL:
+    for path in _candidates():
+        try:
+            opus = ctypes.PyDLL(path)
+        except OSError:
+            continue
+        pointer, integer = ctypes.c_void_p, ctypes.c_int
+        opus.opus_encoder_create.restype = opus.opus_decoder_create.restype = pointer
+        opus.opus_encode.argtypes = [pointer, pointer, integer, ctypes.c_char_p, integer]
+        opus.opus_decode.argtypes = [pointer, ctypes.c_char_p, integer, pointer, integer, integer]
+        opus.opus_encoder_destroy.restype = opus.opus_decoder_destroy.restype = None
+        return opus
+    raise MissingExtraError("opus: expected PyAV with libopus (its wheels have it) or libopus itself, found neither")
+
+
+def _candidates() -> Iterator[str]:
+    """Where wheels of PyAV keep libopus, on Linux and macOS; then the system's own."""
+    import av
+
+    package = Path(av.__file__).parent
+    for folder in (package.parent / "av.libs", package / ".dylibs"):
+        yield from map(str, sorted(folder.glob("libopus*")))
+    if installed := ctypes.util.find_library("opus"):
+        yield installed

@@ -33,7 +33,7 @@ class Clock(Protocol):
 
 
 class Endpoint(Protocol):
-    """One side of a conversation. Each tick: `say`, then `hear`; so what it says at n rests on what it heard to n-1.
+    """One side of a conversation. Each tick: `say`, `hear`, `notice`; so what it says at n rests on what was up to n-1.
 
     Derive from this class and write `say` and `hear`; the rest has defaults for a party that needs no connection. What
     a party does wrong is no error of `say` or `hear`: its side ends, and `left` says why.
@@ -59,11 +59,15 @@ class Endpoint(Protocol):
         """The frame of `tick`: int16 (480,), valid until the next call; None once this side will never speak again."""
 
     @abstractmethod
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
-        """The partner's frame of `tick`, and the turn events that became known in it. The frame is only lent.
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """The partner's frame of `tick`; it is only lent.
 
         Ticks that a side which does not follow the tick is not asked for were missed: they were silent on both sides.
         """
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """The turn events of both sides that became known in `tick`, if there are any; after `hear`."""
+        return
 
     def log(self) -> Sequence[Happening]:
         """What happened on this side since the last call, for events.jsonl: arrivals, flushes, delay changes."""

@@ -19,11 +19,13 @@ ENDPOINTS: Final = {
     "clip": "fdbcore.endpoints.clip:clip",
     "echo": "fdbcore.endpoints.echo:echo",
     "exec": "fdbcore.endpoints.exec:command",
+    "far": "fdbcore.endpoints.webrtc:far",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "scripted": "fdbcore.endpoints.scripted:scripted",
     "webrtc": "fdbcore.endpoints.webrtc:webrtc",
+    "whip": "fdbcore.endpoints.webrtc:whip",
 }
 """Each makes an endpoint from the whole address that the user gave: "moshi://localhost:8998", "echo", "clip:a.wav"."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Endpoint, Vad
 from fdbcore.recording import RecordingWriter
 from fdbcore.turns import TurnDetector
-from fdbcore.types import SILENT_FRAME, Pcm, TurnEvent, TurnSettings
+from fdbcore.types import SILENT_FRAME, Pcm, TurnSettings
 
 
 def run(
@@ -50,16 +50,19 @@ def run(
             break
         frame_a = SILENT_FRAME if said_a is None or missed else said_a
         frame_b = SILENT_FRAME if said_b is None or missed else said_b
+        if not (missed and a.clocking != "tick"):
+            a.hear(tick, frame_b)
+        if not (missed and b.clocking != "tick"):
+            b.hear(tick, frame_a)
         recording.write(frame_a, frame_b)
         active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
         if tick >= delay:
             recording.activity(active_a, active_b)
             events = detector.push(tick - delay, active_a, active_b)
-            recording.turns(events)
-        else:
-            events = []
-        _hear(a, tick, frame_b, events, missed)
-        _hear(b, tick, frame_a, events, missed)
+            if events:
+                recording.turns(events)
+                a.notice(tick, events)
+                b.notice(tick, events)
         if missed:
             recording.event(tick, None, "missed")
         recording.happenings("A", a.log())
@@ -77,8 +80,3 @@ def run(
 
 def _say(side: Endpoint, tick: int, missed: bool) -> Pcm | None:
     return SILENT_FRAME if missed and side.clocking != "tick" else side.say(tick)
-
-
-def _hear(side: Endpoint, tick: int, frame: Pcm, events: Sequence[TurnEvent], missed: bool) -> None:
-    if not missed or side.clocking == "tick":
-        side.hear(tick, frame, events)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from fdbcore.errors import FrameError, RecordingError
 from fdbcore.types import SAMPLE_RATE_HZ
 
-_HEADER_BYTES: Final = 80
+HEADER_BYTES: Final = 80
+"""Of the files written here: what lies before the audio."""
 _SAMPLE_BYTES: Final = 2
 _IN_DS64: Final = 0xFFFFFFFF  # in a size of 32 bits
 _LARGEST_RIFF_BYTES: Final = _IN_DS64 - 1
@@ -26,7 +27,7 @@ def wav_header(channels: int, data_bytes: int) -> bytes:
 
     A JUNK chunk holds the place in which ds64 has the sizes once they need 64 bits (RF64: EBU Tech 3306).
     """
-    riff_bytes = _HEADER_BYTES - 8 + data_bytes
+    riff_bytes = HEADER_BYTES - 8 + data_bytes
     block_bytes = channels * _SAMPLE_BYTES
     form = struct.pack(
         "<4sIHHIIHH", b"fmt ", 16, 1, channels, SAMPLE_RATE_HZ, SAMPLE_RATE_HZ * block_bytes, block_bytes, 16
@@ -62,7 +63,7 @@ class WavWriter:
     @property
     def samples(self) -> int:
         """Whole samples per channel in the file."""
-        return max(0, self._file_bytes - _HEADER_BYTES) // self._block_bytes
+        return max(0, self._file_bytes - HEADER_BYTES) // self._block_bytes
 
     def write(self, pcm: npt.NDArray[np.int16]) -> None:
         """Append int16 (n, channels), or (n,) to a mono file; FrameError if it is anything else."""

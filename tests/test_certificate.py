@@ -141,7 +141,10 @@ def test_what_each_side_measured_is_in_the_table_and_its_disturbances_on_the_scr
         "lost": 3,
         "own_delay": {"look_ahead_ms": 2.5},
         "<odd>": "<b>",
-        "delay_changes": [{"tick": 250, "kind": "slip", "delay_samples": 1440}],
+        "delay_changes": [
+            {"tick": 0, "why": "anchor", "delay_samples": 960},
+            {"tick": 250, "why": "slip", "delay_samples": 1440},
+        ],
     }
     recording = held_recording(tmp_path / "x", timing=timing(sides={"A": a, "B": b}))
     text = text_of(recording)
@@ -149,14 +152,16 @@ def test_what_each_side_measured_is_in_the_table_and_its_disturbances_on_the_scr
     assert f"Padded {SIDE_COUNTS['padded_samples'].meaning} 0 ms 20 ms" in text
     assert "own delay look ahead ms 2.5" in text
     assert "&lt;odd&gt; &lt;b&gt;" in text
-    assert "0:02 B slip 30 ms" in text
+    assert "0:00 B anchor 20 ms 0:02 B slip 30 ms" in text
     lines = screen(recording, score(recording)).splitlines()
-    assert "timing           on time: none of 900 ticks missed | B: 20 ms padded, 3 lost, 1 delay change" in lines
+    assert (
+        "timing           on time: none of 900 ticks missed | B: 20 ms padded, 3 packets lost, 1 delay change" in lines
+    )
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 def test_a_browser_draws_missed_ticks_and_delay_changes_and_nothing_of_what_never_began(tmp_path: Path) -> None:
-    changes = [{"tick": tick, "kind": "slip", "delay_samples": 1440} for tick in (250, 300)]
+    changes = [{"tick": tick, "why": "slip", "delay_samples": 1440} for tick in (250, 300)]
     recording = held_recording(tmp_path / "x", timing=timing(sides={"A": {}, "B": {"delay_changes": changes}}))
     recording = append_events(recording, *missed(400, 401))
     html = dump_dom(write_report(recording, score(recording)).as_uri(), tmp_path)

@@ -152,7 +152,7 @@ def test_a_run_is_replayed_whole_and_what_never_began_is_told(tmp_path: Path) ->
     result = CliRunner().invoke(main, ["replay", str(tmp_path / "run"), "--out", str(tmp_path / "again")])
     assert result.exit_code == 1
     assert result.stderr == (
-        f"fdbcore replay: {tmp_path}/run/2: expected a conversation, got one of 0 ticks: nobody is there\n"
+        f"fdbcore replay: {tmp_path}/run/2: expected a conversation, got a recording without audio: nobody is there\n"
     )
     assert [recording.name for recording in recordings_in(tmp_path / "again")] == ["1", "3"]
     assert contents(tmp_path / "run") == before

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.protocols import Endpoint
-from fdbcore.types import FRAME_SAMPLES, Pcm, TurnEvent
+from fdbcore.types import FRAME_SAMPLES, Pcm
 
 
 class Tape:
@@ -50,7 +50,7 @@ class ReplayEndpoint(Endpoint):
         self._queued_samples -= FRAME_SAMPLES
         return self._frame if self._queue.pop_into(self._frame) else None
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         """A recording does not listen."""
 
     def describe(self) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ Content = Mapping[str, Any]
 def held(recording: Recording) -> dict[str, Any] | None:
     """How the conversation was held, for the document; None for recorded files, of which nobody knows."""
     meta, link = recording.as_held, recording.meta.get("held")
-    if link is None and "outcome" not in meta:
+    if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
         return None
     known = {key: meta.get(key) for key in ("created", "status", "reason", "outcome", "parties", "timing")}
     missed = sorted(event["tick"] for event in recording.events if event["kind"] == "missed")
@@ -79,7 +79,7 @@ def disturbances(content: Content) -> str:
     for side, measured in (_timing(content).get("sides") or {}).items():
         counts = [(SIDE_COUNTS[key].label.lower(), key, measured.get(key)) for key in SIDE_COUNTS]
         told = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
-        changes = len(measured.get("delay_changes") or [])
+        changes = sum(change["tick"] > 0 for change in measured.get("delay_changes") or [])  # at 0 it is set
         told += [f"{changes} delay change{'s' if changes > 1 else ''}"] if changes else []
         parts += [f"{side}: {', '.join(told)}"] if told else []
     return " | ".join(parts)
@@ -212,7 +212,7 @@ def _delay_changes(timing: Mapping[str, Any]) -> str:
     rows = [
         (
             f'<a href="#t={ticks_to_s(tick):g}">{clock_text(ticks_to_s(tick))}</a>',
-            [side, escape(str(change["kind"])), duration_text(change["delay_samples"] / SAMPLE_RATE_HZ)],
+            [side, escape(str(change["why"])), duration_text(change["delay_samples"] / SAMPLE_RATE_HZ)],
         )
         for tick, side, change in found[:LISTED]
     ]

@@ -1,4 +1,4 @@
-"""Recordings in the formats of other tools: RTTM, Praat TextGrid, Audacity labels, CSV, JSON."""
+"""Recordings in the formats of other tools: RTTM, Praat TextGrid, Audacity labels, CSV, JSON, Full-Duplex-Bench v1."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import Recording, write_text
 from fdbcore.report.document import document
+from fdbcore.report.fdb1 import export_fdb1, why_not
 from fdbcore.score import read_scores
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
 
@@ -27,11 +28,15 @@ Point: TypeAlias = tuple[int, str]
 def export(recordings: Sequence[Recording], fmt: str, out: Path | None = None) -> list[Path]:
     """Write a file for each recording and return their paths.
 
-    fmt: rttm, textgrid, audacity, csv or json. out: the folder, made if it is missing; each recording's own if None.
-    Raises InputError for another format, RecordingError if a file cannot be written.
+    fmt: rttm, textgrid, audacity, csv or json; or fdb1 (see `fdbcore.report.fdb1`), which is several files.
+    out: the folder, made if it is missing; if None each recording's own, and for fdb1 the folder fdb1 beside it.
+    Raises InputError for another format, and for a recording that it does not fit; RecordingError if a file cannot be
+    written.
     """
+    if fmt == "fdb1":
+        return export_fdb1(recordings, out or recordings[0].path.parent / "fdb1") if recordings else []
     if fmt not in FORMATS:
-        raise InputError(f"format: expected one of {', '.join(FORMATS)}, got {fmt!r}")
+        raise InputError(f"format: expected one of {', '.join(FORMATS)}, fdb1, got {fmt!r}")
     text_of, suffix = FORMATS[fmt]
     paths = []
     for recording in recordings:
@@ -39,6 +44,13 @@ def export(recordings: Sequence[Recording], fmt: str, out: Path | None = None) -
         write_text(path, text_of(recording))
         paths.append(path)
     return paths
+
+
+def left_out(recording: Recording, fmt: str) -> str | None:
+    """Why a recording has no place in an export: what was expected of it, and found; None if it has one."""
+    if (status := recording.meta["status"]) != "complete":
+        return f"expected complete, got {status}: {recording.meta.get('reason')}"
+    return why_not(recording) if fmt == "fdb1" else None
 
 
 def rttm(recording: Recording) -> str:

@@ -252,14 +252,19 @@ SIDE_COUNTS: Final[Mapping[str, CountText]] = {
     "heard_samples": CountText("Heard", "What of it was played to the other side."),
     "sent_samples": CountText("Sent", "Audio of the other side that was given to it."),
     "padded_samples": CountText("Padded", "Silence where its audio had not come in time.", True),
-    "dropped_samples": CountText("Dropped", "What came before the first tick, or too late to be played.", True),
+    "silent_samples": CountText(
+        "Silent", "Silence in the place of lost packets, more of them than can be made up.", True
+    ),
+    "dropped_samples": CountText("Dropped", "What came before the first tick, or too late to be played."),
     "slipped_samples": CountText("Slipped", "Left out or put in to follow the side's own clock.", True),
     "flushed_samples": CountText("Flushed", "Taken back by the side before it was played."),
     "queued_samples": CountText("Queued", "Not yet played at the end."),
-    "lost": CountText("Lost", "Packets that never came.", True),
-    "late": CountText("Late", "Packets that came after their time to be played.", True),
+    "received": CountText("Packets received", "All that came."),
+    "lost": CountText("Packets lost", "Those that never came.", True),
+    "late": CountText("Packets late", "Those that came after their time to be played.", True),
     "concealed_samples": CountText("Concealed", "Made up by the decoder in the place of lost packets.", True),
-    "delay_samples": CountText("Delay", "From arrival to playing, at the end; its changes are listed below."),
+    "delay_samples": CountText("Delay in", "From arrival to playing, at the end; its changes are listed below."),
+    "out_delay_samples": CountText("Delay out", "From what is said to its packet, with the encoder."),
     "underruns": CountText("Underruns", "Times at which its audio ran out in the middle of speech."),
 }
 

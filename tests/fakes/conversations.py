@@ -40,7 +40,7 @@ class Voice(Speaker):
         return logged
 
     def measured(self) -> Mapping[str, Any]:
-        return {"padded_samples": 480, "delay_changes": [{"tick": 100, "kind": "slip", "delay_samples": 960}]}
+        return {"padded_samples": 480, "delay_changes": [{"tick": 100, "why": "slip", "delay_samples": 960}]}
 
 
 DIALOGUE = "A 0.1-1.2 2.2-2.9 4-5 | B 1.4-2.1 2.6-2.8 3.1-3.5"

@@ -31,8 +31,10 @@ class Speaker(Endpoint):
             return None
         return np.full(FRAME_SAMPLES, 1000 if self.speaks[tick] else 0, dtype=np.int16)
 
-    def hear(self, tick: int, frame: Pcm, events: Sequence[TurnEvent]) -> None:
+    def hear(self, tick: int, frame: Pcm) -> None:
         self.heard.append(frame.copy())
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
         self.events += [(tick, event) for event in events]
 
     def describe(self) -> Mapping[str, Any]:

@@ -1,0 +1,134 @@
+"""A hub between WebRTC peers in a process of its own: `python -m benchmarks.webrtc_hub ours|aiortc ...`.
+
+Prints its port once it listens, and one JSON object after `--seconds` of conversation. `ours` is the product: the loop
+over two endpoints, recorded. `aiortc` is the plain relay that its documentation shows: the track of one peer is given
+to the other. With one leg the peer hears itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from fdbcore.live import LiveSettings, converse
+from fdbcore.registry import endpoint
+
+SWITCH_INTERVAL_S = 0.0005
+
+
+@contextmanager
+def busy_thread(wanted: bool) -> Iterator[None]:
+    """A Python thread that never rests, as a careless plug-in would be."""
+    stop = Event()
+
+    def spin() -> None:
+        count = 0
+        while not stop.is_set():
+            count += 1
+
+    if wanted:
+        threading.Thread(target=spin, daemon=True).start()
+    yield
+    stop.set()
+
+
+def ours(options: argparse.Namespace) -> dict[str, Any]:
+    """Hold `--calls` conversations at once in this process."""
+    recordings = []
+
+    def hold(call: int, folder: Path) -> None:
+        query = f"ptime={options.ptime}&session={call}"
+        address = f"webrtc://127.0.0.1:{options.port}?{query}"
+        a = endpoint(address if options.legs == 2 else "echo")
+        settings = LiveSettings(vad=options.vad, max_s=options.seconds, spin_ns=300_000 if options.calls == 1 else 0)
+        recordings.append(converse(a, endpoint(address), folder / str(call), settings, {}, Event(), on_tick))
+
+    started_cpu_s: list[float] = []
+
+    def on_tick(tick: int) -> None:
+        if tick == 0:
+            started_cpu_s.append(time.process_time())
+
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with tempfile.TemporaryDirectory() as folder, busy_thread(options.busy):
+        calls = [threading.Thread(target=hold, args=(call, Path(folder))) for call in range(options.calls)]
+        for call in calls:
+            call.start()
+        for call in calls:
+            call.join()
+        used_s = time.process_time() - max(started_cpu_s)
+        timings = [recording.meta["timing"] for recording in recordings]
+    return {"cpu_share": used_s / options.seconds, "timings": timings}
+
+
+def plain_aiortc(options: argparse.Namespace) -> dict[str, Any]:
+    """Relay tracks between the peers of each session."""
+    return asyncio.run(_relay(options))
+
+
+async def _relay(options: argparse.Namespace) -> dict[str, Any]:
+    from aiohttp import web
+    from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
+
+    from fdbcore.rtc.aiortc_seam import candidates_only_at
+
+    peers: dict[tuple[str, str], Any] = {}
+    all_joined = asyncio.Event()
+
+    async def join(request: web.Request) -> web.Response:
+        session, side = request.query["session"], request.match_info["side"]
+        connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        peers[session, side] = connection
+        if len(peers) == options.calls * options.legs:
+            all_joined.set()
+        connection.addTransceiver("audio")
+        await connection.setRemoteDescription(RTCSessionDescription(await request.text(), "offer"))
+        with candidates_only_at(["127.0.0.1"]):
+            await connection.setLocalDescription(await connection.createAnswer())
+        other = peers.get((session, "a" if side == "b" else "b")) if options.legs == 2 else connection
+        if other is not None:
+            other.getSenders()[0].replaceTrack(connection.getReceivers()[0].track)
+            connection.getSenders()[0].replaceTrack(other.getReceivers()[0].track)
+        return web.Response(status=201, text=connection.localDescription.sdp, content_type="application/sdp")
+
+    app = web.Application()
+    app.router.add_post("/whip/{side}", join)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", options.port).start()
+    await all_joined.wait()
+    await asyncio.sleep(1)
+    cpu_s = time.process_time()
+    await asyncio.sleep(options.seconds)
+    used_s = time.process_time() - cpu_s
+    await asyncio.gather(*(connection.close() for connection in peers.values()))
+    await runner.cleanup()
+    return {"cpu_share": used_s / options.seconds, "timings": []}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hub", choices=("ours", "aiortc"))
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--calls", type=int, default=1)
+    parser.add_argument("--legs", type=int, default=2)
+    parser.add_argument("--ptime", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--vad", default="silero")
+    parser.add_argument("--busy", action="store_true")
+    options = parser.parse_args()
+    print(json.dumps(ours(options) if options.hub == "ours" else plain_aiortc(options)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""`fdbcore run`: hold conversations with systems, record and score them."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fdbcore.errors import FdbError, InputError, SettingsError
+
+from . import options
+from .options import DONE, FAILED, INTERRUPTED, turn_settings
+
+if TYPE_CHECKING:
+    from fdbcore.cases import Plan
+    from fdbcore.run_folder import RunFolder
+
+SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
+CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how."
+
+
+@click.command()
+@click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
+@click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
+@click.option("--clips", metavar="PATH", help=CLIPS_HELP)
+@click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
+@click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
+              "input-clocked systems in lockstep, as fast as they compute; compute time is not counted.")  # fmt: skip
+@click.option("--max-s", type=click.FloatRange(0.01), default=600.0, show_default=True, help="Longest conversation.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that hold calls.")
+@click.option("--calls-per-job", type=click.IntRange(1), default=1, show_default=True, help="Calls in each of them.")
+@click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with one system.")
+@click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
+@options.vad
+@options.changes
+@options.out
+@click.option("--dry-run", is_flag=True, help="Say how many calls and hours this is; contact and write nothing.")
+@options.as_json
+@options.quiet
+def run(
+    systems: Sequence[str],
+    a: str | None,
+    clips: str | None,
+    trials: int,
+    clock: str,
+    max_s: float,
+    jobs: int,
+    calls_per_job: int,
+    limits: Sequence[str],
+    seed: int | None,
+    vad: str,
+    changes: Sequence[str],
+    out: Path,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Let recorded users, or any other party, talk with systems; record and score what happens.
+
+    The same command again goes on where an earlier one was stopped or killed. Ctrl-C once: the live calls are finished,
+    and no more begun; twice: they end now.
+    """
+    from fdbcore.cases import System, User, make_plan, recorded_users, redacted
+    from fdbcore.live import LiveSettings
+    from fdbcore.registry import VADS, resolve
+    from fdbcore.run_folder import RunFolder, check_same_plan, seed_of
+
+    try:
+        resolve("vad", VADS, vad)
+        settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
+        if (a is None) == (clips is None):
+            raise SettingsError("expected --clips, or else --a, got neither or both")
+        users = recorded_users(clips) if clips is not None else [User("", str(a))]
+        if seed is None:
+            seed = seed_of(out)
+        plan = make_plan(
+            [System.of(text) for text in systems],
+            users,
+            settings,
+            trials=trials,
+            seed=random.SystemRandom().getrandbits(31) if seed is None else seed,
+            limits=_limits(limits),
+        )
+        check_same_plan(out, plan)
+        if dry_run:
+            _print_costs(RunFolder(out, plan), jobs * calls_per_job, as_json)
+            return
+        with RunFolder(out, plan) as folder:
+            code = _run(folder, jobs, calls_per_job, as_json, quiet)
+    except InputError as error:
+        raise click.UsageError(redacted(str(error))) from None
+    except FdbError as error:
+        click.echo(f"fdbcore run: {redacted(str(error))}", err=True)
+        code = FAILED
+    sys.exit(code)
+
+
+def _limits(texts: Sequence[str]) -> dict[str, int]:
+    limits = {}
+    for text in texts:
+        name, _, count = text.rpartition("=")
+        if not name or not count.isdecimal() or int(count) == 0:
+            raise SettingsError(f"--limit {text}: expected SYSTEM=N, N at least 1")
+        limits[name] = int(count)
+    return limits
+
+
+def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet: bool) -> int:
+    """Hold what is left of the cases, score what there is, and print it; the exit code."""
+    from fdbcore.run_summary import summarise
+    from fdbcore.runner import GO_ON, NOW, run_cases
+
+    from .progress import Display
+
+    display = Display(folder, lines=not (quiet or as_json))
+    failures: list[str] = []
+    with display:
+        try:
+            run_cases(folder, jobs=jobs, calls_per_job=calls_per_job, watch=display, asked=display.asked)
+        except FdbError as error:
+            failures.append(str(error))
+    for failure in failures:
+        click.echo(f"fdbcore run: {failure}", err=True)
+    finished = display.asked() == GO_ON or not _left(folder)
+    try:
+        if display.asked() < NOW:
+            failures += _score(folder, show=not (quiet or as_json))
+            _print(folder, summarise(folder), as_json, quiet)
+    except KeyboardInterrupt:
+        finished = False
+    if not finished:
+        left = f"{_left(folder)} of {len(folder.plan.cases)} cases left"
+        click.echo(f"fdbcore run: interrupted, {left}; the same command goes on", err=True)
+        return INTERRUPTED
+    all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
+    return DONE if all_done and not failures else FAILED
+
+
+def _left(folder: RunFolder) -> int:
+    return sum(folder.outcome(case) is None for case in folder.plan.cases)
+
+
+def _score(folder: RunFolder, show: bool) -> list[str]:
+    """Score what has not been scored; a line for each recording that could not be."""
+    from fdbcore.run_summary import score_cases
+
+    try:
+        for recording in score_cases(folder):
+            if show and sys.stderr.isatty():
+                click.echo(f"\r\x1b[Kscoring {recording.name}", nl=False, err=True)
+    except FdbError as error:
+        click.echo(f"fdbcore run: {error}", err=True)
+        return [str(error)]
+    if show and sys.stderr.isatty():
+        click.echo("\r\x1b[K", nl=False, err=True)
+    return []
+
+
+def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    from fdbcore.live import NOT_COUNTED
+    from fdbcore.report.screen import run_screen
+    from fdbcore.run_summary import recordings_of
+
+    if as_json:
+        cases = [case.to_json() | {"outcome": folder.outcome(case)} for case in folder.plan.cases]
+        click.echo(json.dumps(summary | {"cases": cases}, ensure_ascii=False))
+    if as_json or quiet:
+        return
+    if not folder.plan.settings.realtime:
+        click.echo(f"virtual clock: {NOT_COUNTED}")
+    for name, found in summary["systems"].items():
+        counts = found["cases"]
+        click.echo(f"{name}: {counts_text(counts)}")
+        for reason, count in found["reasons"].items():
+            click.echo(f"  {count} {reason}")
+        if found["recordings"]:
+            click.echo(run_screen(recordings_of(folder, name), found["measures"]))
+    click.echo(folder.path)
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
+    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in ("done", "failed", "invalid"))
+    return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}"
+
+
+def _print_costs(folder: RunFolder, slots: int, as_json: bool) -> None:
+    """Calls, hours of audio and of waiting, of each system and in all; of what is left where a run goes on."""
+    from fdbcore.report.words import clock_text
+
+    rows = _costs(folder.plan, folder, slots)
+    if as_json:
+        click.echo(json.dumps({"systems": rows}, ensure_ascii=False))
+        return
+    click.echo(f"{'system':<32} {'calls':>7} {'left':>7} {'audio':>9} {'wall time':>9}")
+    for name, row in rows.items():
+        wall = "–" if row["wall_s"] is None else clock_text(row["wall_s"])
+        click.echo(f"{name:<32} {row['calls']:>7} {row['left']:>7} {clock_text(row['audio_s']):>9} {wall:>9}")
+    click.echo(f"audio and wall time: of the calls left, without opening them; {slots} at a time")
+    if any(case.user.length_s is None for case in folder.plan.cases):
+        click.echo(
+            f"at most: a call without a clip ends when a party leaves, or after {folder.plan.settings.max_s:g} s"
+        )
+
+
+def _costs(plan: Plan, folder: RunFolder, slots: int) -> dict[str, dict[str, Any]]:
+    from fdbcore.runner import expected_wall_s
+
+    rows = {}
+    for name in [*plan.systems, "all"]:
+        cases = [case for case in plan.cases if name in (case.system.name, "all")]
+        left = [case for case in cases if folder.outcome(case) is None]
+        rows[name] = {
+            "calls": len(cases),
+            "left": len(left),
+            "audio_s": round(sum(map(plan.expected_s, left)), 1),
+            "wall_s": round(expected_wall_s(plan, left, slots), 1) if plan.settings.realtime else None,
+        }
+    return rows

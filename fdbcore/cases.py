@@ -1,0 +1,222 @@
+"""The plan of a run: which conversations are held, and in which order."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self, TypeVar
+
+from fdbcore.audio import AudioFile
+from fdbcore.errors import SettingsError
+from fdbcore.live import LiveSettings
+from fdbcore.protocols import Endpoint
+from fdbcore.registry import endpoint
+
+Item = TypeVar("Item")
+
+_SECRET_WORD: Final = "(?:key|token|secret|password|credential)"
+_SECRETS: Final = (
+    re.compile(r"(?<=://)()[^/@\s]+(?=@)"),  # user and password
+    re.compile(r"([?&][^=&\s]+=)[^&\s#'\"]+"),  # values of a query
+    re.compile(rf"(\s--?[\w-]*{_SECRET_WORD}[\w-]*[=\s]\s*)[^\s'\"]+"),  # --api-key VALUE of a command
+    re.compile(rf"(\b\w*{_SECRET_WORD.upper()}\w*=)[^\s'\"]+"),  # API_KEY=VALUE
+)
+_MOST_NAME_CHARACTERS: Final = 120
+
+
+class System(NamedTuple):
+    """A system under test: its name in this run, and its whole address, which may hold secrets."""
+
+    name: str
+    address: str
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """From NAME=ADDRESS, or from ADDRESS, which is then the name too, without its secrets."""
+        named = re.fullmatch(r"([\w.-]+)=(.+)", text)
+        return cls(*named.groups()) if named else cls(redacted(text), text)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who talks to the systems.
+
+    name: empty where there is only one. clip: the audio played, if it is recorded; labels: what is known of it.
+    length_s: of the clip and its tail; None where only `LiveSettings.max_s` bounds the conversation.
+    """
+
+    name: str
+    address: str = field(repr=False)
+    clip: Path | None = None
+    group: str = ""
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    length_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One conversation to hold; `name` is that of its folder in the run."""
+
+    name: str
+    user: User
+    system: System = field(repr=False)
+    trial: int
+
+    def to_json(self) -> dict[str, Any]:
+        """What may be written down."""
+        clip = None if self.user.clip is None else str(self.user.clip)
+        return {
+            "name": self.name,
+            "system": self.system.name,
+            "trial": self.trial,
+            "clip": clip,
+            "group": self.user.group,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All cases of a run in their order, and what decided them: JSON values without secrets.
+
+    at_once: how many conversations each server holds at once, by `server` of its address, where that is known.
+    """
+
+    cases: Sequence[Case]
+    decided_by: Mapping[str, Any]
+    settings: LiveSettings
+    at_once: Mapping[str, int]
+
+    @property
+    def systems(self) -> list[str]:
+        """Their names, in the order given."""
+        return list(self.decided_by["systems"])
+
+    def expected_s(self, case: Case) -> float:
+        """About how long a case lasts; at most, where it is open when it ends."""
+        return min(case.user.length_s or self.settings.max_s, self.settings.max_s)
+
+
+def make_plan(
+    systems: Sequence[System],
+    users: Sequence[User],
+    settings: LiveSettings,
+    *,
+    trials: int = 1,
+    seed: int = 0,
+    limits: Mapping[str, int] | None = None,
+) -> Plan:
+    """Each user with each system, `trials` times.
+
+    The systems take turns in a random order that is balanced (each is first, second, ... equally often), and one trial
+    is over before the next begins: a run that is stopped early has lost nothing but cases. limits: for systems by name,
+    instead of what their endpoints declare as `calls_at_once`. Nothing is contacted. Raises SettingsError: a party that
+    is unknown or cannot follow the clock, a system named twice.
+    """
+    if not systems or not users:
+        raise SettingsError(f"expected systems and users, got {len(systems)} and {len(users)}")
+    _refuse_doubles([system.name for system in systems])
+    parties = {system.name: _party(system.address, settings.realtime) for system in systems}
+    rng = random.Random(seed)
+    orders = _balanced_orders(systems, rng)
+    cases = [
+        Case(_case_name(user, system, trial, len(systems), trials), user, system, trial)
+        for trial in range(1, trials + 1)
+        for user in rng.sample(users, len(users))
+        for system in next(orders)
+    ]
+    _refuse_doubles([case.name for case in cases])
+    a = dict(_party(users[0].address, settings.realtime).describe())
+    decided_by = {
+        "systems": {name: dict(party.describe()) for name, party in parties.items()},
+        "a": {name: value for name, value in a.items() if name != "path"} if users[0].clip else a,
+        "trials": trials,
+        "seed": seed,
+        "clock": "real" if settings.realtime else "virtual",
+        "max_s": settings.max_s,
+        "vad": settings.vad,
+        "turns": asdict(settings.turns),
+    }
+    return Plan(cases, decided_by, settings, _at_once(systems, parties, limits or {}))
+
+
+def recorded_users(clips: str) -> list[User]:
+    """The users that `clips_in` finds in "PATH" or "PATH?SETTINGS", with settings of the clip endpoint for all.
+
+    Raises InputError where there are none, and for settings that are wrong.
+    """
+    from fdbcore.clips import clips_in
+
+    path, _, settings = clips.rpartition("?") if "?" in clips else (clips, "", "")
+    found = clips_in(path)
+    tail_s = float(endpoint(found[0].address + settings).describe()["tail_s"])
+    return [
+        User(clip.name, clip.address + settings, clip.path, clip.group, clip.labels, _length_s(clip.path, tail_s))
+        for clip in found
+    ]
+
+
+def redacted(text: str) -> str:
+    """`text` without what may be secret in the addresses and commands in it: passwords, values of queries, keys."""
+    for secret in _SECRETS:
+        text = secret.sub(r"\1…", text)
+    return text
+
+
+def server(address: str) -> str:
+    """The address of the server that all addresses with other settings share."""
+    return address.partition("?")[0]
+
+
+def _party(address: str, realtime: bool) -> Endpoint:
+    party = endpoint(address)
+    if not realtime and party.clocking in ("burst", "realtime"):
+        raise SettingsError(f"{redacted(address)}: a virtual clock cannot drive a party that follows {party.clocking}")
+    return party
+
+
+def _at_once(systems: Sequence[System], parties: Mapping[str, Endpoint], limits: Mapping[str, int]) -> dict[str, int]:
+    """The least limit that a server's systems have."""
+    if unknown := limits.keys() - parties.keys():
+        raise SettingsError(f"limit: expected the name of a system, {', '.join(parties)}, got {min(unknown)}")
+    at_once: dict[str, int] = {}
+    for system in systems:
+        limit = limits.get(system.name, getattr(parties[system.name], "calls_at_once", None))
+        if limit is not None:
+            at_once[server(system.address)] = min(limit, at_once.get(server(system.address), limit))
+    return at_once
+
+
+def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list[Item]]:
+    """Orders without end: random Latin squares, so that in n of them each of n items has each place once."""
+    while True:
+        row = rng.sample(items, len(items))
+        for first in rng.sample(range(len(items)), len(items)):
+            yield row[first:] + row[:first]
+
+
+def _case_name(user: User, system: System, trial: int, n_systems: int, n_trials: int) -> str:
+    """Whatever tells the case from the others of its run, fit for a folder."""
+    parts = [user.name]
+    if n_systems > 1 or not user.name:
+        parts.append(system.name)
+    if n_trials > 1:
+        parts.append(str(trial))
+    name = "-".join(filter(None, (re.sub(r"[^\w.+-]+", "-", part).strip("-.") for part in parts)))
+    return name[-_MOST_NAME_CHARACTERS:].lstrip("-.") or "call"
+
+
+def _refuse_doubles(names: Sequence[str]) -> None:
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise SettingsError(
+            f"expected different names, got {name} {count} times: name systems by --system NAME=ADDRESS"
+        )
+
+
+def _length_s(path: Path, tail_s: float) -> float | None:
+    with AudioFile(path) as file:
+        return None if file.stated_s is None else file.stated_s + tail_s

@@ -1,0 +1,123 @@
+"""A recorded user: one file, played from tick 0, then silence in which the other side may answer.
+
+    clip:FILE
+    clip:FILE?channel=left&level_dbov=-26&tail_s=5&noise_dbov=-65&seed=1
+
+channel      of a stereo file: mean (default), left or right.
+level_dbov   bring its active speech to this level; as recorded by default.
+tail_s       how long to stay after its end; 10 s by default, the time after which a response counts as missing.
+noise_dbov   white comfort noise of this level in the tail; digital silence by default.
+seed         of that noise.
+
+FILE is any audio; sample 0 of the file is sample 0 of tick 0. If its name has a "?", append another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, get_args
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from fdbcore.clips import Channel, read_clip
+from fdbcore.errors import SettingsError
+from fdbcore.noise import ComfortNoise
+from fdbcore.protocols import Endpoint
+from fdbcore.speech import active_level_dbov, levelled
+from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
+
+TAIL_S: Final = 10.0
+MOST_TAIL_S: Final = 600.0
+
+_SETTINGS: Final[Mapping[str, type]] = {
+    "channel": str,
+    "level_dbov": float,
+    "tail_s": float,
+    "noise_dbov": float,
+    "seed": int,
+}
+
+
+def clip(address: str) -> ClipEndpoint:
+    """The recorded user at an address (see the module). SettingsError for a file or setting that is not there."""
+    _, _, rest = address.partition(":")
+    path, _, query = rest.rpartition("?") if "?" in rest else (rest, "", "")
+    return ClipEndpoint(Path(path), **_settings(query))
+
+
+def _settings(query: str) -> dict[str, Any]:
+    settings = {}
+    for name, text in parse_qsl(query, keep_blank_values=True):
+        if name not in _SETTINGS:
+            raise SettingsError(f"clip: expected settings of {', '.join(_SETTINGS)}, got {name!r}")
+        try:
+            settings[name] = _SETTINGS[name](text)
+        except ValueError as error:
+            raise SettingsError(f"clip: {name}: expected a number, got {text!r}") from error
+    return settings
+
+
+class ClipEndpoint(Endpoint):
+    """Plays one file, decoded before tick 0, and hears nothing; the settings are those of the module."""
+
+    def __init__(
+        self,
+        path: Path,
+        channel: Channel = "mean",
+        level_dbov: float | None = None,
+        tail_s: float = TAIL_S,
+        noise_dbov: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not path.is_file():
+            raise SettingsError(f"clip: expected an audio file, found none at {str(path)!r}")
+        if channel not in get_args(Channel):
+            raise SettingsError(f"channel: expected one of {', '.join(get_args(Channel))}, got {channel!r}")
+        if not 0 <= tail_s <= MOST_TAIL_S:
+            raise SettingsError(f"tail_s: expected from 0 to {MOST_TAIL_S:.0f}, got {tail_s}")
+        self._path, self._channel, self._level_dbov = path, channel, level_dbov
+        self._noise = ComfortNoise(noise_dbov, seed)
+        self._described: dict[str, Any] = {
+            "kind": "clip",
+            "path": str(path.absolute()),
+            "channel": channel,
+            "level_dbov": level_dbov,
+            "tail_s": tail_s,
+            "noise_dbov": noise_dbov,
+            "seed": seed,
+        }
+        self._tail_ticks = round(tail_s * TICKS_PER_S)
+        self._frames: Sequence[Pcm] = ()
+
+    def open(self, side: Side) -> None:
+        """Decode the file. AudioError if it cannot be used, SettingsError if it is clipped at the level asked for."""
+        pcm, file = read_clip(self._path, self._channel)
+        recorded_dbov = active_level_dbov(pcm)
+        gain_db = 0.0
+        if self._level_dbov is not None:
+            pcm, gain_db = levelled(pcm, self._level_dbov)
+        self._frames = list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
+        self._described |= {
+            "file": file,
+            "samples": len(pcm),
+            "recorded_dbov": round(recorded_dbov, 2) if np.isfinite(recorded_dbov) else None,
+            "gain_db": round(gain_db, 2),
+        }
+
+    def say(self, tick: int) -> Pcm | None:
+        """The clip's frame of `tick`, filled up with silence at its end; then the tail."""
+        if tick < len(self._frames):
+            return self._frames[tick]
+        if tick < len(self._frames) + self._tail_ticks:
+            return self._noise.under(SILENT_FRAME)
+        self.left = "finished"
+        return None
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """A recording does not listen."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """File and settings; once opened also what the file is, its active level as recorded, and the gain on it."""
+        return dict(self._described)

@@ -1,0 +1,340 @@
+"""Moshi (kyutai-labs/moshi) and PersonaPlex (NVIDIA/personaplex): Ogg Opus over a WebSocket, driven by what they hear.
+
+What is heard of them, sample for sample. The frame of tick n goes out in tick n. Every 8 ticks are one step of 80 ms,
+and the server answers a step with 80 ms of audio, but for its first `lag_steps` steps, which it only takes in. In
+lockstep its sample s is heard as sample s + 3840 * (1 + lag_steps) of the session, however long it took to compute:
+no sooner could it have been heard live. Live it is heard as it arrives. Samples are counted from the first one that it
+sends, never by granule position, which servers write wrongly; those in the pre-skip of its stream are silent in place.
+
+What the harness adds itself: its encoder's look-ahead of 2.5 ms (servers drop no pre-skip, so none is declared: a step
+is complete with our fourth packet); nothing for packets, as four of 20 ms make a step; live, what lies between an
+arrival and the next tick, and what the jitter of earlier arrivals has cost (happenings "delay" and "underrun").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import numpy as np
+
+from fdbcore._ext.pcm import PlayoutQueue
+from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection, Text
+from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.network import await_result, event_loop
+from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.types import (
+    FRAME_SAMPLES,
+    SAMPLE_RATE_HZ,
+    SILENT_FRAME,
+    TICK_MS,
+    TICK_NS,
+    TICKS_PER_S,
+    Happening,
+    Pcm,
+    Side,
+)
+
+_STEP_TICKS: Final = 8
+_PACKET_TICKS: Final = PACKET_MS // TICK_MS
+_RUST_HANDSHAKE_BYTES: Final = 8  # two versions; the Python server sends none
+_OWN: Final = ("tls", "lag_steps")
+_SAMPLING: Final = (
+    *("text_temperature", "text_topk", "audio_temperature", "audio_topk", "max_steps", "audio_seed", "text_seed"),
+    *("pad_mult", "repetition_penalty_context", "repetition_penalty"),
+)
+_PROMPTS: Final = ("voice_prompt", "text_prompt")
+_CATCH_UP_TICKS: Final = 500  # audio that waits all this time is delay that some earlier hold-up has left behind
+_QUIET_PEAK: Final = 104  # -50 dBFS
+
+
+class Place(NamedTuple):
+    """Where a server is and what it is asked for; made from an address."""
+
+    kind: str
+    url: str
+    query: Mapping[str, str]
+    lag_steps: int | None
+
+    @property
+    def host(self) -> str:
+        """The server as messages name it: "moshi://localhost:8998"."""
+        return f"{self.kind}://{urlsplit(self.url).netloc}"
+
+    @property
+    def hint(self) -> str:
+        """Why it may hang up before the handshake."""
+        return "; is there such a voice_prompt?" if "voice_prompt" in self.query else ""
+
+
+def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
+    """The party at `moshi://host[:port][/path][?tls=1&lag_steps=N&...]`; port 8998 and /api/chat unless given.
+
+    tls=1: wss, as the Rust server always wants it; no certificate is verified, as the servers make their own.
+    lag_steps: how many first steps the server leaves unanswered; only lockstep needs it. Unless given it is 1 (the
+    Python server), or 2 if the handshake is that of the Rust server; the MLX server needs 0. All else
+    (text_temperature, audio_seed, ...) is passed on: the Rust server obeys it, the others do not. Raises SettingsError.
+    """
+    place = _place("moshi", address, {"tls": "0"}, _SAMPLING)
+    return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
+
+
+def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
+    """The party at `personaplex://host[:port][?voice_prompt=NATF2.pt&text_prompt=...]`; as for `moshi` otherwise.
+
+    Both prompts are always sent, as the server demands; it shakes hands once it has taken them in. TLS is on unless
+    tls=0. A `seed`, which makes its requests fail, is refused. Raises SettingsError.
+    """
+    defaults = {"tls": "1", "lag_steps": "0", "voice_prompt": "NATF2.pt", "text_prompt": ""}
+    place = _place("personaplex", address, defaults, _PROMPTS)
+    return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
+
+
+def _place(kind: str, address: str, defaults: Mapping[str, str], known: Collection[str]) -> Place:
+    try:
+        full = f"{kind}://" if address == kind else address
+        parts = urlsplit(full)
+        port = parts.port or 8998
+    except ValueError as error:
+        raise SettingsError(f"{address}: expected {kind}://host[:port][?setting=value]; {error}") from None
+    if not full.startswith(f"{kind}://") or parts.username or parts.fragment:
+        raise SettingsError(f"{address}: expected {kind}://host[:port][?setting=value]")
+    query = {**defaults, **dict(parse_qsl(parts.query, keep_blank_values=True))}
+    if unknown := sorted(query.keys() - {*_OWN, *known}):
+        raise SettingsError(f"{address}: expected settings out of {', '.join((*_OWN, *known))}; got {unknown[0]!r}")
+    tls, lag_steps = query.pop("tls"), query.pop("lag_steps", "")
+    if tls not in ("0", "1"):
+        raise SettingsError(f"{address}: tls: expected 0 or 1, got {tls!r}")
+    if lag_steps not in ("", *"0123456789"):
+        raise SettingsError(f"{address}: lag_steps: expected 0 to 9, got {lag_steps!r}")
+    host = parts.hostname or "localhost"
+    netloc = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    path = parts.path.rstrip("/") or "/api/chat"
+    url = f"{'wss' if tls == '1' else 'ws'}://{netloc}{path}"
+    return Place(kind, url, query, int(lag_steps) if lag_steps else None)
+
+
+class MoshiEndpoint(Endpoint):
+    """One conversation with a Moshi or PersonaPlex server: live, or in lockstep on a clock that never waits.
+
+    handshake_timeout_s: how long `open` waits; a server that talks to somebody else keeps silent as long as it does.
+    answer_timeout_s: without audio for so long (live: so many ticks) the party counts as gone.
+    """
+
+    clocking: Clocking = "input"
+
+    def __init__(self, place: Place, handshake_timeout_s: float, answer_timeout_s: float) -> None:
+        self._place = place
+        self._handshake_timeout_s = handshake_timeout_s
+        self._answer_timeout_s = answer_timeout_s
+        self._lag_steps = place.lag_steps
+        self._queue = PlayoutQueue()
+        self._line = MoshiConnection(place.url + ("?" + urlencode(place.query) if place.query else ""), self._queue)
+        self._origin_ns: int | None = None
+        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+        self._packet: Pcm = np.zeros(_PACKET_TICKS * FRAME_SAMPLES, dtype=np.int16)
+        self._said_ticks = self._heard_ticks = 0
+        self._played_samples = self._slipped_samples = self._missed_samples = 0
+        self._offset_samples: int | None = None  # from a place in the party's stream to where it is heard
+        self._steps_ahead = 0
+        self._last_received = self._ticks_without_audio = 0
+        self._least_waiting = self._surplus_ticks = 0
+        self._happenings: list[Happening] = []
+
+    def open(self, side: Side) -> None:
+        """Connect and wait for the handshake. PartyError if there is none; MissingExtraError without aiohttp."""
+        line, host = self._line, self._place.host
+        try:
+            import aiohttp
+        except ImportError as error:
+            raise MissingExtraError(f"{host}: needs aiohttp: pip install 'fdbcore[live]'") from error
+        try:
+            await_result(line.open(), self._handshake_timeout_s)
+        except TimeoutError:
+            found = "connected, but no handshake: busy with another session?" if line.connected else "no connection"
+            raise PartyError(f"{host}: {found} (waited {self._handshake_timeout_s:g} s)", line.connected) from None
+        except aiohttp.WSServerHandshakeError as error:
+            raise PartyError(f"{host}: refused with HTTP status {error.status}", error.status in (429, 503)) from None
+        except aiohttp.ServerDisconnectedError:
+            raise PartyError(f"{host}: hung up without a word; does it want TLS (tls=1)?") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise PartyError(f"{host}: cannot be reached: {error}") from None
+        if line.ended is not None:
+            raise PartyError(f"{host}: {line.ended} before the handshake{self._place.hint}")
+        if self._lag_steps is None:
+            self._lag_steps = 2 if line.handshake_bytes == _RUST_HANDSHAKE_BYTES else 1
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now; None: lockstep."""
+        self._origin_ns = origin_ns
+        self._line.started = True
+
+    def say(self, tick: int) -> Pcm | None:
+        """The next 480 samples of the party; in lockstep once they are there, live if they are there."""
+        ended = self._line.ended  # before the queue is asked, as it is final once this is set
+        if self._origin_ns is None:
+            start_tick = _STEP_TICKS * (1 + (self._lag_steps or 0))
+            if tick < start_tick:
+                return self._silence_unless(ended if self._line.received_samples == 0 else None)
+            ended = self._await_answer((tick + 1 - start_tick) * FRAME_SAMPLES)
+        else:
+            self._pass_missed(tick)
+            self._watch_silence()
+        played = self._play(tick)
+        if not played:
+            return self._silence_unless(ended)
+        self._note_place(tick, played)
+        return self._frame
+
+    def _silence_unless(self, ended: str | None) -> Pcm | None:
+        self.left = ended
+        return SILENT_FRAME if ended is None else None
+
+    def _await_answer(self, samples: int) -> str | None:
+        """Wait until so many samples have come; why the party has gone if they never will."""
+        line = self._line
+        self._steps_ahead = max(self._steps_ahead, (line.received_samples - samples) // (_STEP_TICKS * FRAME_SAMPLES))
+        with line.changed:
+            if not line.changed.wait_for(lambda: self._has_ended_or(samples), self._answer_timeout_s):
+                event_loop().call_soon_threadsafe(line.end, self._no_answer(samples))
+                line.changed.wait_for(lambda: self._has_ended_or(samples))
+        return line.ended if line.received_samples < samples else None
+
+    def _has_ended_or(self, samples: int) -> bool:
+        return self._line.ended is not None or self._line.received_samples >= samples
+
+    def _no_answer(self, samples: int) -> str:
+        step = samples // (_STEP_TICKS * FRAME_SAMPLES) + (self._lag_steps or 0)
+        told = f"no answer to step {step} within {self._answer_timeout_s:g} s"
+        if self._line.received_samples:
+            return told
+        return f"{told}; does it leave more than lag_steps={self._lag_steps} unanswered?"
+
+    def _pass_missed(self, tick: int) -> None:
+        """What would have been heard in missed ticks is gone, so that what follows is heard when it should be."""
+        for _ in range(self._said_ticks, tick):
+            self._missed_samples += self._pop()
+        self._said_ticks = tick + 1
+
+    def _watch_silence(self) -> None:
+        """Counted in ticks that were asked for: where the whole machine stood still, nobody was silent."""
+        received = self._line.received_samples
+        self._ticks_without_audio = self._ticks_without_audio + 1 if received == self._last_received else 0
+        self._last_received = received
+        if self._ticks_without_audio > self._answer_timeout_s * TICKS_PER_S:
+            event_loop().call_soon_threadsafe(self._line.end, f"silent for {self._answer_timeout_s:g} s")
+
+    def _play(self, tick: int) -> int:
+        """Take the next frame from the queue; its samples of audio. Live, drop a quiet one of too many that wait."""
+        played = self._pop()
+        if self._origin_ns is None:
+            return played
+        if self._surplus_ticks > 0 and played == FRAME_SAMPLES and np.abs(self._frame).max() < _QUIET_PEAK:
+            self._surplus_ticks -= 1
+            self._slipped_samples += played
+            played = self._pop()
+        waiting = self._line.received_samples - self._played_samples
+        self._least_waiting = min(self._least_waiting, waiting)
+        if tick % _CATCH_UP_TICKS == 0:
+            self._surplus_ticks = self._least_waiting // FRAME_SAMPLES - 1  # the last frame is what jitter needs
+            self._least_waiting = waiting
+        return played
+
+    def _pop(self) -> int:
+        played = self._queue.pop_into(self._frame)
+        self._played_samples += played
+        return played
+
+    def _note_place(self, tick: int, played: int) -> None:
+        """Log where the party's stream is heard from now on, where that has changed."""
+        place = self._played_samples - played
+        offset = tick * FRAME_SAMPLES - place
+        if offset == self._offset_samples:
+            return
+        grown = 0 if self._offset_samples is None else offset - self._offset_samples
+        fields = {"start_sample": place, "offset_samples": offset}
+        if grown > 0:
+            self._happenings.append(Happening(tick, "underrun", {**fields, "padded_samples": grown}))
+        else:
+            self._happenings.append(Happening(tick, "delay", fields))
+        self._offset_samples = offset
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Send the partner's frame, and silence for ticks that were missed before it."""
+        while self._heard_ticks < tick:
+            self._send(SILENT_FRAME, tick)
+        self._send(frame, tick)
+
+    def _send(self, frame: Pcm, tick: int) -> None:
+        at = self._heard_ticks % _PACKET_TICKS * FRAME_SAMPLES
+        self._packet[at : at + FRAME_SAMPLES] = frame
+        self._heard_ticks += 1
+        if self._heard_ticks % _PACKET_TICKS == 0 and self._line.ended is None:
+            due_ns = None if self._origin_ns is None else self._origin_ns + tick * TICK_NS
+            self._line.send(self._packet.copy(), due_ns)
+
+    def log(self) -> Sequence[Happening]:
+        """Delays, underruns, the model's words, and live once a second the arrivals of its audio."""
+        tick, line = max(self._said_ticks, self._heard_ticks) - 1, self._line
+        found, self._happenings = self._happenings, []
+        # A word is in lockstep logged where audio behind it is heard: all that came before that audio is there.
+        while line.texts and (self._origin_ns is not None or line.texts[0].start_sample < self._played_samples):
+            found.append(Happening(tick, "text", self._timed(line.texts.popleft())))
+        if tick % TICKS_PER_S == TICKS_PER_S - 1:
+            arrivals = [line.arrivals.popleft() for _ in range(len(line.arrivals))]
+            if arrivals and self._origin_ns is not None:
+                at_ns, start_sample, samples = zip(*arrivals, strict=True)
+                at_us = [(ns - self._origin_ns) // 1000 for ns in at_ns]
+                fields = {"at_us": at_us, "start_sample": start_sample, "samples": samples}
+                found.append(Happening(tick, "arrivals", fields))
+        return found
+
+    def _timed(self, text: Text) -> dict[str, Any]:
+        fields: dict[str, Any] = {"text": text.text, "start_sample": text.start_sample}
+        if self._origin_ns is not None:
+            fields["at_us"] = (text.at_ns - self._origin_ns) // 1000
+        return fields
+
+    def measured(self) -> Mapping[str, Any]:
+        """Samples sent, heard and lost on the way, the harness's own delays, and live the system's speed."""
+        line, stats = self._line, self._queue.stats()
+        look_ahead_ms = line.look_ahead_samples * 1000 / SAMPLE_RATE_HZ
+        counts = {
+            "mode": "lockstep" if self._origin_ns is None else "live",
+            "own_delay": {"look_ahead_ms": look_ahead_ms, "packetisation_ms": 0.0},
+            "packet_ms": PACKET_MS,
+            "step_ms": _STEP_TICKS * TICK_MS,
+            "lag_steps": self._lag_steps,
+            "sent_samples": self._heard_ticks // _PACKET_TICKS * _PACKET_TICKS * FRAME_SAMPLES,
+            "heard_samples": stats.heard_samples - self._slipped_samples - self._missed_samples,
+            "padded_samples": stats.padded_samples,
+            "underruns": stats.underruns,
+            "slipped_samples": self._slipped_samples,
+            "dropped_samples": line.dropped_samples + self._missed_samples,
+            "pre_skip_samples": line.pre_skip_samples,
+            "skipped_bytes": line.skipped_bytes,
+            "ignored_messages": line.ignored_messages,
+        }
+        if self._origin_ns is None:
+            return counts | {"steps_ahead": self._steps_ahead}  # not 0: lag_steps is too large by so many
+        live = {"received_samples": line.received_samples, "received_samples_per_s": line.received_per_s()}
+        return counts | live | {"wire": line.wire.summary()}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Where it is, what it is asked for and told of itself; lag_steps may be known only after `open`."""
+        return {
+            "kind": self._place.kind,
+            "url": self._place.url,
+            "certificate_verified": False,
+            "query": dict(self._place.query),
+            "lag_steps": self._lag_steps,
+            "handshake_timeout_s": self._handshake_timeout_s,
+            "answer_timeout_s": self._answer_timeout_s,
+            "codec": {"name": "opus", "application": "lowdelay", "packet_ms": PACKET_MS, "bit_rate": BIT_RATE},
+            "server": self._line.metadata,
+        }
+
+    def close(self) -> None:
+        """Leave the conversation; a server that keeps the connection open is left all the same."""
+        await_result(self._line.close(), 5 * CLOSE_S)

@@ -1,0 +1,343 @@
+"""A party at the other end of a WebRTC connection: one that joins us (`webrtc`, `far`), or that we join (`whip`).
+
+`webrtc[://HOST:PORT]` waits for a peer at its side's seat, on 127.0.0.1:8790 unless told otherwise; both sides of a
+conversation share the port. `whip://HOST:PORT/PATH` sends its offer there by HTTP (RFC 9725). `far:ADDRESS` is another
+registered party of ours, in a process of its own, which joins by WebRTC: a real connection, on this machine.
+
+`?ptime=20` sends packets of 20 ms instead of 10, `?join_s=60` is how long to wait for the peer, after `?silent_s=10`
+without a packet it is gone, `?ice=stun:HOST:PORT` names a STUN server. A bearer token comes from the environment
+variable FDBCORE_TOKEN.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+from fdbcore.clock import now_ns
+from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.network import await_result
+from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.registry import endpoint
+from fdbcore.types import Happening, Pcm, Side
+
+if TYPE_CHECKING:
+    from fdbcore.rtc.leg import Leg
+    from fdbcore.rtc.peer import Peer
+    from fdbcore.rtc.signalling import Seat, SignallingServer
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8790
+TOKEN: Final = "FDBCORE_TOKEN"
+LOOPBACK: Final = ("127.0.0.1",)
+HUNG_UP: Final = "hung up"
+FAR_ENDS_S: Final = 3.0
+_CLOSE_S: Final = 10.0
+_OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "session": ""}
+
+
+def webrtc(address: str) -> Endpoint:
+    """A party that joins us; see the module."""
+    return Joined(address)
+
+
+def whip(address: str) -> Endpoint:
+    """A party that we join; see the module."""
+    return Dialled(address)
+
+
+def far(address: str) -> Endpoint:
+    """Another registered party, at the far end of a connection; see the module."""
+    return Far(address)
+
+
+class WebRtcEndpoint(Endpoint):
+    """A peer, however it is reached: it sets the pace of what it says, and is heard at the place of its timestamps."""
+
+    clocking: Clocking = "realtime"
+
+    def __init__(self, address: str) -> None:
+        kind, _, place = address.partition(":")
+        self._url = urlsplit(f"{kind}:{place if place.startswith('//') else f'//{DEFAULT_HOST}:{DEFAULT_PORT}{place}'}")
+        given = {name: values[-1] for name, values in parse_qs(self._url.query).items()}
+        if unknown := sorted(given.keys() - _OPTIONS.keys()):
+            raise SettingsError(f"webrtc: expected options out of {', '.join(_OPTIONS)}, got {unknown[0]}")
+        self._options = _OPTIONS | given
+        if self._options["ptime"] not in ("10", "20"):
+            raise SettingsError(f"webrtc: expected a ptime of 10 or 20 ms, got {self._options['ptime']}")
+        try:
+            self._join_s, self._silent_s = float(self._options["join_s"]), float(self._options["silent_s"])
+            self._port = DEFAULT_PORT if self._url.port is None else self._url.port
+        except ValueError as error:
+            raise SettingsError(f"{kind}: expected HOST:PORT, join_s and silent_s in seconds, got {error}") from None
+        self._host = self._url.hostname or DEFAULT_HOST
+        self._peer: Peer | None = None
+        self._leg: Leg | None = None
+        self._side: Side = "B"
+        self._started_ns = 0
+
+    @abstractmethod
+    async def _connect(self) -> None:
+        """Make the peer: exchange offer and answer, within `_join_s`; PartyError if the party cannot be had."""
+
+    async def _hang_up(self) -> None:
+        """End what `_connect` has set up."""
+        return
+
+    def open(self, side: Side) -> None:
+        """Wait until the peer is connected, and for a second of its packets, or two if none come."""
+        self._side = side
+        self._leg = await_result(self._join(), 2 * self._join_s + _CLOSE_S)
+
+    async def _join(self) -> Leg:
+        try:
+            import fdbcore.rtc.peer  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(f"WebRTC: expected {error.name}: pip install 'fdbcore[live]'") from error
+        await self._connect()
+        assert self._peer is not None
+        return await self._peer.connected(self._join_s)
+
+    async def _new_peer(self) -> Peer:
+        """A peer in place of the one there was, which has failed."""
+        from fdbcore.rtc.peer import Peer
+
+        if self._peer is not None:
+            await self._peer.close()
+        self._peer = Peer(
+            packet_ms=int(self._options["ptime"]),
+            ice_servers=[self._options["ice"]] if self._options["ice"] else [],
+            addresses=LOOPBACK if self._host in ("localhost", *LOOPBACK) else None,
+        )
+        return self._peer
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now."""
+        assert origin_ns is not None
+        self._started_ns = origin_ns
+        self._opened_leg().start(origin_ns)
+
+    def say(self, tick: int) -> Pcm | None:
+        """What the peer said in `tick`; None once it has gone."""
+        if self.left is None:
+            self.left = self._departure()
+        return None if self.left else self._opened_leg().play(tick)
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Send the partner's frame to the peer."""
+        if self.left is None:
+            self._opened_leg().send(tick, frame)
+
+    def _departure(self) -> str | None:
+        peer, leg = self._peer, self._opened_leg()
+        if peer is not None and peer.left is not None:
+            return "finished" if self._may_hang_up and peer.left == HUNG_UP else peer.left
+        last_ns = max(leg.last_arrival_ns or 0, self._started_ns)
+        silent_s = (now_ns() - last_ns) / 1e9
+        return f"sent nothing for {self._silent_s:g} s" if silent_s > self._silent_s else None
+
+    @property
+    def _may_hang_up(self) -> bool:
+        """Whether it ends the conversation rightly by hanging up: a user does, a system does not."""
+        return self._side == "A"
+
+    def log(self) -> Sequence[Happening]:
+        """Delay changes, and every second the arrivals."""
+        return self._leg.log() if self._leg and self.left is None else ()
+
+    def measured(self) -> Mapping[str, Any]:
+        """What the leg measured: lateness on the wire, loss, delays."""
+        return self._leg.measured() if self._leg else {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """How the peer was reached, and the packets it is sent."""
+        return {
+            "kind": self._url.scheme or "webrtc",
+            "address": f"{self._host}:{self._port}{self._url.path}",
+            "ptime_ms": self._leg.packet_ms if self._leg else int(self._options["ptime"]),
+            "join_s": self._join_s,
+            "silent_s": self._silent_s,
+            "ice_servers": self._options["ice"],
+            "opus": {"channels": 1, "bit_rate": 64_000, "application": "lowdelay"},
+        }
+
+    def close(self) -> None:
+        """Hang up."""
+        with suppress(TimeoutError):
+            await_result(self._close(), _CLOSE_S)
+
+    async def _close(self) -> None:
+        if self._peer is not None:
+            await self._peer.close()
+        await self._hang_up()
+
+    def _opened_leg(self) -> Leg:
+        assert self._leg is not None, "open() comes first"
+        return self._leg
+
+
+class Joined(WebRtcEndpoint):
+    """A peer that joins us at the seat of its side. Implements `rtc.signalling.Negotiator`."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._seat: Seat | None = None
+        self._shares = False  # the server of its port
+
+    async def answer(self, offer_sdp: str) -> str:
+        """Our answer to whoever comes, until the conversation has begun."""
+        return await (await self._next_peer()).answer(offer_sdp)
+
+    async def offer(self) -> str:
+        """Our offer to whoever asks for one, until the conversation has begun."""
+        return await (await self._next_peer()).offer()
+
+    async def accept(self, answer_sdp: str) -> None:
+        """The peer's answer to our offer."""
+        await self._present_peer().accept(answer_sdp)
+
+    async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
+        """One more address of the peer."""
+        await self._present_peer().add_candidate(candidate, mid, line_index)
+
+    async def hang_up(self, reason: str) -> None:
+        """The peer has left."""
+        self._present_peer().leave(reason)
+
+    async def _connect(self) -> None:
+        self._shares = True
+        server = await _shared_server(self._host, self._port)
+        self._seat = server.seat(self._side, self, self._options["session"])
+        await self._invite(server)
+        await self._seat.taken(self._join_s)
+
+    async def _invite(self, server: SignallingServer) -> None:
+        """Whoever it is comes by itself."""
+        return
+
+    async def _hang_up(self) -> None:
+        if self._seat is not None:
+            self._seat.close()
+        if self._shares:
+            await _release_server(self._host, self._port)
+
+    async def _next_peer(self) -> Peer:
+        if self._leg is not None:
+            raise PartyError(f"side {self._side}: the conversation has begun; whoever left cannot come back")
+        return await self._new_peer()
+
+    def _present_peer(self) -> Peer:
+        assert self._peer is not None, "answer() or offer() comes first"
+        return self._peer
+
+
+class Far(Joined):
+    """A party of this machine in a process of its own, which joins us as any peer would."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"far://{LOOPBACK[0]}:0?session={token_hex(8)}&join_s=20")
+        self._party = address.partition(":")[2]
+        endpoint(self._party)  # a wrong address is refused here, not in the other process
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def _may_hang_up(self) -> bool:
+        """It does when it has said what it had to say."""
+        return True
+
+    async def _invite(self, server: SignallingServer) -> None:
+        seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
+        self._process = await asyncio.create_subprocess_exec(sys.executable, "-m", "fdbcore.far", self._party, seat)
+
+    async def _hang_up(self) -> None:
+        await super()._hang_up()
+        if self._process is not None and self._process.returncode is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAR_ENDS_S):
+                    await self._process.wait()
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    def describe(self) -> Mapping[str, Any]:
+        """The party in the other process, and the connection to it."""
+        return {**super().describe(), "kind": "far", "party": self._party, "address": "this machine"}
+
+
+class Dialled(WebRtcEndpoint):
+    """A peer that we join by HTTP, in the manner of WHIP."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._location: str | None = None
+
+    async def _connect(self) -> None:
+        import aiohttp
+
+        peer = await self._new_peer()
+
+        session = f"?session={self._options['session']}" if self._options["session"] else ""
+        url = f"http://{self._host}:{self._port}{self._url.path or '/whip/b'}{session}"
+        headers = {"Content-Type": "application/sdp", **_authorization()}
+        timeout = aiohttp.ClientTimeout(total=self._join_s)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as http,
+                http.post(url, data=await peer.offer(), headers=headers) as response,
+            ):
+                answer = await response.text()
+                if response.status != 201:
+                    raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {answer[:80]!r}")
+                self._location = urljoin(url, response.headers.get("Location", ""))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise PartyError(f"{url}: expected a WHIP server, got {error!r}", transient=True) from error
+        await peer.accept(answer)
+
+    async def _hang_up(self) -> None:
+        import aiohttp
+
+        if self._location is not None:
+            with suppress(aiohttp.ClientError, TimeoutError):
+                async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as http:
+                    await http.delete(self._location, headers=_authorization())
+
+
+def _authorization() -> dict[str, str]:
+    token = os.environ.get(TOKEN)
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+_servers: dict[tuple[str, int], asyncio.Task[SignallingServer]] = {}
+_seats: Counter[tuple[str, int]] = Counter()
+
+
+async def _shared_server(host: str, port: int) -> SignallingServer:
+    """The server of this process at that port, for one seat more; SettingsError if the port cannot be had."""
+    from fdbcore.rtc.signalling import SignallingServer
+
+    async def started() -> SignallingServer:
+        server = SignallingServer(host, port, os.environ.get(TOKEN))
+        await server.start()
+        return server
+
+    at = host, port
+    _seats[at] += 1
+    if at not in _servers:
+        _servers[at] = asyncio.get_running_loop().create_task(started())
+    return await _servers[at]
+
+
+async def _release_server(host: str, port: int) -> None:
+    """Give a seat back; the last one takes the server with it."""
+    at = host, port
+    _seats[at] -= 1
+    if not _seats[at] and not (starting := _servers.pop(at)).exception():
+        await starting.result().stop()

@@ -1,0 +1,109 @@
+"""The audio of one connected peer on the media clock: 10 ms frames in and out, Opus packets on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from aiortc import RTCRtpTransceiver
+
+from fdbcore._ext.jitter import JitterBuffer
+from fdbcore._ext.pacer import LatenessHistogram
+from fdbcore.opus import OpusDecoder, OpusEncoder
+from fdbcore.rtc.aiortc_seam import AudioWire
+from fdbcore.rtc.rtp import RtpPacket
+from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
+
+ARRIVALS_EVERY_TICKS: Final = 100
+
+
+class Leg:
+    """Made on the event loop once the peer is connected; then `start`, `send` and `play_into` on the tick thread.
+
+    packet_ms: 10, or 20, of which a packet leaves with its second frame.
+    """
+
+    def __init__(self, transceiver: RTCRtpTransceiver, packet_ms: int) -> None:
+        self.packet_ms = packet_ms
+        self.heard_from = asyncio.Event()
+        self.last_arrival_ns: int | None = None
+        self._jitter = JitterBuffer()
+        self._wire_lateness = LatenessHistogram()
+        self._encoder = OpusEncoder(packet_ms)
+        self._decoder = OpusDecoder()
+        self._packet_pcm = np.zeros((packet_ms // TICK_MS, FRAME_SAMPLES), dtype=np.int16)
+        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+        self._sequence = random.randrange(1 << 15)  # not near its wrap, which some receivers take badly at the start
+        self._timestamp_origin = random.randrange(1 << 32)
+        self._origin_ns = self._tick = 0
+        self._delay_changes: list[dict[str, Any]] = []
+        self._wire = AudioWire(transceiver, self._on_packet)
+
+    def start(self, origin_ns: int) -> None:
+        """Tick 0 is at this monotonic time."""
+        self._origin_ns = origin_ns
+        self._jitter.start(origin_ns)
+
+    def play(self, tick: int) -> Pcm:
+        """What the peer said in `tick`: int16 (480,), valid until the next call."""
+        self._tick = tick
+        self._jitter.play_into(self._frame, tick, self._decoder.decode)
+        return self._frame
+
+    def send(self, tick: int, frame: Pcm) -> None:
+        """Send the frame of `tick`. Ticks that are left out are not sent, and the timestamps show it."""
+        filled = tick % len(self._packet_pcm)
+        self._packet_pcm[filled] = frame
+        if filled < len(self._packet_pcm) - 1:
+            return
+        payload = self._encoder.encode(self._packet_pcm.reshape(-1))
+        self._packet_pcm[:] = 0
+        timestamp = self._timestamp_origin + (tick - filled) * FRAME_SAMPLES
+        due_ns = self._origin_ns + tick * TICK_NS
+        self._wire_lateness.record(self._wire.send(payload, self._sequence, timestamp % (1 << 32), due_ns))
+        self._sequence = (self._sequence + 1) % (1 << 16)
+
+    def log(self) -> Sequence[Happening]:
+        """What happened since the last tick: delay changes, and every second the arrivals."""
+        changes = [
+            Happening(change.tick, "delay", {"why": change.kind, "delay_samples": change.delay_samples})
+            for change in self._jitter.drain()
+        ]
+        self._delay_changes += [{"tick": change.tick, **change.fields} for change in changes]
+        if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1:
+            changes.append(Happening(self._tick, "arrivals", self._arrivals()))
+        return changes
+
+    def _arrivals(self) -> dict[str, list[int]]:
+        arrival_ns, start_sample, samples = self._jitter.arrivals().T
+        at_us = (arrival_ns - self._origin_ns) // 1000
+        return {"at_us": at_us.tolist(), "start_sample": start_sample.tolist(), "samples": samples.tolist()}
+
+    def measured(self) -> dict[str, Any]:
+        """Lateness on the wire, the counts of the receiver, and the delays of this harness's own legs (samples)."""
+        counts = self._jitter.stats()._asdict()
+        return {
+            "wire": self._wire_lateness.summary(),
+            **counts,
+            "delay_samples": self._jitter.delay_samples,
+            "out_delay_samples": self.out_delay_samples,
+            "delay_changes": self._delay_changes,
+            "packets": vars(self._wire.counts),
+        }
+
+    @property
+    def out_delay_samples(self) -> int:
+        """By which what is said in a tick leaves later than that tick begins: packetisation and the encoder."""
+        return self._packet_pcm.size - FRAME_SAMPLES + self._encoder.look_ahead_samples
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self._wire.close()
+
+    def _on_packet(self, packet: RtpPacket, arrival_ns: int) -> None:
+        self.last_arrival_ns = arrival_ns
+        self.heard_from.set()
+        self._jitter.add(packet.payload, packet.ssrc, packet.sequence, packet.timestamp, arrival_ns)

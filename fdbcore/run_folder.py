@@ -1,0 +1,189 @@
+"""A run on disk: its plan, and what has become of each case. A process may be killed at any moment in between.
+
+<run>/run.json          what decided the plan, and every case in its order; written once
+      <case>/meta.json  the state of a case: it has ended once its recording is whole and states an outcome
+      workers.log       what the processes that held the conversations wrote, or said when they crashed
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from fdbcore.cases import Case, Plan
+from fdbcore.clock import utc_now
+from fdbcore.errors import RecordingError, SettingsError
+from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, write_json
+from fdbcore.versions import versions
+
+RUN_SCHEMA: Final = "fdbcore.run/1"
+RUN, LOG, SUMMARY = "run.json", "workers.log", "summary.json"
+
+MOST_RETRIES: Final = 2
+"""How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
+
+Outcome = Mapping[str, Any]
+"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help."""
+
+
+class RunFolder:
+    """The folder of one run; a context manager, in which no other process runs cases in it.
+
+    Made where it is new; otherwise it must hold the same plan, and the run goes on. Raises SettingsError if it holds
+    another plan or something else, RecordingError if it cannot be written or another process is at work.
+
+    leaving_s: what the calls of a process that was killed are given to close.
+    """
+
+    def __init__(self, path: Path, plan: Plan, leaving_s: int = 10) -> None:
+        self.path = path
+        self.plan = plan
+        self._leaving_s = leaving_s
+
+    def __enter__(self) -> RunFolder:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise RecordingError(f"{self.path}: cannot be written: {error.strerror}") from error
+        try:
+            self._take()
+            check_same_plan(self.path, self.plan)
+            self._write_plan()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        log = self.path / LOG
+        with suppress(OSError):
+            if log.stat().st_size == 0:
+                log.unlink()
+        os.close(self._lock)
+
+    def _take(self) -> None:
+        """Wait for the calls of an earlier process to close, then share the lock with those of this one."""
+        for _ in range(10 * self._leaving_s + 1):
+            with suppress(BlockingIOError):
+                lock(self._lock, fcntl.LOCK_EX)
+                lock(self._lock, fcntl.LOCK_SH)
+                return
+            Event().wait(0.1)
+        raise RecordingError(f"{self.path}: another process is running cases in this folder")
+
+    def _write_plan(self) -> None:
+        if not (self.path / RUN).is_file():
+            known = {"schema": RUN_SCHEMA, "created": utc_now(), "versions": versions()}
+            write_json(self.path / RUN, known | _plan_json(self.plan))
+
+    def outcome(self, case: Case) -> Outcome | None:
+        """How the case has ended; None if it has not, or if it is due to be held again."""
+        meta = self._meta(case)
+        outcome: Outcome | None = meta.get("outcome")
+        if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
+            return None
+        again = outcome.get("transient") and len(meta.get("attempts", ())) < MOST_RETRIES
+        return None if again else outcome
+
+    def attempts(self, case: Case) -> list[Outcome]:
+        """The outcomes after which the case has been, or is to be, held again."""
+        meta = self._meta(case)
+        last = meta.get("outcome")
+        return [*meta.get("attempts", ()), *([last] if last and self.outcome(case) is None else [])]
+
+    def settle(self, case: Case, outcome: Outcome, attempts: Sequence[Outcome]) -> None:
+        """See that the recording of a case states its outcome, also where it broke off; what there is of it is kept."""
+        meta = self._meta(case)
+        if meta.get("outcome") == outcome and meta["status"] == "complete":
+            return
+        minimal = {"schema": RECORDING_SCHEMA, "created": utc_now(), "case": case.to_json(), "n_ticks": 0}
+        failed = {"status": "failed", "reason": outcome["reason"], "outcome": outcome, "attempts": attempts}
+        write_json(self.path / case.name / META, minimal | meta | failed)
+
+    def recording(self, case: Case) -> Recording | None:
+        """The recording of a case that can be scored: one that was held, however it ended, and is valid."""
+        outcome = self.outcome(case)
+        if outcome is None or outcome["kind"] == "invalid":
+            return None
+        recording = Recording(self.path / case.name)
+        return recording if recording.n_ticks else None
+
+    def _meta(self, case: Case) -> dict[str, Any]:
+        path = self.path / case.name / META
+        meta: dict[str, Any] = read_json(path) if path.is_file() else {}
+        return meta
+
+
+def lock(descriptor: int, kind: int) -> None:
+    """Lock an open folder at once, or raise BlockingIOError; where the file system has no locks, nothing is locked."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+@contextmanager
+def shared_lock(path: Path) -> Iterator[None]:
+    """Tell later processes that calls are still being recorded in `path`."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        lock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def seed_of(path: Path) -> int | None:
+    """The seed of the run in `path`; None if there is none yet."""
+    if not (path / RUN).is_file():
+        return None
+    seed: int = _read_plan(path)["plan"]["seed"]
+    return seed
+
+
+def check_same_plan(path: Path, plan: Plan) -> None:
+    """SettingsError unless `path` is new or holds the same plan; names the first difference."""
+    if not (path / RUN).is_file():
+        if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
+            raise SettingsError(f"{path}: expected a new folder or that of a run, got something else")
+        return
+    there, here = _read_plan(path), _plan_json(plan)
+    for key, value in here["plan"].items():
+        if there["plan"].get(key) != value:
+            raise _another(path, f"{key} {_shown(there['plan'].get(key))} there, {_shown(value)} here")
+    if there["cases"] != here["cases"]:
+        differing = [case["name"] for case in here["cases"] if case not in there["cases"]]
+        what = f"{len(there['cases'])} cases there, {len(here['cases'])} here"
+        raise _another(path, f"{what}, such as {differing[0]}" if differing else what)
+
+
+def _another(path: Path, difference: str) -> SettingsError:
+    return SettingsError(f"{path}: expected the plan of the run in it, got another: {difference}; use another folder")
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    run: dict[str, Any] = read_json(path / RUN)
+    if run.get("schema") != RUN_SCHEMA:
+        raise RecordingError(f"{path / RUN}: expected schema {RUN_SCHEMA}, got {run.get('schema')!r}")
+    return run
+
+
+def _plan_json(plan: Plan) -> dict[str, Any]:
+    """As it is read back: JSON has no tuples."""
+    planned: dict[str, Any] = json.loads(
+        json.dumps({"plan": plan.decided_by, "cases": [case.to_json() for case in plan.cases]})
+    )
+    return planned
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,61 @@
+"""What a run has found: its cases counted by how they ended, and the measures of each system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fdbcore.recording import REPORT, Recording, write_json
+from fdbcore.report.html import write_report
+from fdbcore.run_folder import SUMMARY, RunFolder
+from fdbcore.score import score, summary
+
+RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/1"
+OUTCOMES: Final = ("done", "failed", "invalid")
+
+
+def score_cases(folder: RunFolder) -> Iterator[Recording]:
+    """Score each recording of a run that has not been scored and write its report; not while calls are live."""
+    for case in folder.plan.cases:
+        recording = folder.recording(case)
+        if recording is not None and not (recording.path / REPORT).is_file():
+            write_report(recording, score(recording))
+            yield recording
+
+
+def summarise(folder: RunFolder) -> dict[str, Any]:
+    """The summary of a run, also written to its summary.json.
+
+    Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that are not done,
+    "recordings", "measures"}; its measures pool what is done.
+    """
+    values = {
+        "schema": RUN_SUMMARY_SCHEMA,
+        "plan": folder.plan.decided_by,
+        "systems": {name: _system(folder, name) for name in folder.plan.systems},
+    }
+    write_json(folder.path / SUMMARY, values)
+    return values
+
+
+def recordings_of(folder: RunFolder, system: str) -> list[Recording]:
+    """The scored recordings of one system, in the order of the plan."""
+    found = (folder.recording(case) for case in folder.plan.cases if case.system.name == system)
+    return [recording for recording in found if recording is not None and (recording.path / REPORT).is_file()]
+
+
+def _system(folder: RunFolder, name: str) -> dict[str, Any]:
+    cases = [case for case in folder.plan.cases if case.system.name == name]
+    outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
+    kinds = Counter(outcome["kind"] for outcome in outcomes)
+    reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["kind"] != "done")
+    recordings = recordings_of(folder, name)
+    counts = {kind: kinds[kind] for kind in OUTCOMES}
+    pooled = summary(recordings) if recordings else {"recordings": [], "measures": {}}
+    return {
+        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes)},
+        "reasons": dict(reasons.most_common()),
+        "recordings": pooled["recordings"],
+        "measures": pooled["measures"],
+    }

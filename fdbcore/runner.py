@@ -1,0 +1,213 @@
+"""Hold the cases of a run: several at a time, in processes that may die, until each has ended one way or another."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from typing import Final
+
+from fdbcore.cases import Case, Plan, server
+from fdbcore.clock import now_ns
+from fdbcore.errors import FdbError
+from fdbcore.run_folder import LOG, Outcome, RunFolder
+from fdbcore.types import TICKS_PER_S
+from fdbcore.workers import Call, Worker
+
+BACK_OFF_S: Final = (2.0, 15.0)
+"""The pauses before a case is held again: for the second and the third time."""
+
+GO_ON, FINISH, NOW = 0, 1, 2
+"""What a run can be asked to do: begin no more calls; end those that are live as well."""
+
+_LOOK_S: Final = 0.25  # how often the progress is looked at, and whether to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run is. live: each call and its tick, or OPENING or CLOSING. left_s: about how long it still takes."""
+
+    live: Sequence[tuple[Case, int]]
+    left_s: float
+
+
+class Watch:
+    """Told how a run goes; derive from it."""
+
+    def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
+        """A case has ended, or its attempt has, and it will be held `again`."""
+
+    def progress(self, progress: Progress) -> None:
+        """Several times a second."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    case: Case
+    earlier: Sequence[Outcome]
+    not_before_ns: int = 0
+
+    @property
+    def servers(self) -> set[str]:
+        return {server(self.case.user.address), server(self.case.system.address)}
+
+
+@dataclass(slots=True)
+class _Job:
+    worker: Worker
+    calls: dict[int, _Attempt] = field(default_factory=dict)
+
+
+def run_cases(
+    folder: RunFolder,
+    *,
+    jobs: int = 1,
+    calls_per_job: int = 1,
+    watch: Watch | None = None,
+    asked: Callable[[], int] = lambda: GO_ON,
+    back_off_s: Sequence[float] = BACK_OFF_S,
+) -> None:
+    """Hold every case of the open `folder` that has not ended, in the plan's order, on up to `jobs` processes.
+
+    `asked` is looked at several times a second: GO_ON, FINISH or NOW; after the last two it returns with cases left.
+    Raises FdbError, once the live calls are over, for what would keep all other cases from being held as well (a full
+    disk, an extra that is not installed). Processes are spawned: a script that calls this needs the usual
+    `if __name__ == "__main__"`.
+    """
+    _Runner(folder, jobs, calls_per_job, watch or Watch(), asked, back_off_s).run()
+
+
+def expected_wall_s(plan: Plan, cases: Iterable[Case], slots: int) -> float:
+    """About how long `cases` take with `slots` calls at a time, each as long as it is expected to be."""
+    return _wall_s(plan, [(case, plan.expected_s(case)) for case in cases], slots)
+
+
+def _wall_s(plan: Plan, left: Sequence[tuple[Case, float]], slots: int) -> float:
+    """The largest of the bounds: all over the slots, those of a server over what it holds at once, the longest."""
+    in_all = sum(left_s for _, left_s in left)
+    of_servers = [
+        sum(left_s for case, left_s in left if server(case.system.address) == name) / limit
+        for name, limit in plan.at_once.items()
+    ]
+    return max([in_all / slots, *of_servers, *(left_s for _, left_s in left)], default=0.0)
+
+
+class _Runner:
+    def __init__(
+        self,
+        folder: RunFolder,
+        jobs: int,
+        calls_per_job: int,
+        watch: Watch,
+        asked: Callable[[], int],
+        back_off_s: Sequence[float],
+    ) -> None:
+        self._folder = folder
+        self._plan = folder.plan
+        self._calls_per_job = calls_per_job
+        self._watch = watch
+        self._asked = asked
+        self._back_off_s = back_off_s
+        self._waiting = [
+            _Attempt(case, folder.attempts(case)) for case in self._plan.cases if folder.outcome(case) is None
+        ]
+        self._n_jobs = min(jobs, math.ceil(len(self._waiting) / calls_per_job))
+        self._jobs: list[_Job] = []
+        self._error: str | None = None
+
+    def run(self) -> None:
+        with ExitStack() as at_end:
+            at_end.callback(self._close)
+            while (request := self._request()) < NOW and (self._live or (request == GO_ON and self._waiting)):
+                if request == GO_ON:
+                    self._begin_calls()
+                for connection in wait([job.worker.connection for job in self._jobs], timeout=_LOOK_S):
+                    self._read(next(job for job in self._jobs if job.worker.connection is connection))
+                self._watch.progress(self._progress())
+        if self._error is not None:
+            raise FdbError(self._error)
+
+    def _request(self) -> int:
+        return max(self._asked(), FINISH if self._error else GO_ON)
+
+    @property
+    def _live(self) -> list[tuple[_Attempt, int]]:
+        return [(attempt, job.worker.progress[slot]) for job in self._jobs for slot, attempt in job.calls.items()]
+
+    def _begin_calls(self) -> None:
+        """Give free slots what may begin, once every process is loaded: loading would disturb calls that are live."""
+        while len(self._jobs) < self._n_jobs:
+            self._jobs.append(_Job(Worker(self._folder.path, self._plan.settings, self._calls_per_job)))
+        if not all(job.worker.ready for job in self._jobs):
+            return
+        for slot in range(self._calls_per_job):
+            for job in self._jobs:
+                if slot not in job.calls and (attempt := self._next()) is not None:
+                    self._begin(job, slot, attempt)
+
+    def _next(self) -> _Attempt | None:
+        """Take the first attempt whose time has come and whose servers are free."""
+        busy = Counter(name for attempt, _ in self._live for name in attempt.servers)
+        now = now_ns()
+        for attempt in self._waiting:
+            free = all(busy[name] < self._plan.at_once.get(name, math.inf) for name in attempt.servers)
+            if free and attempt.not_before_ns <= now:
+                self._waiting.remove(attempt)
+                return attempt
+        return None
+
+    def _begin(self, job: _Job, slot: int, attempt: _Attempt) -> None:
+        case = attempt.case
+        meta = {"case": case.to_json() | {"labels": case.user.labels}, "attempts": attempt.earlier}
+        job.calls[slot] = attempt
+        path = self._folder.path / case.name
+        job.worker.hold(Call(slot, path, case.user.address, case.system.address, meta))
+
+    def _read(self, job: _Job) -> None:
+        ended = job.worker.ended()
+        if ended is None:
+            self._bury(job)
+            return
+        for call in ended:
+            attempt = job.calls.pop(call.slot)
+            if call.outcome is not None:
+                self._end(attempt, call.outcome)
+            else:
+                self._error = self._error or call.error
+
+    def _bury(self, job: _Job) -> None:
+        """A process has died: its calls are the harness's fault, and held again; the run goes on with a new process."""
+        cause = job.worker.cause_of_death()
+        self._jobs.remove(job)
+        job.worker.close()
+        if not job.worker.ready:
+            self._error = f"a process for the calls could not start ({cause}): see {self._folder.path / LOG}"
+        for attempt in job.calls.values():
+            reason = f"the process that held the call died: {cause}"
+            self._end(attempt, {"kind": "invalid", "side": None, "reason": reason, "transient": True})
+
+    def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
+        case, earlier = attempt.case, attempt.earlier
+        self._folder.settle(case, outcome, earlier)
+        again = self._folder.outcome(case) is None
+        if again:
+            pause_ns = round(1e9 * self._back_off_s[min(len(earlier), len(self._back_off_s) - 1)])
+            self._waiting.insert(0, _Attempt(case, [*earlier, outcome], now_ns() + pause_ns))
+        self._watch.ended(case, outcome, again)
+
+    def _progress(self) -> Progress:
+        live = self._live
+        expected_s = self._plan.expected_s
+        left = [(a.case, max(0.0, expected_s(a.case) - max(0, tick) / TICKS_PER_S)) for a, tick in live]
+        left += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
+        slots = max(1, self._n_jobs) * self._calls_per_job
+        return Progress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, slots))
+
+    def _close(self) -> None:
+        for job in self._jobs:
+            job.worker.stop()
+        for job in self._jobs:
+            job.worker.close()

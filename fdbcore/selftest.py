@@ -1,0 +1,154 @@
+"""What the harness itself adds: clicks through WebRTC, reflected packet by packet at its far end, and back.
+
+The mirror stands in this process where a peer would, and sends each packet on as it comes. So the clicks come back late
+by this harness's own two legs alone, which every recording states: the self-test shows that they do, on this machine,
+now. It says nothing of the path to a system elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.clock import MonotonicClock, utc_now
+from fdbcore.endpoints.webrtc import LOOPBACK, WebRtcEndpoint
+from fdbcore.errors import PartyError
+from fdbcore.protocols import Endpoint
+from fdbcore.recording import RecordingWriter
+from fdbcore.session import run
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Pcm, TurnSettings
+from fdbcore.vad import EnergyVad
+
+if TYPE_CHECKING:
+    from fdbcore.rtc.rtp import RtpPacket
+
+CLICK_EVERY_TICKS: Final = 20
+CLICK_SAMPLES: Final = SAMPLE_RATE_HZ // 500
+CLICK_HZ: Final = 1500
+ONSET_SHARE: Final = 0.5
+"""A click begins where it first reaches this share of its own peak."""
+TAIL_TICKS: Final = 30
+MAX_ERROR_MS: Final = 1.0
+
+
+def timing_selftest(seconds: float = 3.0) -> dict[str, Any]:
+    """Send clicks for `seconds` and compare when they come back with the delay that the legs state; JSON values.
+
+    delay_ms, jitter_ms (largest less smallest), drift_ppm: of the clicks. stated_ms: the sum of the legs. error_ms: the
+    difference of their medians. passed: it is at most 1 ms, all clicks came back and no tick was missed.
+    """
+    clicks, mirror = Clicks(round(seconds * TICKS_PER_S)), Mirrored("webrtc")
+    clock = MonotonicClock()
+    with TemporaryDirectory() as folder:
+        try:
+            mirror.open("B")
+            meta: dict[str, Any] = {"settings": {}}
+            with RecordingWriter(Path(folder), meta, keep_audio=False) as recording, clock.raised_priority():
+                run(clicks, mirror, clock, (EnergyVad(), EnergyVad()), TurnSettings(), recording, over=clicks.over)
+            legs = mirror.measured()
+        finally:
+            mirror.close()
+    return _verdict(clicks, legs, clock.certificate())
+
+
+class Clicks(Endpoint):
+    """Says a click every 200 ms for `ticks`, then listens a little longer; keeps what comes back."""
+
+    def __init__(self, ticks: int) -> None:
+        self._click_ticks = range(0, ticks, CLICK_EVERY_TICKS)
+        self._end_tick = ticks + TAIL_TICKS
+        self._click: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+        n = np.arange(CLICK_SAMPLES)
+        self._click[:CLICK_SAMPLES] = 20_000 * np.sin(2 * np.pi * CLICK_HZ * n / SAMPLE_RATE_HZ)
+        self._heard: list[Pcm] = []
+
+    def say(self, tick: int) -> Pcm:
+        """A click at the very start of some frames."""
+        return self._click if tick in self._click_ticks else SILENT_FRAME
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep it."""
+        self._heard.append(frame.copy())
+
+    def over(self, tick: int, a_left: bool, b_left: bool) -> bool:
+        """Whether all clicks had their time."""
+        return b_left or tick >= self._end_tick
+
+    def delays_samples(self) -> npt.NDArray[np.int64]:
+        """By how much each click came late; those that did not come are left out."""
+        heard = np.abs(np.concatenate(self._heard).astype(np.int32))
+        own = _onset(np.abs(self._click.astype(np.int32)))
+        window = CLICK_EVERY_TICKS * FRAME_SAMPLES
+        found = [
+            (onset - own)
+            for start in (tick * FRAME_SAMPLES for tick in self._click_ticks)
+            if (onset := _onset(heard[start : start + window])) is not None and own is not None
+        ]
+        return np.array(found, dtype=np.int64)
+
+    @property
+    def sent(self) -> int:
+        """How many clicks were said."""
+        return len(self._click_ticks)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The train."""
+        return {"kind": "clicks", "every_ticks": CLICK_EVERY_TICKS}
+
+
+class Mirrored(WebRtcEndpoint):
+    """A peer in this process that sends each packet back as it comes."""
+
+    async def _connect(self) -> None:
+        from fdbcore.rtc.aiortc_seam import AudioWire
+        from fdbcore.rtc.peer import Peer
+
+        peer, mirror = await self._new_peer(), Peer(addresses=LOOPBACK)
+        self._mirror = AsyncExitStack()
+        self._mirror.push_async_callback(mirror.close)
+        await peer.accept(await mirror.answer(await peer.offer()))
+        wire = AudioWire(await mirror.transceiver(self._join_s), self._reflect)
+        self._mirror.callback(wire.close)
+        self._wire = wire
+
+    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+        self._wire.send(packet.payload, packet.sequence, packet.timestamp, arrival_ns)
+
+    async def _hang_up(self) -> None:
+        await self._mirror.aclose()
+
+
+def _onset(level: npt.NDArray[np.int32]) -> int | None:
+    """The first sample that reaches half the peak, or None in what is silent."""
+    peak = int(level.max(initial=0))
+    return int(np.argmax(level >= ONSET_SHARE * peak)) if peak > 2000 else None
+
+
+def _verdict(clicks: Clicks, legs: Mapping[str, Any], timing: Mapping[str, Any]) -> dict[str, Any]:
+    delays_ms = clicks.delays_samples() * 1000 / SAMPLE_RATE_HZ
+    if not len(delays_ms):
+        raise PartyError("self-test: expected clicks to come back, got none")
+    stated_ms = (legs["out_delay_samples"] + legs["delay_samples"]) * 1000 / SAMPLE_RATE_HZ
+    error_ms = float(np.median(delays_ms)) - stated_ms
+    seconds = np.arange(len(delays_ms)) * CLICK_EVERY_TICKS / TICKS_PER_S
+    drift_ppm = float(np.polyfit(seconds, delays_ms, 1)[0]) * 1000 if len(delays_ms) > 1 else 0.0
+    return {
+        "created": utc_now(),
+        "transport": "webrtc, reflected on this machine",
+        "clicks": clicks.sent,
+        "returned": len(delays_ms),
+        "delay_ms": float(np.median(delays_ms)),
+        "jitter_ms": float(np.ptp(delays_ms)),
+        "drift_ppm": drift_ppm,
+        "stated_ms": stated_ms,
+        "error_ms": error_ms,
+        "wire": legs["wire"],
+        "missed": timing["missed"],
+        "passed": abs(error_ms) <= MAX_ERROR_MS and len(delays_ms) == clicks.sent and not timing["missed"],
+    }

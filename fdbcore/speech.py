@@ -1,0 +1,173 @@
+"""Speech of one talker: synthesised from text, measured, and brought to a level."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore import _espeak
+from fdbcore.audio import resampler_to_48k
+from fdbcore.errors import FdbError, InputError, MissingExtraError, SettingsError
+from fdbcore.types import FRAME_SAMPLES, TICK_MS, Pcm
+
+RANGE_DB: Final = 40.0
+"""Synthetic speech is what lies within this of its loudest tick."""
+
+MARGIN_DB: Final = 15.9
+HANGOVER_TICKS: Final = 200 // TICK_MS
+LEAST_LEVEL_DBOV: Final = -70.0
+FULL_SCALE: Final = 32768
+
+SYNTHESIS_TIMEOUT_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A voice of espeak-ng.
+
+    name: a language, with a variant after a "+" if wanted: "en-us", "en-gb+f2", "de+m3", "ja".
+    pitch: 0 to 99; 50 is the voice's own.
+    """
+
+    name: str = "en-us"
+    words_per_minute: int = 175
+    pitch: int = 50
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SettingsError(f"name: expected a voice such as en-us or de+f2, got {self.name!r}")
+        for setting, least, most in (("words_per_minute", 80, 450), ("pitch", 0, 99)):
+            value = getattr(self, setting)
+            if type(value) is not int or not least <= value <= most:
+                raise SettingsError(f"{setting}: expected a whole number from {least} to {most}, got {value!r}")
+
+
+def synthesise(text: str, voice: Voice) -> Pcm:
+    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, without what lies before and after its words.
+
+    That is the ticks before the first and after the last within RANGE_DB of the loudest. The same text and voice give
+    the same bytes, whatever was said before. It takes about 30 ms, in a process of its
+    own. Raises SettingsError for a voice that is not there, InputError for a text without a sound, MissingExtraError.
+    """
+    library_path, data_path = _installed()
+    _, _, variant = voice.name.partition("+")
+    if variant and not (data_path / "voices" / "!v" / variant).is_file():  # espeak-ng would use another one silently
+        raise _no_voice(voice)
+    program = (sys.executable, "-I", "-S", _espeak.__file__, library_path, str(data_path))
+    settings = (voice.name, str(voice.words_per_minute), str(voice.pitch))
+    try:
+        said = subprocess.run(
+            [*program, *settings], input=text.encode(), capture_output=True, timeout=SYNTHESIS_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"text: expected speech within {error.timeout:.0f} s, got none for {text[:40]!r}") from error
+    if said.returncode == _espeak.NO_SUCH_VOICE:
+        raise _no_voice(voice)
+    if said.returncode:
+        problem = said.stderr.decode(errors="replace").strip().splitlines() or [f"status {said.returncode}"]
+        raise FdbError(f"espeak-ng: expected speech for {text[:40]!r}, got: {problem[-1]}")
+    rate_hz, pcm = int(np.frombuffer(said.stdout, "<u4", 1)[0]), np.frombuffer(said.stdout, "<i2", offset=4)
+    if not pcm.any():
+        raise InputError(f"text: expected words that can be said, got {text!r}")
+    resampler = resampler_to_48k(rate_hz)
+    return _trimmed(np.concatenate((resampler.process(pcm.astype(np.int16)), resampler.flush())))
+
+
+def describe_synthesiser(voice: Voice) -> Mapping[str, Any]:
+    """Name, version and settings, as JSON values."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        installed = version("espeakng-loader")
+    except PackageNotFoundError:
+        installed = None
+    return {"name": "espeak-ng", "espeakng-loader": installed, "voice": asdict(voice)}
+
+
+def within_range(pcm: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Per tick, whether it lies within RANGE_DB of the loudest one; the last, partial tick is filled with silence.
+
+    pcm: (n,), of any full scale.
+    """
+    powers = tick_powers(pcm)
+    within: npt.NDArray[np.bool_] = powers >= powers.max() / 10 ** (RANGE_DB / 10)
+    return within
+
+
+def tick_powers(pcm: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Mean square of each tick of (n,) samples; the last, partial tick is filled with silence."""
+    ticks = np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES).astype(np.float64)
+    powers: npt.NDArray[np.float64] = np.mean(ticks**2, axis=1)
+    return powers
+
+
+def active_level_dbov(pcm: Pcm) -> float:
+    """The active speech level of int16 (n,) in dBov (0 dBov: a square wave of full scale); -inf if it is silent.
+
+    After ITU-T P.56 (2011), method B, on ticks of 10 ms instead of a smoothed envelope: all energy over the active
+    time, where a tick is active if it, or one of the 20 before it, is louder than 15.9 dB below that very level.
+    """
+    powers = tick_powers(pcm) / FULL_SCALE**2
+    level = powers.mean() if len(powers) else 0.0
+    while level > 0:
+        active = _active_ticks(powers, level / 10 ** (MARGIN_DB / 10))
+        rest = powers.sum() / active
+        if rest <= level:  # as the level rises, fewer ticks are active: it settles
+            break
+        level = rest
+    return 10 * math.log10(level) if level > 0 else -math.inf
+
+
+def levelled(pcm: Pcm, level_dbov: float) -> tuple[Pcm, float]:
+    """`pcm` with its active speech at `level_dbov`, and the gain (dB) that this took. Silence stays as it is.
+
+    Raises SettingsError for a level out of range, and if it would be clipped.
+    """
+    if not LEAST_LEVEL_DBOV <= level_dbov <= 0:
+        raise SettingsError(f"level_dbov: expected from {LEAST_LEVEL_DBOV:.0f} to 0, got {level_dbov}")
+    gain_db = level_dbov - active_level_dbov(pcm)
+    if math.isinf(gain_db):
+        return pcm, 0.0
+    raised = np.rint(pcm * 10 ** (gain_db / 20))
+    if raised.max() >= FULL_SCALE or raised.min() < -FULL_SCALE:
+        highest_dbov = level_dbov - 20 * math.log10(np.abs(raised).max() / (FULL_SCALE - 1))
+        raise SettingsError(f"level_dbov: expected at most {highest_dbov:.1f}, or it clips, got {level_dbov}")
+    return raised.astype(np.int16), gain_db
+
+
+def _active_ticks(powers: npt.NDArray[np.float64], threshold: float) -> int:
+    """How many ticks are louder than `threshold` or follow one that is within the hangover."""
+    loud = np.flatnonzero(powers > threshold)
+    gaps = np.diff(loud, append=len(powers))
+    return int(np.minimum(gaps, HANGOVER_TICKS + 1).sum())
+
+
+def _trimmed(pcm: Pcm) -> Pcm:
+    ticks = np.flatnonzero(within_range(pcm))
+    return pcm[ticks[0] * FRAME_SAMPLES : (ticks[-1] + 1) * FRAME_SAMPLES]
+
+
+def _installed() -> tuple[str, Path]:
+    """The library and its data."""
+    try:
+        import espeakng_loader
+    except ImportError as error:
+        raise MissingExtraError(
+            "espeakng-loader: expected it for synthetic speech, but it is not installed (pip install 'fdbcore[live]')"
+        ) from error
+    return espeakng_loader.get_library_path(), Path(espeakng_loader.get_data_path())
+
+
+def _no_voice(voice: Voice) -> SettingsError:
+    return SettingsError(
+        f"name: expected a voice of espeak-ng (en-us, en-gb, de, fr, ja, ...; variants: en-us+f2, en-us+m3, ...), "
+        f"got {voice.name!r}"
+    )

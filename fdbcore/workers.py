@@ -1,0 +1,200 @@
+"""Processes that hold conversations, and do nothing else while they last.
+
+A process is spawned, not forked. What it is told and what it answers goes through a pipe; how far its calls are it
+writes into shared memory, so that no tick waits for whoever reads it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import multiprocessing
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Final
+
+from fdbcore.cases import redacted
+from fdbcore.clock import now_ns
+from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
+from fdbcore.live import OPENING, LiveSettings, converse
+from fdbcore.recording import Recording
+from fdbcore.registry import VADS, endpoint, resolve
+from fdbcore.run_folder import LOG, Outcome, shared_lock
+
+SWITCH_INTERVAL_S: Final = 0.0005
+"""How long a thread may keep the others of its process from running: a twentieth of a tick."""
+
+_CLOSING_S: Final = 5.0  # what calls that are to end now are given for it
+_SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One conversation for a worker to hold in `slot` of its calls; `meta` is kept with the recording."""
+
+    slot: int
+    path: Path
+    a: str
+    b: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the call in `slot` ended; or the `error` that no other call would escape, so that the run cannot go on."""
+
+    slot: int
+    outcome: Outcome | None
+    error: str | None = None
+
+
+class Worker:
+    """A process for up to `calls` conversations at once. Closing it ends those that are left, as interrupted.
+
+    connection: readable when there is something for `ended` to find. ready: the process is loaded.
+    """
+
+    def __init__(self, run_path: Path, settings: LiveSettings, calls: int) -> None:
+        settings = replace(settings, spin_ns=0) if calls > 1 else settings
+        self.ready = False
+        self.connection, theirs = _SPAWN.Pipe()
+        self.progress: list[int] = _SPAWN.RawArray("q", [OPENING] * calls)
+        self._process = _SPAWN.Process(
+            target=_serve, args=(theirs, self.progress, run_path, settings), name="fdbcore-worker"
+        )
+        with _uninterrupted():
+            self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of its process."""
+        return self._process.pid
+
+    def hold(self, call: Call) -> None:
+        """Begin a conversation; its slot is free."""
+        self.progress[call.slot] = OPENING
+        with suppress(BrokenPipeError):  # that it died shows when it is read
+            self.connection.send(call)
+
+    def ended(self) -> list[Ended] | None:
+        """What has ended since the last call, once `connection` is ready; None if the process has died."""
+        found: list[Ended] = []
+        try:
+            while self.connection.poll():
+                message: Ended | None = self.connection.recv()
+                if message is None:
+                    self.ready = True
+                else:
+                    found.append(message)
+        except (EOFError, ConnectionResetError):
+            return found or None
+        return found
+
+    def cause_of_death(self) -> str:
+        """How the process has ended."""
+        self._process.join(_CLOSING_S)
+        code = self._process.exitcode
+        return f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
+
+    def stop(self) -> None:
+        """End what is left; for several workers at once, before they are closed."""
+        self.connection.close()
+
+    def close(self) -> None:
+        """End what is left, in good order if that does not take long; no process is left."""
+        self.stop()
+        self._process.join(2 * _CLOSING_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._process.close()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back: until a worker has left the terminal's group, it would end what only its owner may end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(connection: Connection, progress: list[int], run_path: Path, settings: LiveSettings) -> None:
+    """The life of a worker: until its owner closes the pipe, or dies."""
+    os.setpgrp()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with shared_lock(run_path), open(run_path / LOG, "a", buffering=1) as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        faulthandler.enable()
+        resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # loads it while no call is live
+        calls = _Calls(connection, progress, settings)
+        connection.send(None)
+        with suppress(EOFError):
+            while True:
+                calls.begin(connection.recv())
+        calls.end_now()
+        sys.stdout.flush()
+        os._exit(0)  # not held up by a party that never answers
+
+
+class _Calls:
+    """The conversations of this process, a thread each."""
+
+    def __init__(self, connection: Connection, progress: list[int], settings: LiveSettings) -> None:
+        self._connection = connection
+        self._sending = Lock()
+        self._progress = progress
+        self._settings = settings
+        self._stop = Event()
+        self._threads: list[Thread] = []
+
+    def begin(self, call: Call) -> None:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._threads.append(Thread(target=self._hold, args=(call,), daemon=True, name=f"fdbcore-call-{call.slot}"))
+        self._threads[-1].start()
+
+    def end_now(self) -> None:
+        self._stop.set()
+        deadline_ns = now_ns() + round(1e9 * _CLOSING_S)
+        for thread in self._threads:
+            thread.join(max(0, deadline_ns - now_ns()) / 1e9)
+
+    def _hold(self, call: Call) -> None:
+        with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody wants to know
+            ended = self._conversation(call)
+            with self._sending:
+                self._connection.send(ended)
+
+    def _conversation(self, call: Call) -> Ended:
+        show = partial(self._progress.__setitem__, call.slot)
+        try:
+            a, b = endpoint(call.a), endpoint(call.b)
+            recording = converse(a, b, call.path, self._settings, call.meta, self._stop, show)
+        except (SettingsError, MissingExtraError, RecordingError) as error:
+            return Ended(call.slot, None, redacted(str(error)))
+        except Exception as error:
+            traceback.print_exc()
+            return Ended(call.slot, _invalid(redacted(f"{type(error).__name__}: {error}")))
+        return Ended(call.slot, _outcome(recording))
+
+
+def _outcome(recording: Recording) -> Outcome:
+    """That of the conversation, unless the recording of it is not whole."""
+    outcome: Outcome = recording.meta["outcome"]
+    return outcome if recording.meta["status"] == "complete" else _invalid(recording.meta["reason"])
+
+
+def _invalid(reason: str) -> Outcome:
+    return {"kind": "invalid", "side": None, "reason": reason}

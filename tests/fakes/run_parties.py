@@ -1,0 +1,99 @@
+"""A party for tests of whole runs, installed as a plug-in: what it does is in its address, also in other processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.protocols import Endpoint
+from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Pcm, Side
+
+NOISE: Final = np.random.default_rng(1).normal(0, 3000, FRAME_SAMPLES).astype(np.int16)
+
+ERRORS: Final[Mapping[str, Exception]] = {
+    "refused": PartyError("fake: refused with 401"),
+    "bug": RuntimeError("a bug of the endpoint"),
+    "extra": MissingExtraError("fake: not installed (pip install fake)"),
+    "settings": SettingsError("fake: the port 1 is taken"),
+}
+
+
+def fake(address: str) -> Fake:
+    """The party at `fake:?NAME=VALUE&...`, with the names that `Fake` reads."""
+    return Fake(dict(parse_qsl(address.partition("?")[2])))
+
+
+class Fake(Endpoint):
+    """Speaks in the ticks `speak` ("20-60"), as long as `finish` (ticks) says.
+
+    leave, die: the tick of leaving unasked, and of killing its process (with `once`, a file: the first time only).
+    open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
+    log: a file that gets a line when it is opened, and closed. at_once, clocking: what it declares.
+    """
+
+    def __init__(self, does: Mapping[str, str]) -> None:
+        self.does = does
+        self.clocking = does.get("clocking", "tick")  # type: ignore[assignment]
+        self.calls_at_once = int(does["at_once"]) if "at_once" in does else None
+        self.start_tick, self.end_tick = (int(tick) for tick in does.get("speak", "20-60").split("-"))
+
+    def open(self, side: Side) -> None:
+        self._log("open")
+        time.sleep(float(self.does.get("hang_s", 0)))
+        if "open_error" in self.does:
+            raise ERRORS[self.does["open_error"]]
+        if "busy" in self.does and self._count(*self.does["busy"].split(":")):
+            raise PartyError("fake: busy", transient=True)
+
+    def say(self, tick: int) -> Pcm | None:
+        if "say_error" in self.does:
+            raise ERRORS[self.does["say_error"]]
+        if tick == int(self.does.get("die", -1)) and (
+            "once" not in self.does or self._count(self.does["once"], times="1")
+        ):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if tick == int(self.does.get("leave", -1)):
+            self.left = "closed by the server: 1011"
+            return None
+        if tick == int(self.does.get("finish", -1)):
+            self.left = "finished"
+            return None
+        return NOISE if self.start_tick <= tick < self.end_tick else SILENT_FRAME
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Nothing that it hears matters to it."""
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"kind": "fake", **{name: value for name, value in self.does.items() if name != "key"}}
+
+    def close(self) -> None:
+        self._log("close")
+
+    def _log(self, what: str) -> None:
+        if "log" in self.does:
+            with open(self.does["log"], "a") as log:
+                log.write(f"{what} {os.getpid()}\n")
+
+    @staticmethod
+    def _count(path: str, times: str) -> bool:
+        """Whether this is still one of the first `times` calls, which lengthen a file."""
+        with open(path, "a") as file:
+            file.write("x")
+            return file.tell() <= int(times)
+
+
+def install(path: Path) -> Path:
+    """Make a folder that, on the path of imports, makes `fake` a registered name; return it."""
+    distribution = path / "fdbcore_fake-1.0.dist-info"
+    distribution.mkdir(parents=True)
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: fdbcore-fake\nVersion: 1.0\n")
+    (distribution / "entry_points.txt").write_text("[fdbcore.endpoints]\nfake = fakes.run_parties:fake\n")
+    return path

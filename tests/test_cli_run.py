@@ -1,0 +1,260 @@
+"""`fdbcore run` as a user meets it: what it prints and leaves behind; killed, stopped, and wrongly asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import wave
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from fakes.run_parties import install
+from scipy.io import wavfile
+
+from fdbcore.cli.main import main
+from fdbcore.recording import AUDIO, REPORT, Recording
+from fdbcore.run_folder import RUN, SUMMARY
+
+TESTS = Path(__file__).parent
+A = "fake:?speak=10-50&finish=300"
+FAST = ("--vad", "energy", "--clock", "virtual")
+QUICK = ("--vad", "energy", "--a", "fake:?speak=10-50&finish=80")
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = install(tmp_path / "plugin")
+    monkeypatch.syspath_prepend(path)
+    return path
+
+
+@pytest.fixture
+def run_path(tmp_path: Path, plugin: Path) -> Path:
+    return tmp_path / "run"
+
+
+def run(*arguments: object, out: Path) -> Result:
+    command = ["run", "--out", str(out), *map(str, arguments)]
+    return CliRunner().invoke(main, command, catch_exceptions=False)
+
+
+def started(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
+    """The command in a session of its own, as a terminal would have it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "fdbcore.cli", "run", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(TESTS)])},
+    )
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def opened(log: Path) -> int:
+    return log.read_text().count("open") if log.is_file() else 0
+
+
+def recorded_s(path: Path) -> float:
+    audio = path / AUDIO
+    return (audio.stat().st_size - 80) / 192_000 if audio.is_file() else 0.0
+
+
+def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
+    systems = ["--system", "good=fake:?speak=80-150", "--system", "mute=fake:?speak=0-0"]
+    result = run(*FAST, "--a", A, *systems, "--trials", 2, "--seed", 3, out=run_path)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == "virtual clock: compute time not counted"
+    assert "good: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
+    assert "mute: 2 of 2 cases ended: 0 done, 2 failed, 0 invalid" in lines
+    assert "  2 failed: never spoke" in lines
+    assert lines[-1] == str(run_path)
+    assert len([line for line in result.stderr.splitlines() if line.endswith("of 4)")]) == 4
+    assert all((run_path / f"{name}-{trial}" / REPORT).is_file() for name in ("good", "mute") for trial in (1, 2))
+    summary = json.loads((run_path / SUMMARY).read_text())
+    assert summary["plan"]["seed"] == 3
+    assert summary["systems"]["good"]["measures"]["answered_per_turn"]["count"] == 2
+    assert summary["systems"]["mute"]["cases"] == {"planned": 2, "done": 0, "failed": 2, "invalid": 0, "left": 0}
+    again = run(*FAST, "--a", A, *systems, "--trials", 2, "--json", out=run_path)
+    assert (again.exit_code, again.stderr) == (1, "")
+    document = json.loads(again.stdout)
+    assert document["systems"] == summary["systems"]
+    assert {case["name"]: case["outcome"]["kind"] for case in document["cases"]} == {
+        "good-1": "done",
+        "good-2": "done",
+        "mute-1": "failed",
+        "mute-2": "failed",
+    }
+
+
+def test_quiet_says_only_what_went_wrong(run_path: Path) -> None:
+    result = run(*FAST, "--quiet", "--a", A, "--system", "x=fake:", "--system", "y=fake:?leave=60", out=run_path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == ["fdbcore run: y: failed: closed by the server: 1011"]
+
+
+def test_a_dry_run_counts_and_writes_nothing(run_path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    arguments = ["--dry-run", "--a", A, "--system", f"x=fake:?log={log}", "--trials", 3, "--max-s", 90]
+    result = run(*arguments, "--jobs", 2, out=run_path)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1].split() == ["x", "3", "3", "4:30", "2:15"]
+    assert json.loads(run(*arguments, "--json", out=run_path).stdout)["systems"]["all"] == {
+        "calls": 3,
+        "left": 3,
+        "audio_s": 270.0,
+        "wall_s": 270.0,
+    }
+    assert not run_path.exists()
+    assert not log.exists()
+
+
+def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fdbcore.clips")
+    pytest.importorskip("fdbcore.endpoints.clip")
+    noise = np.random.default_rng(1).normal(0, 3000, 8_000).astype(np.int16)
+    (tmp_path / "clips").mkdir()
+    for name in ("one", "two"):
+        wavfile.write(tmp_path / "clips" / f"{name}.wav", 16_000, noise)
+    (tmp_path / "clips" / "one.json").write_text(json.dumps({"intent": "greet"}))
+    clips = f"{tmp_path / 'clips'}?tail_s=1"
+    costs = json.loads(run("--dry-run", "--json", "--clips", clips, "--system", "fake:", out=run_path).stdout)
+    assert costs["systems"]["fake:"] == {"calls": 2, "left": 2, "audio_s": 3.0, "wall_s": 3.0}
+    result = run(*FAST, "--quiet", "--clips", clips, "--system", "fake:?speak=70-90", out=run_path)
+    assert (result.exit_code, result.output) == (0, "")
+    recording = Recording(run_path / "one")
+    assert recording.n_ticks == 150
+    assert recording.meta["case"]["labels"] == {"intent": "greet"}
+    assert recording.meta["parties"]["A"]["tail_s"] == 1.0
+    other = run(*FAST, "--clips", f"{tmp_path / 'clips'}?tail_s=2", "--system", "fake:?speak=70-90", out=run_path)
+    assert other.exit_code == 2
+    assert '"tail_s": 2.0' in other.stderr
+    (tmp_path / "none").mkdir()
+    nothing = run("--clips", tmp_path / "none", "--system", "fake:", out=tmp_path / "other")
+    assert nothing.exit_code == 2
+    assert "expected clips" in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--a", A], "Missing option '--system'"),
+        (["--system", "fake:"], "expected --clips, or else --a, got neither or both"),
+        (["--a", A, "--clips", "x", "--system", "fake:"], "got neither or both"),
+        (["--a", A, "--system", "nope://h"], "expected one of"),
+        (["--a", A, "--system", "nope?key=hush"], "'nope?key=…'"),
+        (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: 2 times"),
+        (["--a", A, "--system", "fake:", "--limit", "fake:=0"], "expected SYSTEM=N, N at least 1"),
+        (["--a", A, "--system", "fake:", "--limit", "x=1"], "expected the name of a system"),
+        (["--a", A, "--system", "fake:", "--vad", "nope"], "silero, energy"),
+        (["--a", A, "--system", "fake:", "--set", "nope=1"], "key one of"),
+        (["--a", A, "--system", "fake:", "--jobs", "0"], "0 is not in the range"),
+        (
+            ["--clock", "virtual", "--a", A, "--system", "fake:?clocking=burst"],
+            "cannot drive a party that follows burst",
+        ),
+    ],
+)
+def test_wrong_usage_is_explained_with_exit_code_2(arguments: list[str], expected: str, run_path: Path) -> None:
+    result = run(*arguments, out=run_path)
+    assert result.exit_code == 2
+    assert expected in result.stderr
+    assert not run_path.exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(run_path: Path) -> None:
+    run_path.mkdir()
+    (run_path / "thesis.txt").write_text("mine")
+    result = run("--a", A, "--system", "fake:", out=run_path)
+    assert result.exit_code == 2
+    assert "expected a new folder or that of a run" in result.stderr
+    assert [item.name for item in run_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_that_cannot_be_made(run_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    result = run("--a", A, "--system", "fake:", out=tmp_path / "file" / "run")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_missing_extra_is_one_line(run_path: Path) -> None:
+    result = run(*FAST, "--a", A, "--system", "fake:?open_error=extra", "--trials", 3, out=run_path)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == ["fdbcore run: fake: not installed (pip install fake)"]
+
+
+def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    systems = [f"fake:?key=hush&{what}&log={log}" for what in ("speak=60-70", "say_error=bug", "leave=9")]
+    named = [f"s{i}={system}" for i, system in enumerate(systems)]
+    options = [option for system in [*named, systems[0]] for option in ("--system", system)]
+    result = run(*FAST, "--a", f"{A}&key=hush", *options, out=run_path)
+    assert result.exit_code == 1
+    assert "hush" not in result.output
+    assert "fake:?key=…" in result.stdout
+    written = [path.read_bytes() for path in run_path.rglob("*") if path.is_file()]
+    assert len(written) > 12
+    assert not any(b"hush" in content for content in written)
+
+
+def test_a_run_that_is_killed_goes_on_and_repeats_only_what_was_live(run_path: Path, plugin: Path) -> None:
+    log = plugin.parent / "log"
+    command = (*QUICK, "--system", f"x=fake:?log={log}", "--trials", 2, "--out", run_path)
+    process = started(plugin, *command)
+    wait_for(lambda: opened(log) == 2)
+    process.kill()
+    process.communicate()
+    first = json.loads((run_path / RUN).read_text())["cases"][0]["name"]
+    created = Recording(run_path / first).meta["created"]
+    again = started(plugin, *command)
+    stdout, stderr = again.communicate(timeout=60)
+    assert again.returncode == 0, stderr
+    assert "2 of 2 cases ended: 2 done" in stdout
+    assert opened(log) == 3
+    assert Recording(run_path / first).meta["created"] == created
+
+
+def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: Path) -> None:
+    command = (*QUICK, "--system", "x=fake:", "--trials", 3, "--out", run_path)
+    process = started(plugin, *command)
+    wait_for(lambda: any(run_path.glob(f"*/{AUDIO}")))
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines() == [
+        "finishing the live calls; Ctrl-C again ends them now",
+        f"{next(run_path.glob('x-*')).name}: done (1 of 3)",
+        "fdbcore run: interrupted, 2 of 3 cases left; the same command goes on",
+    ]
+    assert "x: 1 of 3 cases ended: 1 done" in stdout
+
+
+def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:
+    command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
+    process = started(plugin, *command)
+    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("finishing")
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 of 1 cases left; the same command goes on"
+    assert Recording(run_path / "x").meta["status"] == "interrupted"
+    with wave.open(str(run_path / "x" / AUDIO)) as audio:
+        assert audio.getnframes() >= 48_000

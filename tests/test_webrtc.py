@@ -1,0 +1,206 @@
+"""Conversations over real WebRTC, with peers that are not ours."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes.aiortc_peer import AiortcPeer
+from fakes.parties import Speaker
+
+from fdbcore.endpoints.webrtc import webrtc
+from fdbcore.errors import PartyError, SettingsError
+from fdbcore.live import LiveSettings, converse
+from fdbcore.network import await_result
+from fdbcore.offline import replay
+from fdbcore.protocols import Endpoint
+from fdbcore.recording import AUDIO, Recording
+from fdbcore.registry import endpoint
+from fdbcore.rtc.peer import Peer
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+RUN_S = 3.0
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        return int(free.getsockname()[1])
+
+
+def bursts(seconds: float, hz: float, first_s: float) -> Pcm:
+    """Half a second of a tone in each second, from `first_s` on."""
+    n = np.arange(int(seconds * SAMPLE_RATE_HZ))
+    sounds = ((n / SAMPLE_RATE_HZ - first_s) % 1.0 < 0.5) & (n >= first_s * SAMPLE_RATE_HZ)
+    tone: Pcm = (9000 * np.sin(2 * np.pi * hz * n / SAMPLE_RATE_HZ) * sounds).astype(np.int16)
+    return tone
+
+
+def stored(recording: Recording) -> Pcm:
+    data = (recording.path / AUDIO).read_bytes()
+    return np.frombuffer(data[80:], dtype="<i2").reshape(-1, 2)
+
+
+def loudest_hz(pcm: Pcm) -> float:
+    spectrum = np.abs(np.fft.rfft(pcm.astype(np.float64)))
+    return float(np.argmax(spectrum) * SAMPLE_RATE_HZ / len(pcm))
+
+
+def hold(
+    a: Endpoint,
+    b: Endpoint,
+    path: Path,
+    peers: Coroutine[Any, Any, None] | None = None,
+    max_s: float = RUN_S,
+    meta: Mapping[str, Any] | None = None,
+) -> Recording:
+    """A conversation, while `peers` do their part on the loop."""
+    playing: Any = None
+    if peers is not None:
+        from fdbcore.network import event_loop
+
+        playing = asyncio.run_coroutine_threadsafe(peers, event_loop())
+    settings = LiveSettings(vad="energy", max_s=max_s)
+    recording = converse(a, b, path, settings, meta or {}, threading.Event())
+    if playing is not None:
+        playing.result(20)
+    return recording
+
+
+async def stay(peers: Mapping[str, AiortcPeer], port: int, seconds: float, leave: Callable[[AiortcPeer], Any]) -> None:
+    url = f"http://{LOOPBACK}:{port}"
+    await asyncio.gather(*(peer.join(url, side) for side, peer in peers.items()))
+    await asyncio.sleep(seconds)
+    await asyncio.gather(*(leave(peer) for peer in peers.values()))
+
+
+async def made(pcm: Pcm | None) -> AiortcPeer:
+    return AiortcPeer(pcm)
+
+
+def test_two_peers_of_aiortc_hear_each_other_and_replay_to_the_same_events(tmp_path: Path, port: int) -> None:
+    a = await_result(made(bursts(9, 440, 0.3)), 5)
+    b = await_result(made(bursts(9, 1000, 0.8)), 5)
+    address = f"webrtc://{LOOPBACK}:{port}"
+    peers = stay({"a": a, "b": b}, port, RUN_S + 3.5, AiortcPeer.vanish)
+    recording = hold(webrtc(address), webrtc(address), tmp_path / "live", peers)
+    assert recording.meta["outcome"]["kind"] == "done"
+    audio = stored(recording)
+    assert len(audio) == recording.n_ticks * 480 == RUN_S * SAMPLE_RATE_HZ
+    assert [round(loudest_hz(side), -1) for side in audio.T] == [440, 1000]
+    assert [round(loudest_hz(peer.heard), -1) for peer in (a, b)] == [1000, 440]
+    again = replay(recording.path, out=tmp_path / "again", vad="energy")
+    assert again.turn_events == recording.turn_events
+    assert any(event.kind == "speech_end" and event.side == "B" for event in again.turn_events)
+    for side in "AB":
+        measured = recording.meta["timing"]["sides"][side]
+        assert measured["wire"]["n"] == recording.n_ticks - recording.meta["timing"]["missed"]
+        assert measured["lost"] == 0
+        assert measured["received"] > 100
+
+
+@pytest.mark.parametrize(("ptime", "packets"), [(10, 150), (20, 75)])
+def test_packets_have_the_length_that_was_asked_for(tmp_path: Path, port: int, ptime: int, packets: int) -> None:
+    b = await_result(made(bursts(5, 1000, 0.0)), 5)
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}?ptime={ptime}")
+    hold(Speaker([True] * 150), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
+    wire = party.measured()["wire"]
+    assert packets - 5 <= wire["n"] <= packets
+
+
+def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
+    hub: list[Recording] = []
+    speaks = [tick % 50 < 25 for tick in range(200)]
+
+    def serve() -> None:
+        hub.append(hold(Speaker(speaks), webrtc(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    guest = hold(Speaker([False] * 150), endpoint(f"whip://{LOOPBACK}:{port}/whip/b"), tmp_path / "guest", max_s=1.5)
+    serving.join()
+    assert guest.activity[1].any()
+    assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "hung up"}
+
+
+def test_nobody_comes(tmp_path: Path, port: int) -> None:
+    recording = hold(Speaker([True]), webrtc(f"webrtc://{LOOPBACK}:{port}?join_s=0.2"), tmp_path)
+    outcome = recording.meta["outcome"]
+    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
+    assert "nobody joined side B" in outcome["reason"]
+    assert recording.n_ticks == 0
+
+
+def test_a_peer_that_sends_nothing_is_named(tmp_path: Path, port: int) -> None:
+    b = await_result(made(None), 5)
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}?silent_s=0.4")
+    recording = hold(Speaker([True] * 300), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
+    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": "sent nothing for 0.4 s"}
+    assert 35 <= recording.n_ticks <= 100
+
+
+@pytest.mark.parametrize("leave", [AiortcPeer.vanish, AiortcPeer.hang_up])
+def test_a_peer_that_goes_early_is_named_and_what_was_said_is_kept(
+    tmp_path: Path, port: int, leave: Callable[[AiortcPeer], Any]
+) -> None:
+    b = await_result(made(bursts(9, 1000, 0.0)), 5)
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    recording = hold(Speaker([True] * 1000), party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)
+    assert recording.meta["outcome"]["kind"] == "failed"
+    assert "hung up" in recording.meta["outcome"]["reason"]
+    assert 20 <= recording.n_ticks <= 700
+    assert len(stored(recording)) == recording.n_ticks * 480
+
+
+@pytest.mark.parametrize(
+    "sdp",
+    [
+        "",
+        "v=0\r\n",
+        "garbage",
+        "v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\n",
+        "v=0\r\nm=audio x\r\n",
+        "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\nc=IN IP4 0.0.0.0\r\n"
+        "a=rtpmap:0 PCMU/8000\r\na=mid:0\r\na=setup:actpass\r\n",
+    ],
+)
+def test_sdp_that_cannot_be_used_is_refused_in_one_line(sdp: str) -> None:
+    async def offer() -> None:
+        peer = Peer(addresses=[LOOPBACK])
+        try:
+            await peer.answer(sdp)
+        finally:
+            await peer.close()
+
+    with pytest.raises(PartyError, match=r"^webrtc: expected an SDP offer with [^\n]*$"):
+        await_result(offer(), 5)
+
+
+@pytest.mark.parametrize(
+    ("stated", "packet_ms", "expected"),
+    [("a=fmtp:96 minptime=20\r\n", 10, 20), ("a=maxptime:10\r\n", 20, 10), ("a=fmtp:96 minptime=10\r\n", 10, 10)],
+)
+def test_what_the_peer_says_of_packet_lengths_is_honoured(stated: str, packet_ms: int, expected: int) -> None:
+    async def negotiate() -> str:
+        ours, theirs = Peer(packet_ms, addresses=[LOOPBACK]), await made(None)
+        await theirs.connection.setLocalDescription(await theirs.connection.createOffer())
+        answer = await ours.answer(theirs.connection.localDescription.sdp + stated)
+        await ours.close()
+        await theirs.vanish()
+        return answer
+
+    assert f"a=ptime:{expected}\r\n" in await_result(negotiate(), 5)
+
+
+@pytest.mark.parametrize("address", ["webrtc:?ptime=15", "webrtc://h:99999", "webrtc:?nope=1", "whip://h:1/x?join_s=z"])
+def test_a_wrong_address_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError, match="expected"):
+        endpoint(address)
