@@ -145,7 +145,7 @@ class RecordingWriter:
         for close in (self._spool.close, self._write_derived):
             try:
                 close()
-            except RecordingError as closing_failure:
+            except Exception as closing_failure:  # of whatever kind: the status must still be told
                 failure = failure or closing_failure
         try:
             self._write_status(failure)
@@ -186,6 +186,12 @@ class Arrivals(NamedTuple):
     at_us: npt.NDArray[np.int64]
     start_sample: npt.NDArray[np.int64]
     samples: npt.NDArray[np.int64]
+
+    @classmethod
+    def among(cls, events: Iterable[Mapping[str, Any]], side: Side) -> Self:
+        """Those of a side that are told among lines of events.jsonl."""
+        told = [event for event in events if event["kind"] == "arrivals" and event["side"] == side]
+        return cls(*(np.array([n for e in told for n in e[name]], dtype=np.int64) for name in cls._fields))
 
 
 class Recording:
@@ -267,8 +273,7 @@ class Recording:
 
     def arrivals(self, side: Side) -> Arrivals:
         """What was delivered on a side, and when; empty where nothing was logged."""
-        logged = [event for event in self.events if event["kind"] == "arrivals" and event["side"] == side]
-        return Arrivals(*(np.array([n for e in logged for n in e[name]], dtype=np.int64) for name in Arrivals._fields))
+        return Arrivals.among(self.events, side)
 
     def _unfinished(self) -> RecordingError:
         remedy = f"`fdbcore replay {self.path}` recovers it" if (self.path / AUDIO).is_file() else "record it again"

@@ -29,8 +29,9 @@ def held(recording: Recording) -> dict[str, Any] | None:
     if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
         return None
     known = {key: meta.get(key) for key in ("created", "status", "reason", "outcome", "parties", "timing")}
-    missed = sorted(event["tick"] for event in recording.events if event["kind"] == "missed")
-    arrivals = {side: _arrivals(recording.arrivals(side)) for side in SIDES}
+    events = recording.events
+    missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
+    arrivals = {side: _arrivals(Arrivals.among(events, side)) for side in SIDES}
     replayed = {key: link[key] for key in ("path", "same", "differences")} if link else None
     return {**known, "replay_of": replayed, "missed": _spans(missed), "arrivals": arrivals}
 
