@@ -6,8 +6,10 @@ SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.
 
 .PHONY: demo test check bench fuzz clean
 
-demo: .venv/base      ## replay the shipped sample; ends with the path of its HTML report
+demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/fdbcore replay benchmarks/sample/sample.flac
+	rm -rf fdbcore-run/live
+	$(BIN)/fdbcore run --a far:scripted:caller --system clerk=far:scripted:clerk --out fdbcore-run/live
 
 test: .venv/dev       ## run the tests
 	$(BIN)/pytest
@@ -27,8 +29,7 @@ fuzz: .venv/dev       ## the long runs of the property tests
 .venv/base: $(SOURCES)
 	test -d .venv || $(PYTHON) -m venv .venv
 	@echo 'Installing into .venv (about a minute)'
-	@echo 'Installing into .venv (about a minute)'
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[live]'
 	touch $@
 
 .venv/dev: $(SOURCES)

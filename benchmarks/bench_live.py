@@ -51,9 +51,9 @@ def added_delay() -> None:
     rows: list[tuple[object, ...]] = []
     for kind in HUBS:
         wire: list[float] = []
-        for _ in range(5):
-            hub = Hub(kind, calls=4)
-            probes = [Probe(10, clicks=n % 2 == 0) for n in range(8)]
+        for _ in range(10):
+            hub = Hub(kind, calls=2)
+            probes = [Probe(10, clicks=n % 2 == 0) for n in range(4)]
             probe_calls(hub.port, probes, 2, 10, SECONDS + JOIN_S)
             hub.result()
             for a, b in zip(probes[::2], probes[1::2], strict=True):
@@ -98,7 +98,7 @@ def after_loss() -> None:
 def wire_lateness() -> None:
     rows = []
     for name, busy in (("idle", False), ("beside a busy Python thread", True)):
-        hub = Hub("ours", calls=1, busy=busy)
+        hub = Hub("ours", calls=1, **({"busy": True} if busy else {}))
         probe_calls(hub.port, [Probe(10, False), Probe(10, False)], 2, 10, SECONDS + JOIN_S)
         for timing in hub.result()["timings"]:
             legs = [timing["sides"][side]["wire"] for side in "AB"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import click
 
-COMMANDS = ("export", "replay", "run")
+COMMANDS = ("doctor", "export", "replay", "run")
 
 
 class LazyCommands(click.Group):
@@ -28,3 +29,7 @@ class LazyCommands(click.Group):
 @click.version_option(package_name="fdbcore")
 def main() -> None:
     """Run, replay and score full-duplex spoken conversations on one media clock."""
+    if Path(".env").is_file():
+        from dotenv import load_dotenv
+
+        load_dotenv(".env")  # keys and tokens; what the environment has goes before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +20,13 @@ vad = click.option("--vad", default="silero", show_default=True, help="Voice act
 changes = click.option(
     "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector."
 )
-out = click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Folder of the run.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
 quiet = click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+
+
+def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The folder of a run; not the same for what is replayed, and written over, and what was live, and is not."""
+    return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Folder of the run.")
 
 
 def changed_settings(changes: Sequence[str]) -> dict[str, int]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
-@options.out
+@options.out("fdbcore-run")
 @options.as_json
 @options.quiet
 def replay(

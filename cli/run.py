@@ -38,7 +38,7 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
 @click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
 @options.vad
 @options.changes
-@options.out
+@options.out("fdbcore-live")
 @click.option("--dry-run", is_flag=True, help="Say how many calls and hours this is; contact and write nothing.")
 @options.as_json
 @options.quiet
@@ -117,10 +117,15 @@ def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet:
 
     from .progress import Display
 
-    display = Display(folder, lines=not (quiet or as_json))
+    lines = not (quiet or as_json)
+    display = Display(folder, lines)
     failures: list[str] = []
     with display:
         try:
+            if _left(folder) and folder.plan.settings.realtime:
+                _test_timing(folder, lines)
+            if lines:
+                _say_where_to_join(folder)
             run_cases(folder, jobs=jobs, calls_per_job=calls_per_job, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
@@ -139,6 +144,33 @@ def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet:
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
     return DONE if all_done and not failures else FAILED
+
+
+def _test_timing(folder: RunFolder, show: bool) -> None:
+    """Measure what the harness adds, before the first call; a warning if that is not what it states."""
+    from fdbcore.recording import write_json
+    from fdbcore.run_folder import SELFTEST
+    from fdbcore.selftest import timing_selftest, verdict
+
+    found = timing_selftest()
+    write_json(folder.path / SELFTEST, found)
+    if show or not found["passed"]:
+        click.echo(verdict(found), err=True)
+
+
+def _say_where_to_join(folder: RunFolder) -> None:
+    """Tell the user where somebody has to join."""
+    from fdbcore.endpoints.webrtc import Joined
+    from fdbcore.registry import endpoint
+
+    addresses = {case.user.address: "A" for case in folder.plan.cases} | {
+        case.system.address: "B" for case in folder.plan.cases
+    }
+    for address, side in addresses.items():
+        if isinstance(party := endpoint(address), Joined) and party.page is not None:
+            click.echo(
+                f"side {side} joins at {party.page}?role={side.lower()} (a browser; or WHIP, or /signal)", err=True
+            )
 
 
 def _left(folder: RunFolder) -> int:
@@ -163,8 +195,11 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
     from fdbcore.live import NOT_COUNTED
-    from fdbcore.report.screen import run_screen
+    from fdbcore.recording import REPORT
+    from fdbcore.report.document import document
+    from fdbcore.report.screen import run_screen, screen
     from fdbcore.run_summary import recordings_of
+    from fdbcore.score import score
 
     if as_json:
         cases = [case.to_json() | {"outcome": folder.outcome(case)} for case in folder.plan.cases]
@@ -178,8 +213,13 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
         click.echo(f"{name}: {counts_text(counts)}")
         for reason, count in found["reasons"].items():
             click.echo(f"  {count} {reason}")
-        if found["recordings"]:
-            click.echo(run_screen(recordings_of(folder, name), found["measures"]))
+        recordings = recordings_of(folder, name)
+        if len(folder.plan.cases) == 1 and recordings:
+            click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
+            click.echo(recordings[0].path / REPORT)
+            return
+        if recordings:
+            click.echo(run_screen(recordings, found["measures"]))
     click.echo(folder.path)
 
 

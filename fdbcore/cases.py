@@ -184,7 +184,7 @@ def _at_once(systems: Sequence[System], parties: Mapping[str, Endpoint], limits:
         raise SettingsError(f"limit: expected the name of a system, {', '.join(parties)}, got {min(unknown)}")
     at_once: dict[str, int] = {}
     for system in systems:
-        limit = limits.get(system.name, getattr(parties[system.name], "calls_at_once", None))
+        limit = limits.get(system.name, parties[system.name].calls_at_once)
         if limit is not None:
             at_once[server(system.address)] = min(limit, at_once.get(server(system.address), limit))
     return at_once

@@ -40,6 +40,8 @@ class Endpoint(Protocol):
     """
 
     clocking: Clocking = "tick"
+    calls_at_once: int | None = None
+    """How many conversations the party can hold at a time; None: any number."""
     left: str | None = None
     """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...)."""
 
@@ -79,7 +81,10 @@ class Endpoint(Protocol):
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Every setting and version of this party, as JSON values, for meta.json; "kind" is its registered name."""
+        """Every setting and version of this party, as JSON values, for meta.json; "kind" is its registered name.
+
+        Before `open` it is the same for the same address: a run that goes on is recognised by it.
+        """
 
     def close(self) -> None:
         """Release everything: no thread, task or socket is left. Called once, also after an error, also unopened."""

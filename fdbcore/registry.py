@@ -22,6 +22,7 @@ ENDPOINTS: Final = {
     "far": "fdbcore.endpoints.webrtc:far",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
+    "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "scripted": "fdbcore.endpoints.scripted:scripted",
     "webrtc": "fdbcore.endpoints.webrtc:webrtc",

@@ -2,6 +2,7 @@
 
 <run>/run.json          what decided the plan, and every case in its order; written once
       <case>/meta.json  the state of a case: it has ended once its recording is whole and states an outcome
+      selftest.json     what the harness itself added, measured before the first case; also in each recording
       workers.log       what the processes that held the conversations wrote, or said when they crashed
 """
 
@@ -23,7 +24,7 @@ from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, writ
 from fdbcore.versions import versions
 
 RUN_SCHEMA: Final = "fdbcore.run/1"
-RUN, LOG, SUMMARY = "run.json", "workers.log", "summary.json"
+RUN, LOG, SUMMARY, SELFTEST = "run.json", "workers.log", "summary.json", "selftest.json"
 
 MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
@@ -82,6 +83,12 @@ class RunFolder:
         if not (self.path / RUN).is_file():
             known = {"schema": RUN_SCHEMA, "created": utc_now(), "versions": versions()}
             write_json(self.path / RUN, known | _plan_json(self.plan))
+
+    @property
+    def selftest(self) -> dict[str, Any] | None:
+        """What the timing self-test of the run found; None before it."""
+        path = self.path / SELFTEST
+        return read_json(path) if path.is_file() else None
 
     def outcome(self, case: Case) -> Outcome | None:
         """How the case has ended; None if it has not, or if it is due to be held again."""

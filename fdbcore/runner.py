@@ -161,7 +161,8 @@ class _Runner:
 
     def _begin(self, job: _Job, slot: int, attempt: _Attempt) -> None:
         case = attempt.case
-        meta = {"case": case.to_json() | {"labels": case.user.labels}, "attempts": attempt.earlier}
+        described = case.to_json() | {"labels": case.user.labels}
+        meta = {"case": described, "attempts": attempt.earlier, "selftest": self._folder.selftest}
         job.calls[slot] = attempt
         path = self._folder.path / case.name
         job.worker.hold(Call(slot, path, case.user.address, case.system.address, meta))

@@ -123,6 +123,7 @@ class MoshiEndpoint(Endpoint):
     """
 
     clocking: Clocking = "input"
+    calls_at_once: int | None = 1
 
     def __init__(self, place: Place, handshake_timeout_s: float, answer_timeout_s: float) -> None:
         self._place = place

@@ -94,7 +94,9 @@ class MoshiConnection:
         self.connected = True
         while self.handshake_bytes is None and self.ended is None:
             await self._take(self._socket)
-        self._tasks = [asyncio.create_task(self._listen(self._socket)), asyncio.create_task(self._speak(self._socket))]
+        if self.ended is None:
+            socket = self._socket
+            self._tasks = [asyncio.create_task(self._listen(socket)), asyncio.create_task(self._speak(socket))]
 
     async def _listen(self, socket: ClientWebSocketResponse) -> None:
         while self.ended is None:

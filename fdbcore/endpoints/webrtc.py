@@ -187,10 +187,17 @@ class WebRtcEndpoint(Endpoint):
 class Joined(WebRtcEndpoint):
     """A peer that joins us at the seat of its side. Implements `rtc.signalling.Negotiator`."""
 
+    calls_at_once: int | None = 1  # on a port: who joins names no conversation
+
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self._seat: Seat | None = None
         self._shares = False  # the server of its port
+
+    @property
+    def page(self) -> str | None:
+        """The address at which a browser joins; None if nobody is to join by hand."""
+        return f"http://{self._host}:{self._port}/"
 
     async def answer(self, offer_sdp: str) -> str:
         """Our answer to whoever comes, until the conversation has begun."""
@@ -242,11 +249,18 @@ class Joined(WebRtcEndpoint):
 class Far(Joined):
     """A party of this machine in a process of its own, which joins us as any peer would."""
 
+    calls_at_once: int | None = None
+
     def __init__(self, address: str) -> None:
         super().__init__(f"far://{LOOPBACK[0]}:0?session={token_hex(8)}&join_s=20")
         self._party = address.partition(":")[2]
         endpoint(self._party)  # a wrong address is refused here, not in the other process
         self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def page(self) -> str | None:
+        """None: it is started here."""
+        return None
 
     @property
     def _may_hang_up(self) -> bool:

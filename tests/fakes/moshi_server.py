@@ -153,7 +153,7 @@ class MoshiServer:
     async def _started(self, port: int) -> web.AppRunner:
         app = web.Application()
         app.router.add_get("/api/chat", self.chat)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port, ssl_context=self.tls).start()
         return runner

@@ -1,0 +1,63 @@
+"""A party that says back what it heard: what the loop, the recording and the measures are tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Endpoint
+from fdbcore.types import FRAME_SAMPLES, TICK_MS, Pcm
+
+MOST_DELAY_MS: Final = 60_000
+
+
+def echo(address: str) -> Endpoint:
+    """The party of "echo" or "echo:delay_ms=200"; SettingsError if it is spelt otherwise."""
+    if address == "echo":
+        return Echo()
+    name, _, value = address.removeprefix("echo:").partition("=")
+    if name != "delay_ms" or not (value.isascii() and value.isdigit()):
+        raise SettingsError(f"system: expected echo or echo:delay_ms=MS, got {address!r}")
+    return Echo(int(value))
+
+
+class Echo(Endpoint):
+    """Says what it heard `delay_ms` before: a function of the tick. At least one tick, since it speaks before it hears.
+
+    Raises SettingsError unless delay_ms is a multiple of 10 from 10 to 60,000.
+    """
+
+    def __init__(self, delay_ms: int = TICK_MS) -> None:
+        if delay_ms % TICK_MS or not TICK_MS <= delay_ms <= MOST_DELAY_MS:
+            raise SettingsError(
+                f"delay_ms: expected a multiple of {TICK_MS} from {TICK_MS} to {MOST_DELAY_MS}, got {delay_ms}"
+            )
+        self._delay_ms = delay_ms
+        self._heard = np.zeros((delay_ms // TICK_MS, FRAME_SAMPLES), dtype=np.int16)
+        self._next_tick = 0
+        # The partner hears it only after this side has heard the partner, which takes its place in the ring.
+        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+
+    def say(self, tick: int) -> Pcm | None:
+        """What was heard `delay_ms` before `tick`; silence before that."""
+        self._fall_silent_until(tick)
+        self._frame[:] = self._heard[tick % len(self._heard)]
+        return self._frame
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep the frame for as long as the delay."""
+        self._fall_silent_until(tick)
+        self._heard[tick % len(self._heard)] = frame
+        self._next_tick = tick + 1
+
+    def describe(self) -> Mapping[str, Any]:
+        """Kind and delay."""
+        return {"kind": "echo", "delay_ms": self._delay_ms}
+
+    def _fall_silent_until(self, tick: int) -> None:
+        for missed in range(max(self._next_tick, tick - len(self._heard)), tick):
+            self._heard[missed % len(self._heard)] = 0
+        self._next_tick = tick

@@ -1,0 +1,303 @@
+"""The frames of a party that sends and takes them plainly, 480 samples each: between the ticks and its transport."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeAlias, get_args
+
+import numpy as np
+
+from fdbcore._ext.pacer import LatenessHistogram
+from fdbcore._ext.pcm import PlayoutQueue
+from fdbcore.clock import now_ns
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Clocking
+from fdbcore.types import (
+    FRAME_SAMPLES,
+    SILENT_FRAME,
+    TICK_MS,
+    TICK_NS,
+    TICKS_PER_S,
+    Happening,
+    Pcm,
+)
+
+MOST_AHEAD_S: Final = 60
+"""What a party may send before it is played."""
+
+MOST_UNSENT_FRAMES: Final = 3 * TICKS_PER_S
+"""What may wait for a party that does not read."""
+
+MOST_SILENT_TICKS: Final = 10 * TICKS_PER_S
+"""How long a party that always sends may send nothing."""
+
+MOST_BEHIND_TICKS: Final = 20
+"""By how much more than its steps a party that always sends may be played later than it arrived."""
+
+PAUSE_TICKS: Final = 20
+"""Silence of a burst party from which on it is a pause of its own, and no underrun."""
+
+MOST_EVENTS: Final = 256
+"""Happenings kept in one tick."""
+
+MOST_STEP_MS: Final = 1000
+
+_SILENCE = SILENT_FRAME.tobytes()
+_WIRE_FORMAT = np.dtype("<i2")
+
+_Note: TypeAlias = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a party's output follows.
+
+    clocking: "burst", "realtime" or "input". step_ms: of an input-clocked party, how much it hears before it answers as
+    much at once. Raises SettingsError.
+    """
+
+    clocking: Clocking = "burst"
+    step_ms: int = TICK_MS
+
+    def __post_init__(self) -> None:
+        known = [clocking for clocking in get_args(Clocking) if clocking != "tick"]
+        if self.clocking not in known:
+            raise SettingsError(f"clocking: expected one of {', '.join(known)}, got {self.clocking!r}")
+        if type(self.step_ms) is not int or self.step_ms % TICK_MS or not TICK_MS <= self.step_ms <= MOST_STEP_MS:
+            raise SettingsError(
+                f"step_ms: expected a multiple of {TICK_MS} from {TICK_MS} to {MOST_STEP_MS}, got {self.step_ms!r}"
+            )
+        if self.clocking != "input" and self.step_ms != TICK_MS:
+            raise SettingsError(f"step_ms: only an input-clocked party has steps, this one is {self.clocking}")
+
+    @property
+    def step_ticks(self) -> int:
+        """The step in ticks."""
+        return self.step_ms // TICK_MS
+
+
+class FrameStream:
+    """Both directions of one party, and what happened in them.
+
+    `receive`, `flush`, `end_utterance`, `note`, `sent` are of the thread that owns the transport, the rest of that of
+    the ticks; any may `leave`. What was received before the party left is still said. Live, it is said as it comes; in
+    lockstep the answer to the frame of tick n is said at n + step, and `say` waits for it.
+
+    answer_timeout_s: how long, in lockstep.
+    """
+
+    def __init__(self, pace: Pace, answer_timeout_s: float) -> None:
+        self.pace = pace
+        self.left: str | None = None
+        self._answer_timeout_s = answer_timeout_s
+        self._origin_ns: int | None = None
+        self._started = False
+        self._over = False
+        self._tick = 0
+        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+        self._queue = PlayoutQueue(MOST_AHEAD_S * 1000)
+        self._answers: SimpleQueue[bytes | _Note | None] = SimpleQueue()
+        self._next_answer = 0
+        self._next_heard_tick = 0
+        self._received_frames = 0
+        self._early_frames = 0
+        self._slipped_frames = 0
+        self._dry_ticks = 0
+        self._wire = LatenessHistogram()
+        self._arrivals: deque[tuple[int, int]] = deque()
+        self._happenings: deque[Happening] = deque()
+        self._lost_events = 0
+        self._logged = self._queue.stats()
+
+    @property
+    def queued_samples(self) -> int:
+        """What was received and not yet said, or dropped."""
+        return self._queue.stats().queued_samples
+
+    # The thread of the transport
+
+    def receive(self, data: bytes) -> None:
+        """Take one frame of the party: 960 bytes, little endian. What comes before tick 0 is dropped and counted."""
+        if not self._started:
+            self._early_frames += 1
+        elif self.left is not None:
+            return
+        elif self.pace.clocking == "input" and self._received_frames == self._next_heard_tick:
+            self.leave(f"answered {self._received_frames + 1} frames of {self._next_heard_tick} that it heard")
+        elif self._in_lockstep:
+            self._received_frames += 1
+            self._answers.put(data)
+        else:
+            self._receive_live(data)
+
+    def flush(self) -> None:
+        """Drop what is queued. In lockstep nothing is: each frame answers one that was heard, and is said."""
+        if self._started and not self._in_lockstep:
+            self._queue.flush()
+
+    def end_utterance(self) -> None:
+        """The utterance is complete: what follows is another one, and the silence between them is no underrun."""
+        self._queue.end_item()
+
+    def note(self, kind: str, **fields: object) -> None:
+        """Keep what happened now for `log`; beyond 256 in a tick they are only counted."""
+        if self._started and self._in_lockstep and self.left is None:
+            if self._answers.qsize() < MOST_EVENTS:
+                self._answers.put((kind, fields))  # among the answers, so that its tick is the same in every run
+            else:
+                self._lost_events += 1
+        else:
+            self._note(self._tick if self._origin_ns is None else self._tick_now(), kind, fields)
+
+    def sent(self, tick: int) -> None:
+        """The frame of `tick` was handed to the transport now."""
+        if self._origin_ns is not None:
+            self._wire.record(now_ns() - self._origin_ns - tick * TICK_NS)
+
+    def leave(self, reason: str) -> None:
+        """The party will say no more than was received; the first reason stays."""
+        if self.left is None:
+            self._queue.end_item()
+            self.left = reason
+            self._answers.put(None)
+
+    # The thread of the ticks
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now; see `Endpoint.start`."""
+        self._origin_ns = origin_ns
+        self._started = True
+
+    def say(self, tick: int) -> Pcm | None:
+        """The party's frame of `tick`; None once it has left and all was said."""
+        self._tick = tick
+        if self._over:
+            return None
+        frame = self._say_answer(tick) if self._in_lockstep else self._say_live()
+        self._over = frame is None
+        return frame
+
+    def hear(self, tick: int, frame: Pcm) -> list[bytes]:
+        """What the party is to be sent for `tick`: silence for each missed tick, and the frame, 960 bytes each."""
+        missed_ticks = tick - self._next_heard_tick
+        self._next_heard_tick = tick + 1
+        if self.left is not None:
+            return []
+        return [_SILENCE] * missed_ticks + [frame.astype(_WIRE_FORMAT, copy=False).tobytes()]
+
+    def log(self) -> Sequence[Happening]:
+        """What happened since the last call, and once a second what arrived."""
+        tick = self._tick
+        happened = [self._happenings.popleft() for _ in range(len(self._happenings))]
+        if self._lost_events:
+            happened.append(Happening(tick, "events_lost", {"count": self._lost_events}))
+            self._lost_events = 0
+        now, before = self._queue.stats(), self._logged
+        self._logged = now
+        if flushed := now.flushed_samples - before.flushed_samples:
+            happened.append(Happening(tick, "flush", {"samples": flushed}))
+        if now.underruns > before.underruns:
+            happened.append(Happening(tick, "underrun", {"samples": now.padded_samples - before.padded_samples}))
+        if self._arrivals and ((tick + 1) % TICKS_PER_S == 0 or self.left is not None):
+            happened.append(Happening(tick, "arrivals", self._arrived()))
+        return happened
+
+    def measured(self) -> Mapping[str, Any]:
+        """Samples counted since tick 0 (`dropped`: before it), and the lateness of each frame on the wire."""
+        stats = self._queue.stats()
+        return {
+            "received_samples": self._received_frames * FRAME_SAMPLES,
+            "heard_samples": stats.heard_samples + (self._next_answer - self._slipped_frames) * FRAME_SAMPLES,
+            "dropped_samples": self._early_frames * FRAME_SAMPLES + stats.dropped_samples,
+            "flushed_samples": stats.flushed_samples,
+            "slipped_samples": self._slipped_frames * FRAME_SAMPLES,
+            "padded_samples": stats.padded_samples,
+            "underruns": stats.underruns,
+            "queued_samples": stats.queued_samples,
+            "wire": self._wire.summary(),
+        }
+
+    @property
+    def _in_lockstep(self) -> bool:
+        return self._origin_ns is None
+
+    @property
+    def _sends_always(self) -> bool:
+        return self.pace.clocking != "burst"
+
+    def _tick_now(self) -> int:
+        return max(0, now_ns() - (self._origin_ns or 0)) // TICK_NS
+
+    def _note(self, tick: int, kind: str, fields: Mapping[str, Any]) -> None:
+        if len(self._happenings) < MOST_EVENTS:
+            self._happenings.append(Happening(tick, kind, fields))
+        else:
+            self._lost_events += 1
+
+    def _receive_live(self, data: bytes) -> None:
+        if self._queue.push(np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)) < FRAME_SAMPLES:
+            self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
+            return
+        at_us = (now_ns() - (self._origin_ns or 0)) // 1000
+        self._arrivals.append((at_us, self._received_frames * FRAME_SAMPLES))
+        self._received_frames += 1
+
+    def _say_answer(self, tick: int) -> Pcm | None:
+        self._frame[:] = 0
+        while self._next_answer <= tick - self.pace.step_ticks:
+            answer = self._next_of_lockstep()
+            if answer is None:
+                return None
+            self._frame[:] = np.frombuffer(answer, _WIRE_FORMAT)
+            self._next_answer += 1
+        return self._frame
+
+    def _next_of_lockstep(self) -> bytes | None:
+        while True:
+            try:
+                item = self._answers.get(timeout=self._answer_timeout_s)
+            except Empty:
+                self.leave(f"no answer to the frame of tick {self._next_answer} within {self._answer_timeout_s:g} s")
+                return None
+            if not isinstance(item, tuple):
+                return item
+            self._note(self._tick, *item)
+
+    def _say_live(self) -> Pcm | None:
+        left = self.left  # asked before the queue, in which nothing comes after it was set
+        if self._sends_always and left is None:
+            self._catch_up()
+        if self._queue.pop_into(self._frame):
+            self._dry_ticks = 0
+            return self._frame
+        self._dry_ticks += 1
+        if self._sends_always and self._dry_ticks >= MOST_SILENT_TICKS:
+            self.leave(f"sent nothing for {MOST_SILENT_TICKS // TICKS_PER_S} s")
+        elif not self._sends_always and self._dry_ticks == PAUSE_TICKS:
+            self._queue.end_item()  # as only a producer may, but for blocks as short as a frame, which keep the GIL
+        return self._frame if left is None else None
+
+    def _catch_up(self) -> None:
+        """Drop what came too late for its place, or the delay of one stall would stay to the end."""
+        step = self.pace.step_ticks
+        if self.queued_samples <= (MOST_BEHIND_TICKS + step) * FRAME_SAMPLES:
+            return
+        slipped = self._slipped_frames
+        while self.queued_samples > (step + 1) * FRAME_SAMPLES:
+            self._queue.pop_into(self._frame)
+            self._slipped_frames += 1
+        self._note(self._tick, "slip", {"samples": (self._slipped_frames - slipped) * FRAME_SAMPLES})
+        if self._slipped_frames > MOST_AHEAD_S * TICKS_PER_S:
+            self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
+
+    def _arrived(self) -> dict[str, list[int]]:
+        arrived = [self._arrivals.popleft() for _ in range(len(self._arrivals))]
+        at_us, start_sample = zip(*arrived, strict=True)
+        return {
+            "at_us": list(at_us),
+            "start_sample": list(start_sample),
+            "samples": [FRAME_SAMPLES] * len(arrived),
+        }

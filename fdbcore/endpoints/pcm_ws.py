@@ -1,0 +1,337 @@
+"""Any system that keeps the plain contract: a WebSocket with frames of 960 bytes and JSON events, each way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from fdbcore.endpoints.background import Background
+from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
+from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.network import event_loop
+from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+
+if TYPE_CHECKING:
+    import aiohttp
+
+VERSION: Final = 1
+MOST_MESSAGE_BYTES: Final = 64 * 1024
+MOST_DEPTH: Final = 32
+CLOSE_TIMEOUT_S: Final = 1.0
+
+# The rest of what was not read lies in the system's own buffers, which may grow to megabytes: a minute of audio.
+_SEND_BUFFER_BYTES = 64 * 1024
+
+_SCHEMES = {"pcm_ws": "ws", "pcm_wss": "wss"}
+_RATES_HZ = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+
+Json = dict[str, Any]
+
+
+def pcm_ws(address: str) -> Endpoint:
+    """The party at "pcm_ws://host:port/path", with TLS at "pcm_wss://..."; SettingsError if it is spelt otherwise."""
+    return PcmWs(address)
+
+
+class PcmWs(Endpoint):
+    """A system behind a WebSocket. docs/endpoints.md is the contract.
+
+    timeout_s: for the connection and the system's `ready`; in lockstep, for each of its answers.
+    Raises SettingsError, and MissingExtraError on opening.
+    """
+
+    clocking: Clocking = "burst"
+
+    def __init__(self, address: str, timeout_s: float = 30.0) -> None:
+        self._url, self._address = _url_of(address)
+        self._timeout_s = timeout_s
+        self._settings: Json = {}
+        self._wants_turns = False
+        self._stream = FrameStream(Pace(), timeout_s)
+        self._background = Background()
+        self._outgoing: asyncio.Queue[tuple[int, bytes | str]] = asyncio.Queue()
+        self._sockets: list[socket.socket] = []
+
+    def open(self, side: Side) -> None:
+        """Connect, greet, and wait until the system is ready."""
+        try:
+            import aiohttp
+        except ImportError:
+            raise MissingExtraError("pcm_ws needs aiohttp: pip install 'fdbcore[live]'") from None
+        tls = ssl.create_default_context() if self._url.startswith("wss:") else None
+        try:
+            self._background.open(lambda ready: self._connect(side, tls, ready), self._timeout_s)
+        except TimeoutError:
+            raise self._error(f"no `ready` within {self._timeout_s:g} s", transient=True) from None
+        except aiohttp.WSServerHandshakeError as error:
+            raise self._error(f"refused with HTTP {error.status}", transient=error.status in (429, 503)) from None
+        except (aiohttp.ClientError, OSError) as error:
+            if isinstance(error, PartyError):
+                raise
+            raise self._error(f"cannot connect: {_one_line(getattr(error, 'os_error', error))}") from None
+        self.clocking = self._stream.pace.clocking
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now; what the system said before it is dropped and counted."""
+        self._stream.start(origin_ns)
+
+    def say(self, tick: int) -> Pcm | None:
+        """The system's frame of `tick`; in lockstep it waits for the answer that is due."""
+        frame = self._stream.say(tick)
+        self.left = self._stream.left
+        return frame
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Send the frame."""
+        if frames := self._stream.hear(tick, frame):
+            event_loop().call_soon_threadsafe(self._enqueue, tick, frames)
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """Send the events, if the system has asked for them."""
+        if self._wants_turns and self._stream.left is None:
+            messages = [json.dumps({"type": "turn", "event": event.to_json()}) for event in events]
+            event_loop().call_soon_threadsafe(self._enqueue, tick, messages)
+
+    def log(self) -> Sequence[Happening]:
+        """Events of the system, flushes, underruns, slips, arrivals."""
+        return self._stream.log()
+
+    def measured(self) -> Mapping[str, Any]:
+        """Samples by what became of them, and the lateness of the frames sent."""
+        return self._stream.measured()
+
+    def describe(self) -> Mapping[str, Any]:
+        """Address without its secrets, pace, and what the system says of itself."""
+        return {
+            "kind": "pcm_ws",
+            "address": self._address,
+            "version": VERSION,
+            **asdict(self._stream.pace),
+            "turns": self._wants_turns,
+            "timeout_s": self._timeout_s,
+            "settings": self._settings,
+        }
+
+    def close(self) -> None:
+        """Say `bye` and close; what a system that stopped reading was to be sent is thrown away."""
+        self._stream.leave("closed")
+        self._background.close()
+
+    def _error(self, reason: str, transient: bool = False) -> PartyError:
+        return PartyError(f"{self._address}: {reason}", transient)
+
+    async def _connect(self, side: Side, tls: ssl.SSLContext | None, ready: Callable[[], None]) -> None:
+        import aiohttp
+
+        connector = aiohttp.TCPConnector(socket_factory=self._socket)
+        async with (
+            aiohttp.ClientSession(connector=connector) as http,
+            http.ws_connect(self._url, ssl=tls or True, max_msg_size=MOST_MESSAGE_BYTES) as ws,
+        ):
+            try:
+                await self._greet(ws, side)
+                ready()
+                await self._converse(ws)
+            finally:
+                await self._part(ws)
+
+    def _socket(self, where: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, _ = where
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        self._sockets.append(made)
+        return made
+
+    async def _greet(self, ws: aiohttp.ClientWebSocketResponse, side: Side) -> None:
+        import aiohttp
+
+        hello = {"type": "hello", "version": VERSION, "side": side}
+        await ws.send_json(hello | {"sample_rate_hz": SAMPLE_RATE_HZ, "channels": 1, "frame_samples": FRAME_SAMPLES})
+        while True:
+            message = await ws.receive()
+            if message.type is aiohttp.WSMsgType.BINARY:
+                self._take_frame(message.data)
+                if self._stream.left is not None:
+                    raise self._error(self._stream.left)
+            elif message.type is not aiohttp.WSMsgType.TEXT:
+                raise self._error(f"{_farewell(ws, message)} before `ready`", transient=ws.close_code == 1013)
+            elif (event := _event_of(message.data)) is None:
+                raise self._error(f"expected a JSON object with a type, got {message.data[:80]!r}")
+            elif event["type"] == "ready":
+                return self._agree(event)
+            else:
+                self._note(event)
+
+    def _agree(self, ready: Json) -> None:
+        ours = {"version": VERSION, "sample_rate_hz": SAMPLE_RATE_HZ, "channels": 1, "frame_samples": FRAME_SAMPLES}
+        for name, value in ours.items():
+            if ready.get(name, value) != value:
+                raise self._error(
+                    f"ready: expected {name} {value}, got {ready[name]!r}; converting is up to the system"
+                )
+        try:
+            self._stream.pace = Pace(**{name: ready[name] for name in ("clocking", "step_ms") if name in ready})
+        except (SettingsError, TypeError) as error:
+            raise self._error(f"ready: {error}") from None
+        self._wants_turns, self._settings = ready.get("turns", False), ready.get("settings", {})
+        if not isinstance(self._wants_turns, bool) or not isinstance(self._settings, dict):
+            raise self._error("ready: expected turns to be true or false, and settings an object")
+
+    async def _converse(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        sender = asyncio.create_task(self._send(ws))
+        try:
+            while self._stream.left is None:
+                await self._take(ws)
+        finally:
+            self._stream.leave("closed")
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    async def _take(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        """One message: audio, an event, or the end."""
+        import aiohttp
+
+        message = await ws.receive()
+        if message.type is aiohttp.WSMsgType.BINARY:
+            self._take_frame(message.data)
+        elif message.type is not aiohttp.WSMsgType.TEXT:
+            self._stream.leave(_farewell(ws, message))
+        elif (event := _event_of(message.data)) is None:
+            self._stream.note("event", name="not an event", data=_printable(message.data))
+        else:
+            self._obey(event)
+
+    def _take_frame(self, data: bytes) -> None:
+        if len(data) == FRAME_BYTES:
+            self._stream.receive(data)
+        else:
+            self._stream.leave(_wrong_size(len(data)))
+
+    def _obey(self, event: Json) -> None:
+        if event["type"] == "bye":
+            self._stream.leave("finished")
+            return
+        if event["type"] == "flush":
+            self._stream.flush()
+        elif event["type"] == "end":
+            self._stream.end_utterance()
+        self._note(event)
+
+    def _note(self, event: Json) -> None:
+        data = {name: value for name, value in event.items() if name != "type"}
+        self._stream.note("event", name=event["type"], data=data)
+
+    def _enqueue(self, tick: int, messages: Sequence[bytes] | Sequence[str]) -> None:
+        if self._outgoing.qsize() > MOST_UNSENT_FRAMES:
+            self._stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
+            return
+        for message in messages:
+            self._outgoing.put_nowait((tick, message))
+
+    async def _send(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        while True:
+            tick, message = await self._outgoing.get()
+            if isinstance(message, str):
+                await ws.send_str(message)
+            else:
+                await ws.send_bytes(message)
+                self._stream.sent(tick)
+
+    async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        """Close in good order if the system lets us, within a second."""
+        reason = self._stream.left or "closed"
+        code = 1000 if reason in ("closed", "finished") else 1008
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                if not ws.closed:
+                    with suppress(ConnectionError):
+                        await ws.send_json({"type": "bye", "reason": reason})
+                    await ws.close(code=code, message=reason.encode()[:120])
+        except TimeoutError:
+            for opened in self._sockets:  # or what it does not read would keep the connection open
+                with suppress(OSError):
+                    opened.shutdown(socket.SHUT_RDWR)
+
+
+def _url_of(address: str) -> tuple[str, str]:
+    """The WebSocket URL, and the address as it may be shown: without user, password and the values of the query."""
+    scheme, _, rest = address.partition("://")
+    wrong = SettingsError("system: expected pcm_ws://host:port/path or pcm_wss://host:port/path")
+    try:
+        parts = urlsplit(f"{_SCHEMES[scheme]}://{rest}")
+        host, port = parts.hostname, parts.port
+    except (KeyError, ValueError):
+        raise wrong from None  # the reason would show what was taken for a port, which may be a password
+    if not host or parts.fragment:
+        raise wrong
+    shown = f"{scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}{parts.path}"
+    names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    if names:
+        shown += "?" + "&".join(f"{name}=***" for name in names)
+    return parts.geturl(), shown
+
+
+def _event_of(text: str) -> Json | None:
+    """The event of a text message; None unless it is one that can be written down again as JSON."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str) or not _is_sound(value, MOST_DEPTH):
+        return None
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _is_sound(value: object, depth: int) -> bool:
+    """Whether it is not too deep, and all text is text: JSON may hold half a surrogate pair, and 1e999 is infinite."""
+    if isinstance(value, str):
+        return value.isascii() or _printable(value) == value
+    if isinstance(value, float):
+        return abs(value) != float("inf")
+    if isinstance(value, list | dict):
+        inner = [*value, *value.values()] if isinstance(value, dict) else value
+        return depth > 0 and all(_is_sound(item, depth - 1) for item in inner)
+    return True
+
+
+def _printable(text: str) -> str:
+    return text[:200].encode(errors="replace").decode() if len(text) > 200 else text.encode(errors="replace").decode()
+
+
+def _wrong_size(size_bytes: int) -> str:
+    """What a frame of the wrong size may come from: 10 ms at another rate, or of two channels."""
+    may_be = [
+        f"{rate_hz} Hz {name}"
+        for channels, name in ((1, "mono"), (2, "stereo"))
+        for rate_hz in _RATES_HZ
+        if rate_hz * channels * 2 == size_bytes * TICKS_PER_S
+    ]
+    guess = f"; {' and '.join(may_be)} would have it" if may_be else ""
+    return f"sent a frame of {size_bytes} bytes, expected {FRAME_BYTES} (10 ms of 48000 Hz mono, 16 bit){guess}"
+
+
+def _farewell(ws: aiohttp.ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
+    """How the connection ended, from the last message of the WebSocket."""
+    import aiohttp
+
+    if message.type is aiohttp.WSMsgType.ERROR:
+        return f"broke the WebSocket protocol: {_one_line(message.data)}"
+    if message.type is not aiohttp.WSMsgType.CLOSE:
+        return "the connection was lost"
+    return f"closed by the system: {_one_line(f'{ws.close_code} {message.extra or str()}')}"
+
+
+def _one_line(reason: object) -> str:
+    return " ".join(str(reason).split())

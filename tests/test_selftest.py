@@ -1,0 +1,73 @@
+"""The self-test passes where the harness adds what it states, and fails where something else does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fdbcore.selftest import Mirrored, reflect_clicks, timing_selftest, verdict
+
+if TYPE_CHECKING:
+    from fdbcore.rtc.rtp import RtpPacket
+
+HIDDEN_DELAY_S = 0.02
+
+
+class Late(Mirrored):
+    """Holds each packet back for 20 ms that no leg states."""
+
+    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+        asyncio.get_running_loop().call_later(HIDDEN_DELAY_S, super()._reflect, packet, arrival_ns)
+
+
+def test_clicks_come_back_as_late_as_is_stated() -> None:
+    found = timing_selftest(1.0)
+    assert found["clicks"] == found["returned"] == 5
+    assert abs(found["delay_ms"] - found["stated_ms"]) < 3
+    assert found["wire"]["n"] >= 100
+    assert "timing self-test" in verdict(found)
+
+
+def test_a_delay_that_is_not_stated_is_found() -> None:
+    found = reflect_clicks(1.0, Late("webrtc"))
+    assert found["error_ms"] == pytest.approx(1000 * HIDDEN_DELAY_S, abs=4)
+    assert found["passed"] is False
+    assert "FAILED" in verdict(found)
+
+
+def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fdbcore.cli", "doctor", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_doctor_probes_each_system() -> None:
+    done = doctor("--json", "echo", "moshi://127.0.0.1:9?text_topk=secret")
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert found["systems"]["echo"]["ready"]
+    (other,) = (probe for name, probe in found["systems"].items() if name != "echo")
+    assert not other["ready"]
+    assert "cannot be reached" in other["why_not"]
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_doctor_refuses_an_unknown_system_in_one_line() -> None:
+    done = doctor("nothing")
+    assert done.returncode == 2
+    assert "expected one of" in done.stderr.splitlines()[-1]
+
+
+def test_without_the_extra_the_self_test_says_that_it_was_not_done(tmp_path: Path) -> None:
+    (tmp_path / "aiortc.py").write_text("raise ImportError('no aiortc', name='aiortc')")
+    code = "from fdbcore.selftest import *; found = timing_selftest(); print(found['passed'], verdict(found))"
+    path = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=path)
+    assert done.stdout.startswith("None timing self-test: not done: ")
+    assert "pip install 'fdbcore[live]'" in done.stdout
