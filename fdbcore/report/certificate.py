@@ -17,6 +17,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, SIDES, ticks_to_s
 
 LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
 LISTED: Final = 50  # delay changes
+SET: Final = "anchor"  # why a delay changes when a side is first heard: no disturbance
 _ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # of a certificate: not among its other facts
 
 Content = Mapping[str, Any]
@@ -80,7 +81,7 @@ def disturbances(content: Content) -> str:
     for side, measured in (_timing(content).get("sides") or {}).items():
         counts = [(SIDE_COUNTS[key].label.lower(), key, measured.get(key)) for key in SIDE_COUNTS]
         told = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
-        changes = sum(change["tick"] > 0 for change in measured.get("delay_changes") or [])  # at 0 it is set
+        changes = sum(change["why"] != SET for change in measured.get("delay_changes") or [])
         told += [f"{changes} delay change{'s' if changes > 1 else ''}"] if changes else []
         parts += [f"{side}: {', '.join(told)}"] if told else []
     return " | ".join(parts)

@@ -252,9 +252,7 @@ SIDE_COUNTS: Final[Mapping[str, CountText]] = {
     "heard_samples": CountText("Heard", "What of it was played to the other side."),
     "sent_samples": CountText("Sent", "Audio of the other side that was given to it."),
     "padded_samples": CountText("Padded", "Silence where its audio had not come in time.", True),
-    "silent_samples": CountText(
-        "Silent", "Silence in the place of lost packets, more of them than can be made up.", True
-    ),
+    "silent_samples": CountText("Silent", "Silence where nothing had come, and longer than can be made up.", True),
     "dropped_samples": CountText("Dropped", "What came before the first tick, or too late to be played."),
     "slipped_samples": CountText("Slipped", "Left out or put in to follow the side's own clock.", True),
     "flushed_samples": CountText("Flushed", "Taken back by the side before it was played."),

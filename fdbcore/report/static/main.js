@@ -25,7 +25,7 @@ async function main() {
 function disturbances(held) {
   const missed = (held?.missed ?? []).map((span) => span.map((tick) => tick / TICKS_PER_S));
   const delays = Object.entries(held?.timing?.sides ?? {}).flatMap(([side, measured]) =>
-    (measured.delay_changes ?? []).filter((change) => change.tick > 0).map((change) => ({
+    (measured.delay_changes ?? []).filter((change) => change.why !== "anchor").map((change) => ({
       side,
       time: change.tick / TICKS_PER_S,
       text: `${side} is delayed by ${(change.delay_samples / SAMPLES_PER_MS).toFixed(1)} ms from here on (${change.why}).`,
