@@ -29,8 +29,8 @@ def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Folder of the run.")
 
 
-def turn_settings(changes: Sequence[str]) -> TurnSettings:
-    """The default settings with `key=milliseconds` changes; SettingsError names what is wrong."""
+def changed_settings(changes: Sequence[str]) -> dict[str, int]:
+    """The `key=milliseconds` changes of the turn detector's settings; SettingsError names what is wrong with them."""
     values: dict[str, int] = {}
     for change in changes:
         key, _, value = change.partition("=")
@@ -39,4 +39,10 @@ def turn_settings(changes: Sequence[str]) -> TurnSettings:
                 f"--set {change}: expected key=milliseconds, key one of {', '.join(TurnSettings.__slots__)}"
             )
         values[key] = int(value)
-    return TurnSettings(**values)
+    TurnSettings(**values)
+    return values
+
+
+def turn_settings(changes: Sequence[str]) -> TurnSettings:
+    """The default settings with `changes`, as `changed_settings` takes them."""
+    return TurnSettings(**changed_settings(changes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdbcore.errors import FdbError, SettingsError
-from fdbcore.types import TICKS_PER_S, TurnSettings
+from fdbcore.types import TICKS_PER_S
 
 from . import options
-from .options import DONE, FAILED, FILE, INTERRUPTED, turn_settings
+from .options import DONE, FAILED, FILE, INTERRUPTED, changed_settings
 
 if TYPE_CHECKING:
     from fdbcore.recording import Recording
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
 @click.option("--swap", is_flag=True, help="Exchange the sides.")
 @click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
-@options.vad
+@click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
 @options.out("fdbcore-run")
@@ -40,7 +40,7 @@ def replay(
     file_b: Path | None,
     swap: bool,
     offset_ms: int,
-    vad: str,
+    vad: str | None,
     changes: Sequence[str],
     real_time: bool,
     out: Path,
@@ -50,14 +50,16 @@ def replay(
     """Say who spoke when, and how the system (B) behaves, in recorded conversations.
 
     PATHS are stereo files (left A, right B), a session each; or exactly two mono files, A and B of one session; or
-    folders with input.wav (A) and output.wav (B). Each session's folder under --out gets the recording and report.html.
+    folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their settings.
+    Each session's folder under --out gets the recording and report.html.
     """
     from fdbcore.registry import VADS, resolve
     from fdbcore.sources import session_inputs
 
     try:
-        settings = turn_settings(changes)
-        resolve("vad", VADS, vad)
+        settings = changed_settings(changes)
+        if vad is not None:
+            resolve("vad", VADS, vad)
         sessions = session_inputs(paths, file_a, file_b, swap=swap, offset_ms=offset_ms)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
@@ -92,7 +94,7 @@ def damages(recording: Recording) -> list[str]:
 
 
 def _replay_one(
-    session: SessionInput, out: Path, vad: str, settings: TurnSettings, real_time: bool, show_progress: bool
+    session: SessionInput, out: Path, vad: str | None, changes: Mapping[str, int], real_time: bool, show_progress: bool
 ) -> tuple[Recording, dict[str, Any]]:
     from fdbcore.offline import replay_session
     from fdbcore.report.document import document
@@ -100,7 +102,7 @@ def _replay_one(
     from fdbcore.score import score
 
     with _progress(session.name, show_progress) as on_tick:
-        recording = replay_session(session, out, vad, settings, real_time, on_tick)
+        recording = replay_session(session, out, vad, changes, real_time, on_tick)
     scores = score(recording)
     write_report(recording, scores)
     return recording, document(recording, scores)

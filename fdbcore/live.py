@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
+from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
@@ -76,6 +76,7 @@ def converse(
         "settings_sha256": settings_hash(described),
         "versions": versions(),
     }
+    load_before = machine_load()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
 
@@ -88,7 +89,8 @@ def converse(
         return ended or stopped
 
     progress(OPENING)
-    with RecordingWriter(path, {**known, **meta}, keep_audio=True) as recording, ExitStack() as parties:
+    writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
+    with writer as recording, ExitStack() as parties:
         parties.callback(a.close)
         parties.callback(b.close)
         if (failure := _open(a, b)) is not None:
@@ -97,7 +99,7 @@ def converse(
             with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
                 ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
             progress(CLOSING)
-            timing = dict(clock.certificate())
+            timing = {**clock.certificate(), "machine_before": load_before}
             recording.note(
                 parties={side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
                 timing=timing | {"sides": {"A": dict(a.measured()), "B": dict(b.measured())}},
@@ -127,6 +129,8 @@ def _blame(side: Side, reason: str) -> dict[str, Any]:
 
 
 def _outcome(a: Endpoint, b: Endpoint, ticks: int, missed: int, recording: RecordingWriter) -> dict[str, Any]:
+    if recording.loss is not None:
+        return {"kind": "invalid", "side": None, "reason": recording.loss}
     if missed > MAX_MISSED_SHARE * ticks:
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
     if b.left not in (None, "finished"):

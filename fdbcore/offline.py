@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
 from fdbcore.endpoints.replay import Tape
 from fdbcore.errors import InputError, RecordingError
+from fdbcore.held import compared, open_held, settings_of, vads_of
 from fdbcore.protocols import Vad
 from fdbcore.recording import META, Recording, RecordingWriter, read_json, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
@@ -21,6 +22,9 @@ from fdbcore.sources import SessionInput, SessionSource, session_inputs
 from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
 from fdbcore.versions import versions
 
+DEFAULT_VAD: Final = "silero"
+AUDIO_END: Final = "audio_end"
+
 
 def replay(
     *paths: str | os.PathLike[str],
@@ -29,13 +33,14 @@ def replay(
     out: str | os.PathLike[str] = "fdbcore-run",
     swap: bool = False,
     offset_ms: int = 0,
-    vad: str = "silero",
+    vad: str | None = None,
     settings: TurnSettings | None = None,
     real_time: bool = False,
 ) -> Recording:
     """Replay one recorded session and score it; its folder in `out` has the recording, the scores and the report.
 
-    paths: a stereo file (left A, right B), two mono files (A, B), or a Full-Duplex-Bench v1 folder; or `a` and `b`.
+    paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder or the folder of a
+    recording; or `a` and `b`. vad, settings: those of the recording, or else "silero" and the defaults.
     Raises InputError for files that cannot be used, RecordingError if `out` cannot be written.
     """
     from fdbcore.report.html import write_report
@@ -43,7 +48,8 @@ def replay(
     sessions = session_inputs(paths, a, b, swap=swap, offset_ms=offset_ms)
     if len(sessions) != 1:
         raise InputError(f"replay: expected one session, got {len(sessions)}: call it once for each")
-    recording = replay_session(sessions[0], Path(out), vad, settings or TurnSettings(), real_time)
+    changes = asdict(settings) if settings else {}
+    recording = replay_session(sessions[0], Path(out), vad, changes, real_time)
     write_report(recording, score(recording))
     return recording
 
@@ -51,19 +57,23 @@ def replay(
 def replay_session(
     session: SessionInput,
     run_path: Path,
-    vad: str,
-    settings: TurnSettings,
+    vad: str | None = None,
+    changes: Mapping[str, int] | None = None,
     real_time: bool = False,
     on_tick: Callable[[int, float | None], None] = lambda tick, stated_s: None,
 ) -> Recording:
     """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
 
-    on_tick: called after each tick with its number and the session's stated length in seconds.
+    vad, changes: the detector of both sides, and settings of the turn detector, that differ from those with which the
+    session was recorded, or else from the defaults. on_tick: called after each tick with its number and the session's
+    stated length in seconds.
     """
     path = _case_path(run_path, session)
+    held = open_held(session.recording) if session.recording is not None else None
     clock = MonotonicClock() if real_time else VirtualClock()
     with session.open() as source:
-        vads = make_vads(vad, source)
+        settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
+        vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source)
         meta = _meta(vads, settings)
         with RecordingWriter(path, meta, keep_audio=not source.playable_in_browser) as recording:
             tape = Tape(source.blocks())
@@ -73,14 +83,32 @@ def replay_session(
             timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
             annotations = _keep_v1(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
+            if held is not None:
+                _keep_held(recording, held)
+    if held is not None:
+        _keep_comparison(path, held)
     return Recording(path)
+
+
+def _keep_held(recording: RecordingWriter, held: Recording) -> None:
+    """Carry along what only the conversation itself can tell: its meta.json, and what happened at its edges."""
+    recording.note(held={"path": str(held.path.resolve()), "meta": held.meta})
+    for event in held.events:
+        if event["kind"] != AUDIO_END:
+            recording.event(**event)
+
+
+def _keep_comparison(path: Path, held: Recording) -> None:
+    replayed = Recording(path)
+    replayed.meta["held"] |= compared(held, replayed)
+    write_json(path / META, replayed.meta)
 
 
 def _note_ends(recording: RecordingWriter, source: SessionSource, ticks: int) -> dict[Side, int]:
     """Log the tick at which each side's audio ends; return the samples of silence behind it."""
     samples = {side: source.sides[side].samples for side in SIDES}
     for side in SIDES:
-        recording.event(-(-samples[side] // FRAME_SAMPLES), side, "audio_end")
+        recording.event(-(-samples[side] // FRAME_SAMPLES), side, AUDIO_END)
     return {side: ticks * FRAME_SAMPLES - samples[side] for side in SIDES}
 
 
@@ -96,7 +124,9 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
     path = run_path / session.name
     for source in filter(None, (session.a, session.b, *session.words.values())):
         if path.resolve() in source.resolve().parents:
-            raise RecordingError(f"{path}: expected a folder without the input, got the one that holds {source}")
+            raise RecordingError(
+                f"{path}: expected a folder without the input, got the one that holds {source}: choose another --out"
+            )
     if path.exists() and not (path / META).is_file() and (not path.is_dir() or any(path.iterdir())):
         raise RecordingError(f"{path}: expected a new folder or an earlier recording, got something else")
     return path

@@ -13,16 +13,16 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import RecordingError
-from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
-from fdbcore.wav import WavWriter
+from fdbcore.spool import Spool
+from fdbcore.types import Happening, Pcm, Side, TurnEvent
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
@@ -66,28 +66,27 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 class RecordingWriter:
     """Writes one recording while the loop runs; memory grows by a few bytes a tick, never by the audio.
 
-    A context manager: leaving it writes what is held back, the derived data and the status.
+    A context manager: leaving it writes what is held back, the derived data and the status. A process that is killed
+    leaves the status "running", and all but the last second of audio and events.
 
     Args:
         path: the folder; made if it is missing.
         meta: what is known before tick 0; status and length are added at the end.
         keep_audio: write session.wav; False where `meta` links a source that holds the same audio.
+        realtime: nothing that is called within a tick waits for the disk. What a disk that stands still for longer
+            than `spool.BUFFER_S` makes impossible to keep is lost: the recording has failed, and says by how much.
     """
 
-    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool) -> None:
+    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool, realtime: bool = False) -> None:
         self.path = path
         self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
         try:
             (path / "derived").mkdir(parents=True, exist_ok=True)
             for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
                 stale.unlink(missing_ok=True)
-            self._events = open(path / EVENTS, "w", encoding="utf-8", buffering=1)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
-        self._wav = WavWriter(path / AUDIO, channels=2) if keep_audio else None
-        self._second = np.zeros((2, TICKS_PER_S, FRAME_SAMPLES), dtype=np.int16)
-        self._filled_ticks = self._n_ticks = 0
-        self._peaks: list[npt.NDArray[np.uint16]] = []
+        self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime)
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
@@ -95,22 +94,16 @@ class RecordingWriter:
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
         """Both sides' frames of the next tick: int16 (480,) each."""
-        self._second[0, self._filled_ticks] = frame_a
-        self._second[1, self._filled_ticks] = frame_b
-        self._filled_ticks += 1
-        self._n_ticks += 1
-        if self._filled_ticks == TICKS_PER_S:
-            self._flush()
+        self._spool.write(frame_a, frame_b)
 
-    def _flush(self) -> None:
-        if not self._filled_ticks:
-            return
-        block = self._second[:, : self._filled_ticks]
-        low, high = block.min(axis=2).astype(np.int32), block.max(axis=2).astype(np.int32)
-        self._peaks.append(np.maximum(-low, high).astype(np.uint16).T)
-        if self._wav is not None:
-            self._wav.write(np.ascontiguousarray(block.reshape(2, -1).T))
-        self._filled_ticks = 0
+    @property
+    def loss(self) -> str | None:
+        """What the disk was too slow to take so far, in words."""
+        spool = self._spool
+        if not spool.lost_ticks and not spool.lost_lines:
+            return None
+        lost = f"{spool.lost_ticks} of {spool.n_ticks} ticks of audio and {spool.lost_lines} events"
+        return f"the disk was too slow: {lost} were not recorded"
 
     def activity(self, active_a: bool, active_b: bool) -> None:
         """The final activity of the next tick (it comes vad delay ticks after the frames)."""
@@ -132,7 +125,7 @@ class RecordingWriter:
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
-        self._events.write(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False) + "\n")
+        self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False))
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""
@@ -143,44 +136,62 @@ class RecordingWriter:
         self._meta |= meta
 
     def __enter__(self) -> Self:
+        self._spool.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         """Close as complete; after an error as failed, after Ctrl-C as interrupted, keeping all that was recorded."""
+        failure = error
+        for close in (self._spool.close, self._write_derived):
+            try:
+                close()
+            except Exception as closing_failure:  # of whatever kind: the status must still be told
+                failure = failure or closing_failure
         try:
-            self._close_files()
-            self._write_derived()
-        except RecordingError as failure:
-            if error is None:
-                self._write_status("failed", str(failure))
-                raise
-        if error is None:
-            self._write_status("complete", None)
-            return
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        with suppress(RecordingError):  # the disk may be what failed: the first error is the one to tell
-            self._write_status(status, str(error) or type(error).__name__)
+            self._write_status(failure)
+        except RecordingError as status_failure:  # the disk may be what failed: the first error is the one to tell
+            failure = failure or status_failure
+        if failure is not error and failure is not None:
+            raise failure
 
-    def _write_status(self, status: str, reason: str | None) -> None:
-        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._n_ticks})
-
-    def _close_files(self) -> None:
-        with ExitStack() as files:  # each is closed, whatever happens to the others
-            files.callback(self._events.close)
-            if self._wav is not None:
-                files.callback(self._wav.close)
-            self._flush()
+    def _write_status(self, failure: BaseException | None) -> None:
+        status, reason = "complete", None
+        if failure is not None:
+            status = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
+            reason = str(failure) or type(failure).__name__
+        elif self.loss is not None:
+            status, reason = "failed", self.loss
+            self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
+        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks})
 
     def _write_derived(self) -> None:
         a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)
-        peaks = np.concatenate(self._peaks) if self._peaks else np.zeros((0, 2), dtype=np.uint16)
-        arrays = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": peaks}
+        packed = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": self._spool.peaks}
         try:
-            np.savez(self.path / ACTIVITY, allow_pickle=False, **(arrays | self._evidence))
+            np.savez(self.path / ACTIVITY, allow_pickle=False, **(packed | self._evidence))
         except OSError as error:
+            (self.path / ACTIVITY).unlink(missing_ok=True)
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]
         write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": self._meta["settings"], "events": turns})
+
+
+class Arrivals(NamedTuple):
+    """What was delivered on one side, in the order in which it came: int64 (n,) each.
+
+    at_us: when, in us since tick 0. start_sample, samples: its place in the side's own stream, and its length, both at
+    48 kHz.
+    """
+
+    at_us: npt.NDArray[np.int64]
+    start_sample: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
+
+    @classmethod
+    def among(cls, events: Iterable[Mapping[str, Any]], side: Side) -> Self:
+        """Those of a side that are told among lines of events.jsonl."""
+        told = [event for event in events if event["kind"] == "arrivals" and event["side"] == side]
+        return cls(*(np.array([n for e in told for n in e[name]], dtype=np.int64) for name in cls._fields))
 
 
 class Recording:
@@ -200,12 +211,25 @@ class Recording:
     @property
     def n_ticks(self) -> int:
         """Length in ticks of 10 ms."""
+        if "n_ticks" not in self.meta:
+            raise self._unfinished()
         return int(self.meta["n_ticks"])
+
+    @property
+    def as_held(self) -> Mapping[str, Any]:
+        """The meta.json of the conversation as it was held: this one, or that of the recording which this one replays.
+
+        Only there are the parties, the outcome and the timing certificate of a live conversation.
+        """
+        held: Mapping[str, Any] = self.meta["held"]["meta"] if "held" in self.meta else self.meta
+        return held
 
     @property
     def turn_events(self) -> list[TurnEvent]:
         """The acoustic turn events, in the order in which they became known."""
         path = self.path / TURNS
+        if not path.is_file():
+            raise self._unfinished()
         try:
             return [TurnEvent.from_json(event) for event in read_json(path)["events"]]
         except (KeyError, TypeError) as error:
@@ -237,11 +261,28 @@ class Recording:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The lines of events.jsonl."""
-        with open(self.path / EVENTS, encoding="utf-8") as lines:
+        """The lines of events.jsonl; without the last one if a crash has torn it."""
+        path = self.path / EVENTS
+        try:
+            *lines, _ = path.read_bytes().split(b"\n")
             return [json.loads(line) for line in lines]
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
+
+    def arrivals(self, side: Side) -> Arrivals:
+        """What was delivered on a side, and when; empty where nothing was logged."""
+        return Arrivals.among(self.events, side)
+
+    def _unfinished(self) -> RecordingError:
+        remedy = f"`fdbcore replay {self.path}` recovers it" if (self.path / AUDIO).is_file() else "record it again"
+        status = self.meta.get("status")
+        return RecordingError(f"{self.path}: expected a finished recording, got one that is {status}: {remedy}")
 
     def _derived(self) -> Mapping[str, npt.NDArray[Any]]:
+        if not (self.path / ACTIVITY).is_file():
+            raise self._unfinished()
         try:
             with np.load(self.path / ACTIVITY) as stored:
                 return dict(stored)

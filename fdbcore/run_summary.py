@@ -28,7 +28,7 @@ def summarise(folder: RunFolder) -> dict[str, Any]:
     """The summary of a run, also written to its summary.json.
 
     Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that are not done,
-    "recordings", "measures"}; its measures pool every recording but those of invalid cases.
+    "recordings", "measures"}; its measures pool what is done.
     """
     values = {
         "schema": RUN_SUMMARY_SCHEMA,

@@ -25,19 +25,30 @@ Quantities = Mapping[str, Quantity]
 def score(recording: Recording) -> dict[str, Any]:
     """The scores of a recording; also written to its derived data. A function of the recording alone.
 
-    Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings.
+    Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings; and unscored, the
+    reason why there are no measures, where a conversation gives none.
     """
     dialogue = Dialogue.of(recording)
-    latencies_ms, eligible = response_curve(dialogue)
+    reason = unscored(recording)
+    latencies_ms, eligible = ([], 0) if reason else response_curve(dialogue)
     scores = {
         "schema": SCORES_SCHEMA,
         "settings": recording.meta["settings"],
-        "measures": summarise([quantities(recording)]),
+        "measures": summarise([] if reason else [quantities(recording)]),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
         "warnings": warnings(recording, dialogue),
-    }
+    } | ({"unscored": reason} if reason else {})
     write_json(recording.path / SCORES, scores)
     return scores
+
+
+def unscored(recording: Recording) -> str | None:
+    """Why a recording has no measures: its conversation failed, or is invalid, or never began. Else None."""
+    outcome = recording.as_held.get("outcome") or {}
+    if outcome.get("kind") in ("failed", "invalid"):
+        who = f"side {outcome['side']}: " if outcome.get("side") else ""
+        return f"{outcome['kind']}: {who}{outcome.get('reason')}"
+    return None if recording.n_ticks else "nothing was recorded"
 
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
@@ -47,19 +58,38 @@ def quantities(recording: Recording) -> dict[str, Quantity]:
 
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
     """What a reader must know before any number."""
-    silent = [f"side {side} is silent throughout" for side, ipus in dialogue.ipus.items() if not len(ipus)]
+    silent = [
+        f"side {side} is silent throughout"
+        for side, ipus in dialogue.ipus.items()
+        if recording.n_ticks and not len(ipus)
+    ]
     odd = [
         f"{Path(file['path']).name}: {text}"
         for file in recording.meta.get("source", {}).get("files", [])
         for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
     ]
-    return silent + odd
+    return _cut_off(recording) + silent + odd
+
+
+def _cut_off(recording: Recording) -> list[str]:
+    """That the recording which this one replays is not whole."""
+    held = recording.as_held
+    if held is recording.meta or held["status"] == "complete":
+        return []
+    if held["status"] == "running":
+        return ["the recording was cut off while the conversation went on"]
+    return [f"the recording of the conversation is {held['status']}: {held['reason']}"]
 
 
 def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
-    """The measures of a run: those of all its recordings pooled, with intervals over recordings."""
-    measures = summarise([quantities(recording) for recording in recordings])
-    return {"schema": SUMMARY_SCHEMA, "recordings": [recording.name for recording in recordings], "measures": measures}
+    """The measures of a run: those of all its recordings pooled, with intervals over recordings.
+
+    Recordings that cannot be scored are no part of them: "unscored" names these, with the reason.
+    """
+    reasons = {recording.name: reason for recording in recordings if (reason := unscored(recording))}
+    measures = summarise([quantities(recording) for recording in recordings if recording.name not in reasons])
+    names = [recording.name for recording in recordings]
+    return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 
 
 def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:

@@ -16,6 +16,7 @@ import numpy as np
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, SettingsError
+from fdbcore.recording import AUDIO, META
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
@@ -37,6 +38,7 @@ class SessionInput:
     swap: exchange the sides, also in `words`.
     offset_ms: B begins that much later than A; if negative, A later than B. Nothing is cut off.
     words: files of Full-Duplex-Bench v1 with the words of a side and their times.
+    recording: the folder of the recording whose audio `a` is, if it is one.
     """
 
     name: str
@@ -45,11 +47,16 @@ class SessionInput:
     swap: bool = False
     offset_ms: int = 0
     words: Mapping[Side, Path] = field(default_factory=dict)
+    recording: Path | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.offset_ms, int) or abs(self.offset_ms) > MOST_OFFSET_MS:
             raise SettingsError(
                 f"offset_ms: expected a whole number from -{MOST_OFFSET_MS} to {MOST_OFFSET_MS}, got {self.offset_ms!r}"
+            )
+        if self.recording is not None and (self.swap or self.offset_ms):
+            raise SettingsError(
+                f"{self.recording}: a recording keeps its sides and times: name {self.a} to swap or offset them"
             )
 
     def open(self) -> SessionSource:
@@ -68,7 +75,8 @@ def session_inputs(
     """The sessions that the arguments of a command name.
 
     Either `a` and `b`, one file of each side; or `paths`: exactly two mono files are the sides of one session; other
-    files are stereo and a session each, and so are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B).
+    files are stereo and a session each, and so are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and
+    recordings, alone or all those of a run.
     Raises SettingsError for other combinations; a file that cannot be used shows when its session is opened.
     """
     if (a is None) != (b is None) or (a is None) == (not paths):
@@ -82,8 +90,20 @@ def _grouped(paths: list[Path]) -> list[tuple[Path, ...]]:
     """The files of each session."""
     if len(paths) == 2 and all(map(_is_mono, paths)):
         return [tuple(paths)]
-    folders = [tuple(path / name for name in V1_FILES) for path in paths]
-    return [files if all(map(os.path.isfile, files)) else (path,) for path, files in zip(paths, folders, strict=True)]
+    return [files for path in paths for files in _in_folder(path)]
+
+
+def _in_folder(path: Path) -> list[tuple[Path, ...]]:
+    """The files of each session in a folder, a recording's folder itself; `path` if it is no such folder."""
+    v1 = tuple(path / name for name in V1_FILES)
+    if all(map(os.path.isfile, v1)) and not _is_recording(path):
+        return [v1]
+    cases = sorted(meta.parent for meta in path.glob(f"*/{META}")) if os.path.isdir(path) else []
+    return [(path,)] if _is_recording(path) or not cases else [(case,) for case in cases]
+
+
+def _is_recording(path: Path) -> bool:
+    return os.path.isfile(path / META)
 
 
 def _is_mono(path: Path) -> bool:
@@ -101,6 +121,8 @@ def _is_v1(files: tuple[Path, ...]) -> bool:
 def _name(files: tuple[Path, ...]) -> str:
     if _is_v1(files):
         return "-".join(files[0].resolve().parts[-3:-1])  # a task's folders are only numbered
+    if _is_recording(files[0]):
+        return files[0].resolve().name
     return "+".join(file.stem for file in files)
 
 
@@ -114,6 +136,8 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
+    if _is_recording(files[0]):
+        return SessionInput(name, files[0] / AUDIO, None, swap, offset_ms, recording=files[0])
     words = zip(_in_order(swap), (file.with_suffix(".json") for file in files if _is_v1(files)), strict=False)
     found: dict[Side, Path] = {side: file for side, file in words if file.is_file()}
     return SessionInput(name, files[0], files[1] if len(files) == 2 else None, swap, offset_ms, found)
@@ -168,7 +192,7 @@ class SessionSource:
             lead = {"A": max(-session.offset_ms, 0), "B": max(session.offset_ms, 0)}
             self.sides: dict[Side, SideSource] = {
                 side: SideSource(file, channel, blocks, lead[side] * SAMPLE_RATE_HZ // 1000)
-                for side, (file, channel, blocks) in zip(_in_order(session.swap), _tracks(self.files), strict=True)
+                for side, (file, channel, blocks) in zip(_in_order(session.swap), self._tracks(), strict=True)
             }
             self._opened = opened.pop_all()
 
@@ -182,6 +206,20 @@ class SessionSource:
             if a is None and b is None:
                 return
             yield a, b
+
+    def _tracks(self) -> list[tuple[AudioFile, str, Iterator[Pcm]]]:
+        """Of left and right channel, or of the first and second file: file, channel, mono blocks at the file's rate."""
+        if len(self.files) == 2:
+            return [
+                (file, "mono" if file.channels == 1 else "mean", map(to_mono, file.blocks())) for file in self.files
+            ]
+        (file,) = self.files
+        known_sides = self._session.recording is not None
+        left, right = itertools.tee(file.blocks() if known_sides else _with_different_channels(file))
+        return [
+            (file, "left", (block[:, 0].copy() for block in left)),
+            (file, "right", (block[:, 1].copy() for block in right)),
+        ]
 
     @property
     def stated_s(self) -> float | None:
@@ -234,17 +272,6 @@ def _refuse_one_side(files: tuple[AudioFile, ...]) -> None:
     for other in others:
         if first.path.stat().st_size == other.path.stat().st_size and first.sha256 == other.sha256:
             raise AudioError(f"{other.path}: expected another side than {first.path}, got the same content")
-
-
-def _tracks(files: tuple[AudioFile, ...]) -> list[tuple[AudioFile, str, Iterator[Pcm]]]:
-    """Of the left and right channel, or of the first and second file: file, channel, mono blocks at the file's rate."""
-    if len(files) == 2:
-        return [(file, "mono" if file.channels == 1 else "mean", map(to_mono, file.blocks())) for file in files]
-    left, right = itertools.tee(_with_different_channels(files[0]))
-    return [
-        (files[0], "left", (block[:, 0].copy() for block in left)),
-        (files[0], "right", (block[:, 1].copy() for block in right)),
-    ]
 
 
 def _with_different_channels(file: AudioFile) -> Iterator[Block]:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from fdbcore.errors import FrameError, RecordingError
 from fdbcore.types import SAMPLE_RATE_HZ
 
-_HEADER_BYTES: Final = 80
+HEADER_BYTES: Final = 80
+"""Of the files written here: what lies before the audio."""
 _SAMPLE_BYTES: Final = 2
 _IN_DS64: Final = 0xFFFFFFFF  # in a size of 32 bits
 _LARGEST_RIFF_BYTES: Final = _IN_DS64 - 1
@@ -26,7 +27,7 @@ def wav_header(channels: int, data_bytes: int) -> bytes:
 
     A JUNK chunk holds the place in which ds64 has the sizes once they need 64 bits (RF64: EBU Tech 3306).
     """
-    riff_bytes = _HEADER_BYTES - 8 + data_bytes
+    riff_bytes = HEADER_BYTES - 8 + data_bytes
     block_bytes = channels * _SAMPLE_BYTES
     form = struct.pack(
         "<4sIHHIIHH", b"fmt ", 16, 1, channels, SAMPLE_RATE_HZ, SAMPLE_RATE_HZ * block_bytes, block_bytes, 16
@@ -40,11 +41,11 @@ def wav_header(channels: int, data_bytes: int) -> bytes:
 
 
 class WavWriter:
-    """Writes int16 audio at 48 kHz. After a crash of the process all but the last second is readable.
+    """Writes int16 audio at 48 kHz. What `write` has taken is readable after a crash of the process.
 
-    What `write` takes is given to the operating system before it returns, and the sizes in the header follow once a
-    second of audio; beyond 4 GiB the file becomes RF64. When the disk is full, `write` raises one RecordingError, and
-    the file is closed with all that could be written in it.
+    The audio, and the sizes in the header, are given to the operating system before `write` returns; beyond 4 GiB the
+    file becomes RF64. When the disk is full, `write` raises one RecordingError, and the file is closed with all that
+    could be written in it.
 
     path: overwritten if it exists. channels: 1 or more, interleaved. Raises RecordingError if it cannot be opened.
     """
@@ -53,7 +54,6 @@ class WavWriter:
         self.path = Path(path)
         self.channels = channels
         self._file_bytes = 0
-        self._stated_bytes = 0
         try:
             self._file = open(self.path, "wb", buffering=0)
         except OSError as error:
@@ -63,15 +63,14 @@ class WavWriter:
     @property
     def samples(self) -> int:
         """Whole samples per channel in the file."""
-        return max(0, self._file_bytes - _HEADER_BYTES) // self._block_bytes
+        return max(0, self._file_bytes - HEADER_BYTES) // self._block_bytes
 
     def write(self, pcm: npt.NDArray[np.int16]) -> None:
         """Append int16 (n, channels), or (n,) to a mono file; FrameError if it is anything else."""
         if pcm.dtype != np.int16 or pcm.ndim not in (1, 2) or pcm.shape[1:] not in self._row_shapes:
             raise FrameError(f"pcm: expected int16 (n, {self.channels}), got {pcm.dtype} {pcm.shape}")
         self._append(np.ascontiguousarray(pcm, dtype="<i2").reshape(-1).view(np.uint8).data)
-        if self._file_bytes - self._stated_bytes >= SAMPLE_RATE_HZ * self._block_bytes:
-            self._state_sizes()
+        self._state_sizes()
 
     def close(self) -> None:
         """State the final sizes and close the file; a second time, or after a failure, it does nothing."""
@@ -110,7 +109,6 @@ class WavWriter:
             os.pwrite(self._file.fileno(), wav_header(self.channels, self.samples * self._block_bytes), 0)
         except OSError as error:
             raise self._failure(error) from error
-        self._stated_bytes = self._file_bytes
 
     def _failure(self, error: OSError) -> RecordingError:
         """Close the file, with its sizes right where that is still possible: readers stop at its end anyway."""

@@ -97,6 +97,21 @@ def test_the_two_files_of_v1_are_known_by_their_names_too(tmp_path: Path, swap: 
     assert session_inputs([a, b], swap=swap) == session_inputs([tmp_path], swap=swap) == [session]
 
 
+def test_a_recording_is_a_session_and_so_is_each_of_a_run(tmp_path: Path) -> None:
+    cases = [tmp_path / "run" / name for name in ("one", "two")]
+    for case in cases:
+        case.mkdir(parents=True)
+        for name in ("meta.json", "session.wav", "input.wav", "output.wav"):  # the last two: an export beside it
+            (case / name).touch()
+    expected = [SessionInput(case.name, case / "session.wav", recording=case) for case in cases]
+    assert session_inputs([tmp_path / "run"]) == session_inputs(cases) == expected
+    assert [session.name for session in session_inputs([*cases, cases[0]])] == ["one", "two", "one-2"]
+    (file,) = session_inputs([cases[0] / "session.wav"], swap=True)
+    assert (file.name, file.recording) == ("session", None)
+    with pytest.raises(SettingsError, match=rf"a recording keeps its sides and times: name {cases[0]}/session\.wav"):
+        session_inputs([cases[0]], offset_ms=10)
+
+
 def test_half_of_a_v1_folder_is_an_error_when_it_is_opened(tmp_path: Path) -> None:
     wav(tmp_path / "1" / "input.wav", noise(99))
     (session,) = session_inputs([tmp_path / "1"])

@@ -25,7 +25,7 @@ LAYERS = (
     ("protocols", "_ext"),
     ("registry",),
     ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "ogg", "opus", "versions", "noise"),
-    ("sources", "recording", "rtc", "clips", "speech", "scripts"),
+    ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts"),
     ("session", "endpoints"),
     ("measures",),
     ("score",),

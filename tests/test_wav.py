@@ -83,7 +83,7 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
         WavWriter(tmp_path / "no" / "x.wav", 1)
 
 
-def test_after_a_kill_all_but_the_last_second_is_readable(tmp_path: Path) -> None:
+def test_after_a_kill_all_that_was_written_is_readable(tmp_path: Path) -> None:
     script = """
         import os, signal, sys
         import numpy as np
@@ -98,12 +98,12 @@ def test_after_a_kill_all_but_the_last_second_is_readable(tmp_path: Path) -> Non
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script), path], check=False)
     assert killed.returncode == -signal.SIGKILL
     pcm = noise(SAMPLE_RATE_HZ * 5 // 2, 2)
-    assert np.array_equal(read(path), pcm[: 2 * SAMPLE_RATE_HZ])
+    assert np.array_equal(read(path), pcm)
     with wave.open(str(path)) as reader:
-        assert reader.getnframes() == 2 * SAMPLE_RATE_HZ
+        assert reader.getnframes() == len(pcm)
 
 
-def test_before_the_first_second_the_length_of_the_file_counts(tmp_path: Path) -> None:
+def test_a_copy_made_while_it_is_written_is_readable(tmp_path: Path) -> None:
     writer = WavWriter(tmp_path / "x.wav", 2)
     writer.write(noise(20_000, 2))
     crashed = shutil.copy(tmp_path / "x.wav", tmp_path / "crashed.wav")

@@ -11,6 +11,7 @@ from typing import Any, Final
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
+from fdbcore.report.certificate import held
 from fdbcore.types import ticks_to_s
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/1"
@@ -18,6 +19,7 @@ DOCUMENT_SCHEMA: Final = "fdbcore.replay/1"
 
 def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that is known of a recording and its scores, as JSON values."""
+    unscored = scores.get("unscored")
     return {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(recording),
@@ -25,9 +27,11 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
         "events": [event.to_json() for event in recording.turn_events],
         "measures": scores["measures"],
         "curves": scores["curves"],
-        "moments": [moment.to_json() for moment in moments(Dialogue.of(recording))],
+        "moments": [] if unscored else [moment.to_json() for moment in moments(Dialogue.of(recording))],
         "warnings": scores["warnings"],
+        "unscored": unscored,
         "timing": recording.meta.get("timing"),
+        "held": held(recording),
     }
 
 

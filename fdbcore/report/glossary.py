@@ -201,14 +201,18 @@ SETTINGS: Final = {
 TERMS: Final = {
     "A and B": "A is the person, or the examiner who plays one; B is the system under test. "
     "Some papers call it the evaluatee.",
+    "Arrival": "What a network delivered, and when. It is logged; what counts is what was played to the other side.",
     "Backchannel": "A short “uh-huh” that does not want the floor. Here contributions are told apart by length alone.",
     "By chance": "The share to expect if the sides did not hear each other: the same starts against the other's track "
     "shifted in time within the session.",
     "Censored": "Decided only by the end of the recording. Such events are shown, and counted in no figure.",
+    "Delay change": "The moment at which audio of a side begins to be played earlier or later after its arrival.",
     "Floor": "The right to speak, as the two sides handle it: one side holds it, then the other (Sacks, Schegloff and "
     "Jefferson 1974).",
     "Floor transfer offset (FTO)": "Start of the next turn minus end of the last one: positive after a gap, negative "
     "in overlap (Heldner and Edlund 2010).",
+    "Held, replayed": "A conversation is held once, in real time or in lockstep; its recording is replayed as often as "
+    "one likes, with the same results.",
     "Inter-pausal unit (IPU)": "A stretch of speech of one side without a silence of {min_silence_ms} or more.",
     "Interruption": "Not decided here: speech over the other is listed by its length and by whether the other "
     "stopped, and never named after what the other did.",
@@ -216,10 +220,50 @@ TERMS: Final = {
     "turns of one session resemble each other.",
     "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
     "Lapse": "Both silent for longer than 3 s, in the middle of the conversation.",
+    "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
+    "overdue by more is missed where a side follows real time: it is silent on both sides.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",
+    "Outcome": "Done; failed, if the system is to blame; invalid, if the harness is. Only what is done is scored.",
     "Tick": "10 ms, the unit of all times. Spans include their first tick and not their last.",
+    "Timing certificate": "What was measured about the clock and the way of the audio while the conversation was held.",
     "Voice activity": "The decision, for each 10 ms, whether a side speaks. Its measured bias is stated with the "
     "settings; it shifts every latency.",
+}
+
+
+LATENESS: Final = {
+    "wake": "From the time at which a tick is due until the clock wakes.",
+    "resume": "From the time at which a tick is due until the conversation goes on with it.",
+    "wire": "From the time at which a packet to this side is due until it is given to the network.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CountText:
+    """The words for what a side counts; a disturbance is one that is better zero."""
+
+    label: str
+    meaning: str
+    is_disturbance: bool = False
+
+
+SIDE_COUNTS: Final[Mapping[str, CountText]] = {
+    "received_samples": CountText("Received", "Audio that the side sent."),
+    "heard_samples": CountText("Heard", "What of it was played to the other side."),
+    "sent_samples": CountText("Sent", "Audio of the other side that was given to it."),
+    "padded_samples": CountText("Padded", "Silence where its audio had not come in time.", True),
+    "silent_samples": CountText("Silent", "Silence where nothing had come, and longer than can be made up.", True),
+    "dropped_samples": CountText("Dropped", "What came before the first tick, or too late to be played."),
+    "slipped_samples": CountText("Slipped", "Left out or put in to follow the side's own clock.", True),
+    "flushed_samples": CountText("Flushed", "Taken back by the side before it was played."),
+    "queued_samples": CountText("Queued", "Not yet played at the end."),
+    "received": CountText("Packets received", "All that came."),
+    "lost": CountText("Packets lost", "Those that never came.", True),
+    "late": CountText("Packets late", "Those that came after their time to be played.", True),
+    "concealed_samples": CountText("Concealed", "Made up by the decoder in the place of lost packets.", True),
+    "delay_samples": CountText("Delay in", "From arrival to playing, at the end; its changes are listed below."),
+    "out_delay_samples": CountText("Delay out", "From what is said to its packet, with the encoder."),
+    "underruns": CountText("Underruns", "Times at which its audio ran out in the middle of speech."),
 }
 
 

@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from fdbcore.errors import MissingExtraError
 from fdbcore.recording import AUDIO, REPORT, Recording, write_text
-from fdbcore.report import figures, sections
+from fdbcore.report import certificate, figures, sections
 from fdbcore.report.document import document
 from fdbcore.report.words import ears, plays_source, title
+from fdbcore.types import TurnSettings
 
 STYLE: Final = "report.css"
 SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview.js", "curve.js", "main.js")
@@ -41,23 +42,21 @@ def write_report(recording: Recording, scores: Mapping[str, Any]) -> Path:
 def page(recording: Recording, scores: Mapping[str, Any]) -> str:
     """The whole page. Every text that comes from a file is escaped."""
     content = document(recording, scores)
-    settings, measures = sections.turn_settings(content), content["measures"]
+    settings = sections.turn_settings(content)
     heard = ears(recording)
+    findings, numbers = _scored(content, settings) if content["unscored"] is None else _unscored(content)
     return Template(_static("report.html")).substitute(
         title=escape(f"{title(recording)} – fdbcore"),
         style=_static(STYLE),
-        header=sections.header(recording),
+        header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
-        lead=figures.lead(measures),
-        figures=figures.figures(measures, settings),
-        moments=sections.moments(content["moments"]),
+        findings=findings,
+        timeline="" if recording.n_ticks else "hidden",
         audio=escape(audio_url(recording)),
         ears=escape(json.dumps(heard)),
         heard=escape(", ".join(f"{side} {ear}" for side, ear in heard.items())),
-        curve=sections.curve(measures, settings),
-        intervals=sections.intervals(measures),
-        measures=sections.measures(measures, settings),
-        events=sections.events(content["events"], settings),
+        numbers=numbers,
+        timing=certificate.section(content),
         evidence=sections.evidence(content),
         glossary=sections.glossary(settings),
         footer=sections.footer(content),
@@ -66,6 +65,28 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
         plotly=_plotly_script(),
         script="\n".join(_static(name) for name in SCRIPTS),
     )
+
+
+def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, str]:
+    """What stands above the timeline, and what below it."""
+    measures = content["measures"]
+    findings = Template(_static("findings.html")).substitute(
+        lead=figures.lead(measures),
+        figures=figures.figures(measures, settings),
+        moments=sections.moments(content["moments"]),
+    )
+    numbers = Template(_static("numbers.html")).substitute(
+        curve=sections.curve(measures, settings),
+        intervals=sections.intervals(measures),
+        measures=sections.measures(measures, settings),
+        events=sections.events(content["events"], settings),
+    )
+    return findings, numbers
+
+
+def _unscored(content: Mapping[str, Any]) -> tuple[str, str]:
+    reason = content["unscored"]
+    return f'<p class="lead">Not scored. {escape(reason[:1].upper() + reason[1:])}.</p>', ""
 
 
 def audio_url(recording: Recording) -> str:

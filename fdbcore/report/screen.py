@@ -9,6 +9,8 @@ from typing import Any, Final
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
+from fdbcore.report.certificate import disturbances, replay_text, verdict
+from fdbcore.report.document import document
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
     clock_text,
@@ -33,15 +35,10 @@ Measures = Mapping[str, Mapping[str, Any]]
 
 def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
-    measures: Measures = scores["measures"]
-    lines = [
-        _header(recording),
-        *(f"!! {warning}" for warning in scores["warnings"]),
-        _labelled("B answers", _answers(recording, measures)),
-        _labelled("A speaks over B", _over(measures)),
-        _labelled("B speaks over A", _over_a_and_silence(measures)),
-        _labelled("worst", _worst(recording)),
-    ]
+    lines = [_header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    reason = scores.get("unscored")
+    lines += [_labelled("not scored", reason)] if reason else _figures(recording, scores["measures"])
+    lines += _held(recording, scores)
     bias = vad_bias_text(recording.meta["settings"])
     if bias:
         lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
@@ -49,21 +46,51 @@ def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     return "\n".join(fill(line, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
 
 
+def _figures(recording: Recording, measures: Measures) -> list[str]:
+    return [
+        _labelled("B answers", _answers(recording, measures)),
+        _labelled("A speaks over B", _over(measures)),
+        _labelled("B speaks over A", _over_a_and_silence(measures)),
+        _labelled("worst", _worst(recording)),
+    ]
+
+
+def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
+    """How well in time a conversation was held, and whether a replay of it gave the same."""
+    content = document(recording, scores)
+    if content["held"] is None:
+        return []
+    replayed, disturbed = replay_text(content), disturbances(content)
+    lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
+    return lines + ([_labelled("replay", replayed)] if replayed else [])
+
+
 def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
-    """One line a session, and the figures of all sessions together. `pooled`: the measures of their `summary`."""
-    seconds = sum(ticks_to_s(recording.n_ticks) for recording in recordings)
-    head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(seconds)}"
+    """One line a session, and the figures of all that were scored. `pooled`: the measures of their `summary`."""
+    head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(_seconds(recordings))}"
     rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]
+    scored = []
     for recording in recordings:
-        measures = read_scores(recording)["measures"]
-        rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
-    rows.append(_session_row("all", clock_text(seconds), pooled, ""))
+        scores = read_scores(recording)
+        measures, reason = scores["measures"], scores.get("unscored")
+        if reason:
+            rows.append(_fitting(f"{_short(recording.name):<{NAME_COLUMNS}} {length_text(recording):>7}  !! {reason}"))
+        else:
+            scored.append(recording)
+            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+    if not scored:
+        return "\n".join([head, *rows, "no session could be scored"])
+    rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
     ]
     return "\n".join([head, *rows, *notes])
+
+
+def _seconds(recordings: Sequence[Recording]) -> float:
+    return sum(ticks_to_s(recording.n_ticks) for recording in recordings)
 
 
 def _header(recording: Recording) -> str:
@@ -147,7 +174,10 @@ def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
 def _row(name: str, *cells: str) -> str:
     widths = (7, 8, 6, 5, 5, 7, 5)
     aligned = "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
-    line = f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}".rstrip()
+    return _fitting(f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}".rstrip())
+
+
+def _fitting(line: str) -> str:
     return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
 
 

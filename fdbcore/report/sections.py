@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -19,8 +19,8 @@ from fdbcore.report.glossary import (
     MeasureText,
     in_words,
 )
+from fdbcore.report.tables import NOTES, facts, flat, table
 from fdbcore.report.words import (
-    NONE,
     UNITS,
     clock_text,
     length_text,
@@ -33,7 +33,6 @@ from fdbcore.report.words import (
 from fdbcore.types import SIDES, TurnSettings
 
 LISTED, SHOWN = 20, 8  # of the worst moments; the rest of the list is folded
-LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
 
 Measures = Mapping[str, Mapping[str, Any]]
 
@@ -47,12 +46,12 @@ def header(recording: Recording) -> str:
     """Name, length, channels, and what decided on speech."""
     meta = recording.meta
     sides = " · ".join(f"{_side(side)} {escape(place)}" for side, place in origins(recording).items())
-    facts = [length_text(recording), sides, f"voice activity by {escape(vad_text(meta['settings']))}"]
-    facts += [escape(str(meta["created"])[:10])] if meta.get("created") else []
+    parts = [length_text(recording), sides, f"voice activity by {escape(vad_text(meta['settings']))}"]
+    parts += [escape(str(meta["created"])[:10])] if meta.get("created") else []
     return (
         '<p class="product">fdbcore · report of one session</p>\n'
         f"<h1>{escape(title(recording))}</h1>\n"
-        f'<p class="facts">{" · ".join(facts)}</p>'
+        f'<p class="facts">{" · ".join(parts)}</p>'
     )
 
 
@@ -118,7 +117,6 @@ def measures(summaries: Measures, settings: TurnSettings) -> str:
     return "\n".join(parts)
 
 
-NOTES: Final = "left out, notes"
 MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", NOTES)
 
 
@@ -151,19 +149,7 @@ def _measure_table(rows: Sequence[tuple[str, list[str]]]) -> str:
     """A table without the columns in which no row has anything."""
     used = [index for index in range(len(MEASURE_COLUMNS)) if any(cells[index] for _, cells in rows)]
     columns = ["measure", *(MEASURE_COLUMNS[index] for index in used)]
-    return _table(columns, [(label, [cells[index] for index in used]) for label, cells in rows])
-
-
-def _table(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """A table; labels and cells are HTML. The column of notes is the only one of text."""
-    css = {column: ' class="text"' if column == NOTES else "" for column in columns}
-    head = "".join(f'<th scope="col"{css[column]}>{column}</th>' for column in columns)
-    body = []
-    for label, cells in rows:
-        named = zip(columns[1:], cells, strict=True)
-        data = "".join(f'<td data-label="{column}"{css[column]}>{cell}</td>' for column, cell in named)
-        body.append(f'<tr><th scope="row">{label}</th>{data}</tr>\n')
-    return f'<div class="framed"><table><thead><tr>{head}</tr></thead><tbody>\n{"".join(body)}</tbody></table></div>'
+    return table(columns, [(label, [cells[index] for index in used]) for label, cells in rows])
 
 
 def events(found: Sequence[Mapping[str, Any]], settings: TurnSettings) -> str:
@@ -175,64 +161,31 @@ def events(found: Sequence[Mapping[str, Any]], settings: TurnSettings) -> str:
         name = f"{kind.replace('_', ' ')}<span class='meaning'>{in_words(meaning, settings)}</span>"
         cells = [str(counts[kind, side]) for side in SIDES] + [str(censored[kind])]
         rows.append((name, cells))
-    return _table(["event", "of A", "of B", "cut off by the end, not counted"], rows)
+    return table(["event", "of A", "of B", "cut off by the end, not counted"], rows)
 
 
 def evidence(content: Mapping[str, Any]) -> str:
-    """The timing certificate, the settings, the sources and the versions."""
+    """The settings, the sources and the versions."""
     recording = content["recording"]
-    parts = ["<h3>Timing</h3>", _certificate(content["timing"] or {}), "<h3>Voice activity and turns</h3>"]
+    parts = ["<h3>Voice activity and turns</h3>"]
     parts += [_settings(content["settings"], recording["settings_sha256"]), "<h3>Sources</h3>"]
-    parts += [_facts(_flat(recording["source"] or {})), "<h3>Parties and versions</h3>"]
-    parts += [_facts([*_flat(recording["parties"] or {}), *_flat(recording["versions"] or {})])]
+    parts += [facts(flat(recording["source"] or {})), "<h3>Parties and versions</h3>"]
+    parties = (content["held"] or recording)["parties"] or {}
+    parts += [facts([*flat(parties), *flat(recording["versions"] or {})])]
     return "\n".join(parts)
 
 
-def _certificate(timing: Mapping[str, Any]) -> str:
-    if not timing:
-        return "<p>No timing certificate was recorded.</p>"
-    if not timing.get("realtime"):
-        clock = "<p>Offline: each 10 ms were computed in order on a virtual clock, so nothing can have been late.</p>"
-        return clock + _facts(_flat({key: value for key, value in timing.items() if key not in ("realtime", "clock")}))
-    histograms = {name: value for name, value in timing.items() if isinstance(value, dict) and "p50_us" in value}
-    rows = [(escape(name), [str(value["n"]), *_quantiles(value)]) for name, value in histograms.items()]
-    table = _table(["lateness, microseconds", "n", *LATENESS_COLUMNS], rows)
-    counts = f"{timing.get('late', NONE)} late, {timing.get('missed', NONE)} missed"
-    rest = {key: value for key, value in timing.items() if key not in histograms}
-    return f"<p>On a live clock, a tick every 10 ms: {counts}.</p>{table}<br>{_facts(_flat(rest))}"
-
-
-def _quantiles(histogram: Mapping[str, float | None]) -> list[str]:
-    values = [histogram.get(key) for key in LATENESS_COLUMNS.values()]
-    return [NONE if value is None else f"{value:,.1f}" for value in values]
-
-
 def _settings(settings: Mapping[str, Any], sha256: str | None) -> str:
-    facts = []
+    rows = []
     bias = vad_bias_text(settings)
     if bias:
-        facts.append(("measured bias", f"{escape(bias)} <span class='meaning'>It shifts every latency.</span>"))
+        rows.append(("measured bias", f"{escape(bias)} <span class='meaning'>It shifts every latency.</span>"))
     same = settings["vad"]["A"] == settings["vad"]["B"]
-    facts += _flat({"voice activity": settings["vad"]["A"] if same else settings["vad"]})
+    rows += flat({"voice activity": settings["vad"]["A"] if same else settings["vad"]})
     for name, value in settings["turns"].items():
-        facts.append((escape(name), f"{value} <span class='meaning'>{SETTINGS.get(name, '')}</span>"))
-    facts += _flat({"settings SHA-256": sha256})
-    return _facts(facts)
-
-
-def _flat(value: object, name: str = "") -> list[tuple[str, str]]:
-    """Nested JSON values as (name, text) pairs of HTML, such as ("vad A name", "silero")."""
-    if isinstance(value, Mapping):
-        return [pair for key, inner in value.items() for pair in _flat(inner, f"{name} {key}".strip())]
-    if isinstance(value, list) and any(isinstance(inner, (Mapping, list)) for inner in value):
-        return [pair for number, inner in enumerate(value, 1) for pair in _flat(inner, f"{name} {number}".strip())]
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return [(escape(name.replace("_", " ")), f"<code>{escape(text)}</code>" if value not in (None, []) else NONE)]
-
-
-def _facts(pairs: Iterable[tuple[str, str]]) -> str:
-    items = "".join(f"<dt>{name}</dt><dd>{text}</dd>\n" for name, text in pairs)
-    return f'<dl class="facts-list">\n{items}</dl>' if items else ""
+        rows.append((escape(name), f"{value} <span class='meaning'>{SETTINGS.get(name, '')}</span>"))
+    rows += flat({"settings SHA-256": sha256})
+    return facts(rows)
 
 
 def glossary(settings: TurnSettings) -> str:

@@ -33,6 +33,11 @@ def seconds_text(ms: float | None) -> str:
     return NONE if ms is None else f"{ms / 1000:.2f} s"
 
 
+def duration_text(seconds: float) -> str:
+    """Milliseconds below 1 s, then seconds: "20 ms", "12.50 s"."""
+    return f"{1000 * seconds:.4g} ms" if abs(seconds) < 1 else f"{seconds:,.2f} s"
+
+
 def number_text(value: float | None, unit: str) -> str:
     """A value in its unit, without the unit; shares in per cent."""
     if value is None:
@@ -41,23 +46,33 @@ def number_text(value: float | None, unit: str) -> str:
 
 
 def title(recording: Recording) -> str:
-    """What a reader knows the session by: the name of its file, or of the case where there are several."""
+    """What a reader knows the session by: the name of its file, or of the case where there is no such one."""
     files = _source(recording).get("files", [])
-    return Path(files[0]["path"]).name if len(files) == 1 else recording.name
+    named = len(files) == 1 and "held" not in recording.meta
+    return Path(files[0]["path"]).name if named else recording.name
 
 
 def origins(recording: Recording) -> dict[str, str]:
-    """Where each side comes from: a channel of the file ("left"), or a file of its own."""
+    """Who is on each side: the kind of a party; or else where it comes from: a channel ("left"), or a file."""
+    parties = recording.as_held.get("parties") or {}
+    kinds: dict[str, str] = {side: str(parties.get(side, {}).get("kind", "replay")) for side in SIDES}
+    if set(kinds.values()) != {"replay"}:
+        return kinds
     source = _source(recording)
     files, sides = source.get("files", []), source.get("sides", {})
     if len(files) == len(SIDES):
         return {side: Path(files[sides[side]["file"]]["path"]).name for side in SIDES}
-    return {side: sides[side]["channel"] for side in SIDES} if sides else dict(EARS)
+    return _channels(recording)
 
 
 def ears(recording: Recording) -> dict[str, str]:
     """On which ear each side is heard in the report's audio: the source's channels, or those of session.wav."""
-    return origins(recording) if plays_source(recording) else dict(EARS)
+    return _channels(recording) if plays_source(recording) else dict(EARS)
+
+
+def _channels(recording: Recording) -> dict[str, str]:
+    sides = _source(recording).get("sides", {})
+    return {side: sides[side]["channel"] for side in SIDES} if sides else dict(EARS)
 
 
 def plays_source(recording: Recording) -> bool:

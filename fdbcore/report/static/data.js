@@ -1,8 +1,9 @@
 // What the page embeds: the document, and the peak level of each tick (10 ms) of both sides.
 
 const TICKS_PER_S = 100;
+const SAMPLES_PER_MS = 48;
 const SIDES = ["A", "B"];
-const PALETTE = ["surface", "text", "muted", "line", "a", "b", "on-side", "overlap", "gap", "on-gap", "mark"];
+const PALETTE = ["surface", "text", "muted", "line", "a", "b", "on-side", "overlap", "gap", "on-gap", "mark", "warning-text"];
 
 function readDocument() {
   return JSON.parse(document.getElementById("document").textContent);

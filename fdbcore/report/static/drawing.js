@@ -27,7 +27,8 @@ function drawTimeline(data, scene) {
   const reach = [Math.max(0, scene.view[0] - span), Math.min(data.length_s, scene.view[1] + span)];
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
-  return { traces: [overlaps(data, drawn), ...lanes, bars(data, drawn)], layout: timelineLayout(data, drawn) };
+  const traces = [missed(data, drawn), overlaps(data, drawn), ...lanes, bars(data, drawn), delays(data, drawn)];
+  return { traces, layout: timelineLayout(data, drawn) };
 }
 
 function sideColour(side) {
@@ -51,6 +52,29 @@ function speech(data, side, { from, to, secondsPerPx }) {
 
 function overlaps(data, { from, to, secondsPerPx }) {
   return rectangles(visibleSpans(data.overlaps, from, to, secondsPerPx), SIDES, faded(palette.overlap, 0.22));
+}
+
+/** Ticks that were missed, over the whole height. */
+function missed(data, { from, to, secondsPerPx }) {
+  const spans = visibleSpans(data.missed, from, to, secondsPerPx);
+  const x = spans.flatMap(([start, end]) => [start, start, end, end, null]);
+  const y = spans.flatMap(() => [-TOP, TOP, TOP, -TOP, null]);
+  const color = faded(palette["warning-text"], 0.4);
+  return { ...FILLED, x, y, fillcolor: color, line: { width: 1, color } };
+}
+
+/** Where the delay of a side changed: a mark at its edge of the plot. */
+function delays(data, { from, to }) {
+  const changes = data.delays.filter((change) => change.time >= from && change.time <= to);
+  return {
+    type: "scatter",
+    mode: "markers",
+    x: changes.map((change) => change.time),
+    y: changes.map(({ side }) => (side === "A" ? TOP - 0.1 : 0.1 - TOP)),
+    marker: { symbol: "diamond", size: 9, color: palette.text },
+    hovertext: changes.map((change) => change.text),
+    hoverinfo: "text",
+  };
 }
 
 function wave(data, side, { from, to, secondsPerPx }) {

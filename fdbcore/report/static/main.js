@@ -4,8 +4,9 @@ const PREROLL_S = 1;
 const LINK_VIEW_S = 10;
 const FIRST_VIEW_PX_PER_S = 8;
 
-function main() {
+async function main() {
   const content = readDocument();
+  if (!content.recording.n_ticks) return;
   const events = floorEvents(content.events);
   const data = {
     length_s: content.recording.length_s,
@@ -14,9 +15,23 @@ function main() {
     overlaps: overlapSpans(events),
     events,
     moments: content.moments,
+    ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
-  return new Page(content, data).start();
+  await new Page(content, data).start();
+}
+
+/** Where ticks were missed, as [start_s, end_s], and where the delay of a side changed. */
+function disturbances(held) {
+  const missed = (held?.missed ?? []).map((span) => span.map((tick) => tick / TICKS_PER_S));
+  const delays = Object.entries(held?.timing?.sides ?? {}).flatMap(([side, measured]) =>
+    (measured.delay_changes ?? []).filter((change) => change.why !== "anchor").map((change) => ({
+      side,
+      time: change.tick / TICKS_PER_S,
+      text: `${side} is delayed by ${(change.delay_samples / SAMPLES_PER_MS).toFixed(1)} ms from here on (${change.why}).`,
+    })),
+  );
+  return { missed, delays };
 }
 
 /** All stretches in which both speak. */
@@ -56,6 +71,8 @@ class Page {
   }
 
   listKinds() {
+    document.getElementById("legend-missed").hidden = !this.data.missed.length;
+    document.getElementById("legend-delay").hidden = !this.data.delays.length;
     const present = new Set(this.data.events.map((event) => event.kind));
     this.kind.add(new Option("every event", ""));
     for (const [kind, name] of Object.entries(KIND_NAMES)) if (present.has(kind)) this.kind.add(new Option(name, kind));
@@ -93,7 +110,8 @@ class Page {
   }
 
   drawCurve() {
-    drawCurve(document.getElementById("curve"), this.content.curves.response);
+    const root = document.getElementById("curve");
+    if (root) drawCurve(root, this.content.curves.response);
   }
 
   /** Where zooming holds on to: what is marked if it is in sight, else the playhead, else the middle. */

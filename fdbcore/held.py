@@ -1,0 +1,91 @@
+"""A conversation that was held and recorded: what it takes to replay it, and whether that gives the same again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdbcore.errors import RecordingError
+from fdbcore.protocols import Vad
+from fdbcore.recording import AUDIO, TURNS, Recording
+from fdbcore.registry import VADS, resolve
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, TurnSettings
+from fdbcore.vad import TELEPHONE_RATE_HZ
+from fdbcore.wav import HEADER_BYTES
+
+
+def open_held(path: Path) -> Recording:
+    """The recording in a folder, which may have been cut off while it was made. RecordingError if it has no audio."""
+    held = Recording(path)
+    audio = path / AUDIO
+    if not audio.is_file() and (source := held.meta.get("source")):
+        files = " ".join(file["path"] for file in source["files"])
+        raise RecordingError(f"{path}: expected {AUDIO}, got a recording that links its source: replay {files}")
+    if not audio.is_file() or audio.stat().st_size <= HEADER_BYTES:
+        outcome = held.meta.get("outcome") or {}
+        why = outcome.get("reason") or held.meta.get("reason") or f"it is {held.meta.get('status')}"
+        raise RecordingError(f"{path}: expected a conversation, got a recording without audio: {why}")
+    return held
+
+
+def settings_of(held: Recording) -> TurnSettings:
+    """The settings of the turn detector with which a conversation was held."""
+    return TurnSettings(**held.meta["settings"]["turns"])
+
+
+def vads_of(held: Recording) -> tuple[Vad, Vad]:
+    """Detectors as they were when the conversation was held; the same by name, where they have changed since."""
+    a, b = (_vad_of(held.meta["settings"]["vad"][side]) for side in SIDES)
+    return a, b
+
+
+def _vad_of(described: dict[str, Any]) -> Vad:
+    make = resolve("vad", VADS, described["name"])
+    made: list[Vad] = [make(source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
+    return next((vad for vad in made if vad.describe() == described), made[0])
+
+
+def compared(held: Recording, replayed: Recording) -> dict[str, Any]:
+    """Whether a replay gave the turn events and the activity of the conversation: {"same", "differences"}.
+
+    same: bit for bit; None where the conversation was cut off before they were kept. differences: a line each, first
+    those of the settings, then those of the results.
+    """
+    differences = list(_settings_differ(held, replayed))
+    if not (held.path / TURNS).is_file():
+        return {"same": None, "differences": differences}
+    results = list(_results_differ(held, replayed))
+    return {"same": not results, "differences": differences + results}
+
+
+def _settings_differ(held: Recording, replayed: Recording) -> Iterator[str]:
+    then, now = held.meta["settings"], replayed.meta["settings"]
+    for name, value in now["turns"].items():
+        if value != then["turns"].get(name):
+            yield f"{name} is {value}, was {then['turns'].get(name)}"
+    for side in SIDES:
+        if now["vad"][side] != then["vad"][side]:
+            yield f"the voice activity detector of {side} is {_named(now, side)}, was {_named(then, side)}"
+
+
+def _named(settings: dict[str, Any], side: Side) -> str:
+    vad = settings["vad"][side]
+    return f"{vad['name']} {vad.get('version', '')} {vad.get('settings', '')}".strip()
+
+
+def _results_differ(held: Recording, replayed: Recording) -> Iterator[str]:
+    if held.n_ticks != replayed.n_ticks:
+        yield f"{replayed.n_ticks} ticks, were {held.n_ticks}"
+    for side, active_then, active_now in zip(SIDES, held.activity, replayed.activity, strict=True):
+        both = min(len(active_then), len(active_now))
+        changed = int(np.count_nonzero(active_then[:both] != active_now[:both]))
+        if changed:
+            yield f"the activity of {side} differs in {changed} of {both} ticks"
+    then, now = held.turn_events, replayed.turn_events
+    if then != now:
+        gone, new = Counter(then) - Counter(now), Counter(now) - Counter(then)
+        yield f"of {len(then)} turn events {gone.total()} are gone, and {new.total()} are new"
