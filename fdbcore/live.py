@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
-from fdbcore.protocols import Endpoint
+from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
 from fdbcore.registry import VADS, resolve
 from fdbcore.session import run
@@ -62,24 +62,52 @@ def converse(
     tick after it, and CLOSING.
     """
     make = resolve("vad", VADS, settings.vad)
-    vads = (make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ))
+    vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
+    known = _known(a, b, vads, settings)
+    progress(OPENING)
+    writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
+    with writer as recording, closing(a), closing(b):
+        if (failure := _open(a, b)) is not None:
+            recording.note(outcome=failure)
+        else:
+            _hold(a, b, vads, settings, recording, stop, progress)
+    return Recording(path)
+
+
+def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettings) -> dict[str, Any]:
+    """What meta.json says before the parties are there."""
     described = {
         "turns": asdict(settings.turns),
         "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
         "max_s": settings.max_s,
         "clock": "real" if settings.realtime else f"virtual: {NOT_COUNTED}",
     }
-    known = {
+    return {
         "created": utc_now(),
-        "parties": {side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
+        "parties": _parties(a, b),
         "settings": described,
         "settings_sha256": settings_hash(described),
         "versions": versions(),
     }
+
+
+def _parties(a: Endpoint, b: Endpoint) -> dict[Side, dict[str, Any]]:
+    return {"A": dict(a.describe()), "B": dict(b.describe())}
+
+
+def _hold(
+    a: Endpoint,
+    b: Endpoint,
+    vads: tuple[Vad, Vad],
+    settings: LiveSettings,
+    recording: RecordingWriter,
+    stop: Event,
+    progress: Callable[[int], None],
+) -> None:
+    """The conversation itself, of parties that are open; then what was measured, and how it ended."""
     load_before = machine_load()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
-
     stopped = False
 
     def over(tick: int, a_left: bool, b_left: bool) -> bool:
@@ -88,26 +116,15 @@ def converse(
         stopped = stop.is_set() and not ended
         return ended or stopped
 
-    progress(OPENING)
-    writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
-    with writer as recording, ExitStack() as parties:
-        parties.callback(a.close)
-        parties.callback(b.close)
-        if (failure := _open(a, b)) is not None:
-            recording.note(outcome=failure)
-        else:
-            with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
-                ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
-            progress(CLOSING)
-            timing = {**clock.certificate(), "machine_before": load_before}
-            recording.note(
-                parties={side: dict(party.describe()) for side, party in zip(SIDES, (a, b), strict=True)},
-                timing=timing | {"sides": {"A": dict(a.measured()), "B": dict(b.measured())}},
-            )
-            if stopped:
-                raise KeyboardInterrupt("stopped before its end")
-            recording.note(outcome=_outcome(a, b, ticks, timing.get("missed", 0), recording))
-    return Recording(path)
+    with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
+        ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
+    progress(CLOSING)
+    sides = {"A": dict(a.measured()), "B": dict(b.measured())}
+    timing = {**clock.certificate(), "machine_before": load_before, "sides": sides}
+    recording.note(parties=_parties(a, b), timing=timing)
+    if stopped:
+        raise KeyboardInterrupt("stopped before its end")
+    recording.note(outcome=_outcome(a, b, ticks, recording))
 
 
 def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
@@ -128,7 +145,8 @@ def _blame(side: Side, reason: str) -> dict[str, Any]:
     return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": reason}
 
 
-def _outcome(a: Endpoint, b: Endpoint, ticks: int, missed: int, recording: RecordingWriter) -> dict[str, Any]:
+def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> dict[str, Any]:
+    missed = recording.missed_ticks
     if recording.loss is not None:
         return {"kind": "invalid", "side": None, "reason": recording.loss}
     if missed > MAX_MISSED_SHARE * ticks:

@@ -72,7 +72,10 @@ class Endpoint(Protocol):
         return
 
     def log(self) -> Sequence[Happening]:
-        """What happened on this side since the last call, for events.jsonl: arrivals, flushes, delay changes."""
+        """What happened on this side since the last call, for events.jsonl: arrivals, flushes, delay changes.
+
+        Asked for in each tick, and once more after the last one.
+        """
         return ()
 
     def measured(self) -> Mapping[str, Any]:

@@ -86,6 +86,7 @@ class RecordingWriter:
                 stale.unlink(missing_ok=True)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+        self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime)
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
@@ -122,6 +123,11 @@ class RecordingWriter:
         """What happened at the edge of a side, a line of events.jsonl each."""
         for happening in happenings:
             self.event(happening.tick, side, happening.kind, **happening.fields)
+
+    def missed(self, tick: int) -> None:
+        """A tick came too late to be held: it was silent on both sides."""
+        self.missed_ticks += 1
+        self.event(tick, None, "missed")
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""

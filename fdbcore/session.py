@@ -64,11 +64,13 @@ def run(
                 a.notice(tick, events)
                 b.notice(tick, events)
         if missed:
-            recording.event(tick, None, "missed")
+            recording.missed(tick)
         recording.happenings("A", a.log())
         recording.happenings("B", b.log())
         on_tick(tick)
         tick += 1
+    recording.happenings("A", a.log())
+    recording.happenings("B", b.log())
     for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
         recording.activity(active_a, active_b)
         recording.turns(detector.push(last, active_a, active_b))

@@ -20,7 +20,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -299,12 +299,13 @@ def assert_leaves_nothing(act: Callable[[], Any]) -> None:
 def _alive() -> set[str]:
     threads = {f"thread {thread.name}" for thread in threading.enumerate()}
     tasks = {f"task {task.get_name()}" for task in asyncio.all_tasks(event_loop())}
-    children = {
-        f"process {child}"
-        for task in Path("/proc/self/task").iterdir()
-        for child in (task / "children").read_text().split()
-    }
-    return threads | tasks | children | set(_open_files())
+    return threads | tasks | set(_children()) | set(_open_files())
+
+
+def _children() -> Iterator[str]:
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # a thread that has ended meanwhile
+            yield from (f"process {child}" for child in (task / "children").read_text().split())
 
 
 def _open_files() -> Iterator[str]:

@@ -176,16 +176,13 @@ def test_a_browser_draws_missed_ticks_and_delay_changes_and_nothing_of_what_neve
 # --- what cannot be scored
 
 
-OUTCOMES = {
-    "failed": ({"kind": "failed", "side": "B", "reason": "never spoke"}, "failed: side B: never spoke"),
-    "invalid": ({"kind": "invalid", "side": None, "reason": "too slow"}, "invalid: too slow"),
-}
+INVALID, REASON = {"kind": "invalid", "side": None, "reason": "too slow"}, "invalid: too slow"
+FAILED = {"kind": "failed", "side": "B", "reason": "closed early"}
 
 
-@pytest.mark.parametrize("kind", OUTCOMES)
-def test_what_failed_has_no_numbers(tmp_path: Path, kind: str) -> None:
-    outcome, reason = OUTCOMES[kind]
-    recording = held_recording(tmp_path / "x", outcome=outcome)
+def test_what_is_invalid_has_no_numbers(tmp_path: Path) -> None:
+    reason = REASON
+    recording = held_recording(tmp_path / "x", outcome=INVALID)
     scores = score(recording)
     told = document(recording, scores)
     Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(told)))
@@ -209,24 +206,28 @@ def test_a_conversation_that_never_began_has_a_report(tmp_path: Path) -> None:
     assert unscored(Recording(tmp_path / "y")) == "nothing was recorded"
 
 
-def test_a_run_pools_only_what_was_scored(tmp_path: Path) -> None:
-    failed = held_recording(tmp_path / "failed", outcome=OUTCOMES["failed"][0])
+def test_a_run_pools_all_but_what_is_invalid(tmp_path: Path) -> None:
+    invalid = held_recording(tmp_path / "invalid", outcome=INVALID)
     done = held_recording(tmp_path / "done")
-    for recording in (failed, done):
+    failed = held_recording(tmp_path / "failed", outcome=FAILED)
+    for recording in (invalid, done, failed):
         score(recording)
-    pooled = summary([failed, done])
-    assert pooled["unscored"] == {"failed": "failed: side B: never spoke"}
-    assert pooled["measures"] == summary([done])["measures"]
-    lines = run_screen([failed, done], pooled["measures"]).splitlines()
-    assert lines[2].split(maxsplit=2) == ["failed", "0:09", "!! failed: side B: never spoke"]
+    pooled = summary([invalid, done, failed])
+    assert pooled["unscored"] == {"invalid": REASON}
+    assert pooled["measures"] == summary([done, failed])["measures"]
+    assert pooled["measures"]["answered_per_turn"]["n"] == 2 * summary([done])["measures"]["answered_per_turn"]["n"]
+    lines = run_screen([invalid, done], summary([invalid, done])["measures"]).splitlines()
+    assert lines[2].split(maxsplit=2) == ["invalid", "0:09", f"!! {REASON}"]
     assert lines[4].split()[:3] == ["scored", "0:09", "1/1"]
-    assert run_screen([failed], summary([failed])["measures"]).endswith("no session could be scored")
+    assert run_screen([invalid], summary([invalid])["measures"]).endswith("no session could be scored")
 
 
-def test_the_replay_of_what_failed_is_not_scored_either(tmp_path: Path) -> None:
+def test_a_system_that_never_spoke_counts_in_the_replay_as_well(tmp_path: Path) -> None:
     held = hold(tmp_path / "case", voices()[0], voices("A 0-0.1 |")[1])
     assert held.meta["outcome"]["reason"] == "never spoke"
-    assert unscored(replay(held.path, out=tmp_path / "again")) == "failed: side B: never spoke"
+    again = replay(held.path, out=tmp_path / "again")
+    assert unscored(again) is None
+    assert "never spoke" in text_of(again)
 
 
 def test_a_replay_of_what_was_cut_off_warns(tmp_path: Path) -> None:
