@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.measures.harness import HarnessLegs
 from fdbcore.recording import Recording
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnKind, TurnSettings
 
@@ -21,17 +22,22 @@ NEVER_TICKS = 1 << 40
 
 @dataclass(frozen=True)
 class Dialogue:
-    """Turn events of one session with its length and the settings that made them."""
+    """Turn events of one session with its length and the settings that made them.
+
+    legs: those of the harness to side B, where the session was live and its transport states them.
+    """
 
     events: Sequence[TurnEvent]
     n_ticks: int
     settings: TurnSettings
+    legs: HarnessLegs | None = None
 
     @classmethod
     def of(cls, recording: Recording) -> Dialogue:
         """The dialogue of a recording."""
         settings: dict[str, Any] = recording.meta["settings"]["turns"]
-        return cls(recording.turn_events, recording.n_ticks, TurnSettings(**settings))
+        legs = HarnessLegs.of(recording, "B")
+        return cls(recording.turn_events, recording.n_ticks, TurnSettings(**settings), legs)
 
     def told(self, *kinds: TurnKind, side: Side | None = None) -> list[TurnEvent]:
         """Events of these kinds (of one side) that became known before the end of the recording."""

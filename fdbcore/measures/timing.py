@@ -56,12 +56,14 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     eligible = len(answered) + len(premature) + len(missing)
     excluded = {"censored": _censored_opportunities(dialogue)}
     long_ms = [_first_long_ipu(dialogue, e) for e in answered]
-    return {
-        "response_latency_ms": Values(
-            "ms",
-            [float(fto(e) * TICK_MS) for e in answered],
-            excluded | {"premature": len(premature), "no_response": len(missing)},
-        ),
+    latency_excluded = excluded | {"premature": len(premature), "no_response": len(missing)}
+    latencies_ms = [float(fto(e) * TICK_MS) for e in answered]
+    measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
+    if dialogue.legs is not None:
+        own_ms = [dialogue.legs.round_trip_ms(turn_start(e)) for e in answered]
+        without_ms = [latency - own for latency, own in zip(latencies_ms, own_ms, strict=True)]
+        measures["response_latency_minus_harness_ms"] = Values("ms", without_ms, latency_excluded)
+    return measures | {
         "response_long_ipu_latency_ms": Values(
             "ms", [ms for ms in long_ms if ms is not None], excluded | {"no_long_ipu": long_ms.count(None)}
         ),

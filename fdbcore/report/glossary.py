@@ -43,6 +43,12 @@ _ANSWERS: Final = {
         "From the end of A's turn to B's first sound; below zero where B began up to 0.2 s early.",
         FTO,
     ),
+    "response_latency_minus_harness_ms": (
+        "Answer time without the harness",
+        "The same, less what this harness itself adds on its way to B and back, by the delay log at each answer. "
+        "The network is not taken off.",
+        "",
+    ),
     "response_long_ipu_latency_ms": (
         "Answer time without fillers",
         "The same, up to B's first stretch of speech longer than 1 s: an “um” does not count.",

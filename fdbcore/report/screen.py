@@ -111,7 +111,9 @@ def _answers(recording: Recording, measures: Measures) -> str:
             f" | A waited > 3 s and went on by itself {waits}x" if waits else ""
         )
     p90 = f"  p90 {seconds_text(latency['p90'])}" if latency["n"] >= ITEMS_FOR_P90 else ""
-    spread = f"median {seconds_text(latency['median'])}{p90}" if latency["n"] else "no answers"
+    without = measures.get("response_latency_minus_harness_ms")
+    own = f" ({seconds_text(without['median'])} without the harness)" if without and without["n"] else ""
+    spread = f"median {seconds_text(latency['median'])}{own}{p90}" if latency["n"] else "no answers"
     window_s = TurnSettings(**recording.meta["settings"]["turns"]).response_window_ms / 1000
     return (
         f"{_of(answered)}  {spread}"
