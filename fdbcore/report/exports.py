@@ -49,7 +49,8 @@ def export(recordings: Sequence[Recording], fmt: str, out: Path | None = None) -
 def left_out(recording: Recording, fmt: str) -> str | None:
     """Why a recording has no place in an export: what was expected of it, and found; None if it has one."""
     if (status := recording.meta["status"]) != "complete":
-        return f"expected complete, got {status}: {recording.meta.get('reason')}"
+        why = recording.meta.get("reason") or f"cut off; `fdbcore replay {recording.path}` recovers it"
+        return f"expected complete, got {status}: {why}"
     return why_not(recording) if fmt == "fdb1" else None
 
 
