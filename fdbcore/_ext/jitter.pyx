@@ -3,8 +3,9 @@
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy
 
+from fdbcore._ext.decoded cimport CONCEALED, FRAME, SILENT, DecodedAudio
 from fdbcore._ext.packets cimport Packet, PacketWindow
 from fdbcore._ext.transit cimport MinimumTransit
 
@@ -16,10 +17,7 @@ from fdbcore.errors import FrameError, SettingsError
 from fdbcore.types import FRAME_SAMPLES as _FRAME_SAMPLES, SAMPLE_RATE_HZ as _SAMPLE_RATE_HZ
 
 cdef enum:
-    FRAME = 480
     SECOND = 48_000
-    DECODED = 8192  # a tick, the longest packet or concealment begun in it, and a slip
-    CONCEALED_IN_A_ROW = 60 * 48
     APART = 200 * 48  # place and arrival further apart than this: another anchor
     MOST_RAISES = 16  # with the drift that is borne the delay stays below 200 ms
     SLACK = 120  # 2.5 ms off the target before a slip: noise of the estimate moves nothing
@@ -27,9 +25,6 @@ cdef enum:
     CALM = 5 * SECOND  # after trouble, before the delay falls
     CHANGES = 64
     ARRIVALS = 1024
-    AUDIO = 0
-    CONCEALED = 1
-    SILENT = 2
 
 cdef enum Kind:
     ANCHOR
@@ -41,7 +36,6 @@ cdef enum Kind:
 
 cdef tuple KINDS = ("anchor", "reanchor", "new_ssrc", "slip", "raise", "fall")
 cdef int64_t NEVER = -(<int64_t>1 << 60)
-cdef int64_t QUIET_ENERGY = 515_396  # of a frame at -60 dBFS: 480 samples of 32.768, squared
 
 assert FRAME == _FRAME_SAMPLES and SECOND == _SAMPLE_RATE_HZ
 
@@ -74,10 +68,6 @@ concealed_samples, silent_samples: heard, made by the decoder's concealment or o
 dropped_samples: came in time and were not heard: before tick 0, in missed ticks, or where others were heard already.
 slipped_samples: inserted and removed by slips and falls.
 """
-
-ctypedef struct Sample:
-    int16_t value
-    uint8_t kind
 
 ctypedef struct Change:
     int64_t tick
@@ -133,6 +123,7 @@ cdef class JitterBuffer:
 
     cdef PacketWindow packets
     cdef MinimumTransit minimum
+    cdef DecodedAudio decoded
     # the map
     cdef int64_t origin_ns, offset, stream, raises
     cdef int32_t grid  # where in a tick packets begin: multiples of this
@@ -140,9 +131,6 @@ cdef class JitterBuffer:
     cdef int64_t late_at[2]
     cdef int32_t early
     # playout
-    cdef Sample decoded[DECODED]
-    cdef int64_t base, filled  # where `decoded` begins (the tick that is played, or the next), and ends
-    cdef int64_t solid  # end of the last packet decoded: what is beyond is concealment, and gives way to a packet
     cdef int64_t position  # the first sample of the first tick that has not begun
     cdef int32_t toc
     cdef bint discontinuous
@@ -151,13 +139,13 @@ cdef class JitterBuffer:
     cdef Change changes[CHANGES]
     cdef int64_t arrival_log[ARRIVALS][3]
     cdef int64_t changes_written, changes_read, arrivals_written, arrivals_read
-    cdef int64_t late, undecodable, concealed, silent, dropped, slipped
+    cdef int64_t late, undecodable, dropped, slipped
 
     def __cinit__(self):
         self.packets = PacketWindow()
         self.minimum = MinimumTransit()
+        self.decoded = DecodedAudio()
         self.toc = -1
-        self.solid = NEVER
         self.forget_trouble()
 
     @property
@@ -197,13 +185,14 @@ cdef class JitterBuffer:
             raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {out.shape[0]} samples")
         if not self.packets.started or tick * FRAME < self.position:
             raise FrameError(f"tick: expected {self.position // FRAME} or later, after start; got {tick}")
-        self.advance_to(tick * FRAME)
+        self.position = (tick + 1) * FRAME
+        self.decoded.skip_to(tick * FRAME)
         self.fill(decode)
         amount = self.move_due()
         if amount:
-            self.move(amount)
+            self.decoded.move(amount)
             self.fill(decode)
-        return self.deliver(&out[0])
+        return self.decoded.pop(&out[0])
 
     def drain(self):
         """The changes of the map since the last call, oldest first; at most the last 64."""
@@ -233,18 +222,10 @@ cdef class JitterBuffer:
         """All counts so far; see JitterStats."""
         cdef PacketWindow packets = self.packets
         return JitterStats(
-            received=packets.received,
-            duplicates=packets.duplicates,
-            reordered=packets.reordered,
-            late=packets.late + self.late,
-            lost=packets.lost,
-            invalid=packets.invalid + self.undecodable,
-            overflowed=packets.overflowed,
-            new_ssrcs=max(packets.stream - 1, 0),
-            concealed_samples=self.concealed,
-            silent_samples=self.silent,
-            dropped_samples=packets.dropped_samples + self.dropped,
-            slipped_samples=self.slipped,
+            packets.received, packets.duplicates, packets.reordered, packets.late + self.late, packets.lost,
+            packets.invalid + self.undecodable, packets.overflowed, max(packets.stream - 1, 0),
+            self.decoded.concealed, self.decoded.silent,
+            packets.dropped_samples + self.decoded.skipped + self.dropped, self.slipped,
         )
 
     # The places of packets.
@@ -371,7 +352,7 @@ cdef class JitterBuffer:
         self.late_since = self.late_position = self.late_at[0] = self.late_at[1] = NEVER
 
     cdef int64_t delay(self) noexcept nogil:
-        return -self.offset - self.minimum.at(self.base) if self.stream else 0
+        return -self.offset - self.minimum.at(self.decoded.start) if self.stream else 0
 
     cdef int64_t move_due(self) noexcept nogil:
         """By how much this tick is moved by a slip or a fall; the map is changed already."""
@@ -383,7 +364,7 @@ cdef class JitterBuffer:
         phase = modulo(self.packets.newest_timestamp - self.offset, self.grid)
         least = 2 * FRAME - self.grid  # for packets that begin on the grid
         target = least + phase + self.raises * FRAME
-        needed = FRAME - self.grid + phase + self.minimum.peak_since(self.base - CALM)
+        needed = FRAME - self.grid + phase + self.minimum.peak_since(self.decoded.start - CALM)
         if delay < least + phase - SLACK:
             amount = least - delay
             amount = min(amount + modulo(-(phase + amount), self.grid), FRAME)
@@ -401,11 +382,11 @@ cdef class JitterBuffer:
             amount, kind = -FRAME, FALL
         else:
             return 0
-        if not (forced or self.is_quiet()):
+        if not (forced or self.decoded.is_quiet()):
             return 0
         self.raises -= kind == FALL
         self.shift(amount)
-        self.record(kind, self.base // FRAME, amount)
+        self.record(kind, self.decoded.start // FRAME, amount)
         self.slipped += amount if amount > 0 else -amount
         return amount
 
@@ -426,38 +407,24 @@ cdef class JitterBuffer:
 
     # Playout.
 
-    cdef void advance_to(self, int64_t start) noexcept nogil:
-        """Skip to the tick that begins here: what was decoded for the ticks between is not heard."""
-        self.dropped += max(min(self.solid, start) - self.base, 0)
-        self.cut(start - self.base)
-        self.base = start
-        self.filled = max(self.filled, start)
-        self.position = start + FRAME
-
-    cdef void cut(self, int64_t samples) noexcept nogil:
-        """Leave out the next samples of what is decoded."""
-        cdef int64_t rest = max(self.filled - self.base - samples, 0)
-        if rest:
-            memmove(&self.decoded[0], &self.decoded[samples], rest * sizeof(Sample))
-
     cdef int fill(self, decode) except -1:
         """Decode what the tick needs: one decision at a time, since packets may come while `decode` runs."""
-        cdef int64_t start, end = self.base + FRAME
+        cdef int64_t start, end = self.decoded.start + FRAME
         cdef Packet *packet
         while True:
             packet = self.packets.waiting_from(0)
             start = end
             if packet != NULL and packet.place < end:
-                start = max(packet.place, self.solid, self.base)
-                if start <= self.filled:
+                start = max(packet.place, self.decoded.solid, self.decoded.start)
+                if start <= self.decoded.end:
                     self.decode_packet(packet, start, decode)
                     continue
-            elif self.filled >= end:
+            elif self.decoded.end >= end:
                 return 0
-            if self.is_concealable(packet):
+            if self.toc >= 0 and self.decoded.is_concealable() and not self.is_pause(packet):
                 self.conceal(decode)
             else:
-                self.extend(NULL, start - self.filled, SILENT)
+                self.decoded.be_silent_until(start)
 
     cdef int decode_packet(self, Packet *packet, int64_t start, decode) except -1:
         cdef int64_t skipped = start - packet.place
@@ -479,15 +446,14 @@ cdef class JitterBuffer:
             self.undecodable += 1
             return 0
         if pcm.shape[0] > skipped:
-            self.filled = start
-            self.extend(&pcm[skipped], min(pcm.shape[0], samples) - skipped, AUDIO)
-            self.solid = self.filled
+            self.decoded.put_audio(start, &pcm[skipped], min(pcm.shape[0], samples) - skipped)
         return 0
 
-    cdef bint is_concealable(self, const Packet *after) noexcept nogil:
-        if self.toc < 0 or self.discontinuous or self.filled >= self.solid + CONCEALED_IN_A_ROW:
-            return False
-        return after == NULL or after.number != self.packets.next or after.timestamp == self.expected_timestamp
+    cdef bint is_pause(self, const Packet *after) noexcept nogil:
+        """Whether the sender has nothing to say: not a loss."""
+        if after == NULL or after.number != self.packets.next:
+            return self.discontinuous
+        return self.discontinuous or after.timestamp != self.expected_timestamp
 
     cdef int conceal(self, decode) except -1:
         cdef const int16_t[::1] pcm
@@ -498,44 +464,5 @@ cdef class JitterBuffer:
         if pcm is None or pcm.shape[0] == 0:
             self.toc = -1  # silence, until there is a packet again
         else:
-            self.extend(&pcm[0], min(pcm.shape[0], self.solid + CONCEALED_IN_A_ROW - self.filled), CONCEALED)
+            self.decoded.conceal(&pcm[0], pcm.shape[0])
         return 0
-
-    cdef void extend(self, const int16_t *pcm, int64_t count, uint8_t kind) noexcept nogil:
-        cdef Sample *end = &self.decoded[self.filled - self.base]
-        cdef int64_t index
-        for index in range(count):
-            end[index].value = pcm[index] if pcm != NULL else 0
-            end[index].kind = kind
-        self.filled += count
-
-    cdef bint is_quiet(self) noexcept nogil:
-        cdef int64_t index, energy = 0
-        for index in range(FRAME):
-            energy += <int64_t>self.decoded[index].value * self.decoded[index].value
-        return energy < QUIET_ENERGY
-
-    cdef void move(self, int64_t amount) noexcept nogil:
-        """Insert silence before what is decoded, or leave out the first of it."""
-        cdef int64_t index
-        if amount < 0:
-            self.cut(-amount)
-        else:
-            memmove(&self.decoded[amount], &self.decoded[0], (self.filled - self.base) * sizeof(Sample))
-            for index in range(amount):
-                self.decoded[index].value, self.decoded[index].kind = 0, SILENT
-        self.filled += amount
-        self.solid += amount
-
-    cdef int deliver(self, int16_t *out) noexcept nogil:
-        cdef int64_t index
-        cdef int64_t count[3]
-        count[CONCEALED] = count[SILENT] = 0
-        for index in range(FRAME):
-            out[index] = self.decoded[index].value
-            count[self.decoded[index].kind] += 1
-        self.cut(FRAME)
-        self.base += FRAME
-        self.concealed += count[CONCEALED]
-        self.silent += count[SILENT]
-        return (CONCEALED if count[CONCEALED] else 0) | (SILENT if count[SILENT] else 0)
