@@ -15,13 +15,14 @@ ctypedef struct Window:
 @cython.final
 cdef class MinimumTransit:
     cdef Window windows[WINDOWS + 1]
-    cdef int32_t count
+    cdef int32_t count, first  # the first window since the path has last become shorter
     cdef int64_t last_arrival
-    cdef int64_t line_at, line_low, line_rise, line_run
+    cdef int64_t line_at, line_low  # a point of the line
+    cdef int64_t rise, run  # its slope
     cpdef void forget(self) noexcept nogil
     cpdef void observe(self, int64_t arrival, int64_t transit) noexcept nogil
     cpdef int64_t at(self, int64_t sample) noexcept nogil
     cpdef int64_t peak_since(self, int64_t sample) noexcept nogil
     cdef void forget_oldest(self, int32_t windows) noexcept nogil
     cdef void fit(self) noexcept nogil
-    cdef void hold_lowest(self) noexcept nogil
+    cdef void fit_slope(self) noexcept nogil

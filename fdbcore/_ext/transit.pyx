@@ -8,8 +8,9 @@ cdef enum:
     SECOND = 48_000
     WINDOW = SECOND // 2
     MEMORY = WINDOWS * WINDOW  # 10 s
-    LEAST_SPAN = 2 * SECOND  # of minima, for a drift to be told from jitter
-    MOST_DRIFT = 2000  # 1/2000 = 500 ppm
+    LEAST_SPAN = 3 * SECOND // 2  # of minima, for a drift to be told from jitter
+    STEP = SECOND // 1000  # 1 ms below the line: the path has become shorter
+    MOST_DRIFT = 3000  # 1/3000 = 333 ppm
 
 
 @cython.final
@@ -23,13 +24,11 @@ cdef class MinimumTransit:
     """
 
     def __cinit__(self):
-        self.forget()
+        self.run = 1
 
     cpdef void forget(self) noexcept nogil:
         """Begin anew."""
-        self.count = 0
-        self.last_arrival = self.line_at = self.line_low = self.line_rise = 0
-        self.line_run = 1
+        self.count = self.first = 0
 
     cpdef void observe(self, int64_t arrival, int64_t transit) noexcept nogil:
         """Take in a packet; they come in order of arrival."""
@@ -46,15 +45,16 @@ cdef class MinimumTransit:
         elif transit < window.low:
             window.at, window.low = max(arrival, window.start), transit
         self.last_arrival = max(arrival, window.start)
+        if transit < self.at(arrival) - STEP:
+            self.first = self.count - 1
         if opens or transit < self.at(arrival):
             self.fit()
-            window = &self.windows[self.count - 1]
         window.peak = max(window.peak, transit - self.at(arrival))
 
     cpdef int64_t at(self, int64_t sample) noexcept nogil:
         """Minimum transit at `sample`; the drift is followed for 10 s after the last packet."""
         cdef int64_t ahead = min(sample, self.last_arrival + MEMORY) - self.line_at
-        return self.line_low + ahead * self.line_rise // self.line_run
+        return self.line_low + ahead * self.rise // self.run
 
     cpdef int64_t peak_since(self, int64_t sample) noexcept nogil:
         """The furthest that a packet since `sample`, by 0.5 s, was above the line as it was then."""
@@ -67,36 +67,33 @@ cdef class MinimumTransit:
 
     cdef void forget_oldest(self, int32_t windows) noexcept nogil:
         self.count -= windows
+        self.first = max(self.first - windows, 0)
         memmove(&self.windows[0], &self.windows[windows], self.count * sizeof(Window))
 
     cdef void fit(self) noexcept nogil:
         cdef Window *windows = self.windows
-        cdef int32_t right, other, left = 0
-        cdef int64_t mean, rise, run
-        while windows[self.count - 1].at - windows[0].at >= LEAST_SPAN:
-            mean = 0
-            for other in range(self.count):
-                mean += windows[other].at - windows[0].at
-            mean = windows[0].at + mean // self.count
-            right = 0
-            while windows[right].at <= mean:  # along the lower hull, to its edge over the mean
-                left = right
-                right = left + 1
-                for other in range(left + 2, self.count):
-                    rise, run = windows[other].low - windows[left].low, windows[other].at - windows[left].at
-                    if rise * (windows[right].at - windows[left].at) <= (windows[right].low - windows[left].low) * run:
-                        right = other
-            rise, run = windows[right].low - windows[left].low, windows[right].at - windows[left].at
-            if -run <= rise * MOST_DRIFT <= run:
-                self.line_at, self.line_low, self.line_rise, self.line_run = windows[right].at, windows[right].low, rise, run
-                return
-            self.forget_oldest(left + 1)
-        self.hold_lowest()
-
-    cdef void hold_lowest(self) noexcept nogil:
-        cdef int32_t index, lowest = 0
-        for index in range(1, self.count):
-            if self.windows[index].low <= self.windows[lowest].low:
+        cdef int32_t index, lowest = self.first
+        if windows[self.count - 1].at - windows[self.first].at >= LEAST_SPAN:
+            self.fit_slope()
+        for index in range(self.first + 1, self.count):
+            if (windows[index].low - windows[lowest].low) * self.run <= (windows[index].at - windows[lowest].at) * self.rise:
                 lowest = index
-        self.line_at, self.line_low = self.windows[lowest].at, self.windows[lowest].low
-        self.line_rise, self.line_run = 0, 1
+        self.line_at, self.line_low = windows[lowest].at, windows[lowest].low
+
+    cdef void fit_slope(self) noexcept nogil:
+        """Go along the lower hull of the minima to its edge over their mean: no line below them is higher there."""
+        cdef Window *windows = self.windows
+        cdef int32_t other, left = 0, right = self.first
+        cdef int64_t rise, run, mean = 0
+        for other in range(self.first, self.count):
+            mean += windows[other].at - windows[self.first].at
+        mean = windows[self.first].at + mean // (self.count - self.first)
+        while windows[right].at <= mean:
+            left = right
+            right = left + 1
+            for other in range(left + 2, self.count):
+                rise, run = windows[other].low - windows[left].low, windows[other].at - windows[left].at
+                if rise * (windows[right].at - windows[left].at) <= (windows[right].low - windows[left].low) * run:
+                    right = other
+        rise, run = windows[right].low - windows[left].low, windows[right].at - windows[left].at
+        self.rise, self.run = max(min(rise * MOST_DRIFT, run), -run), run * MOST_DRIFT
