@@ -1,7 +1,7 @@
 """A synthetic RTP sender and the path to its receiver: every fault is known, and no time passes.
 
-The codec is a fake: a packet is a true TOC byte and the index of its first sample in the sender's stream; decoded, it
-is digital silence with a click wherever the sender clicks. The value of a click tells which one it is.
+The codec is a fake: a packet is a true TOC byte, a level, and the index of its first sample in the sender's stream;
+decoded, it is constant at that level but for the sender's clicks. The value of a click tells which one it is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ CLICK_SAMPLES = 9_613  # between two clicks, about 200 ms: they fall on every ph
 FIRST_CLICK = 1000  # its value; the next ones count on
 TOCS = {2.5: 28 << 3, 5: 29 << 3, 10: 30 << 3, 20: 31 << 3, 40: 2 << 3, 60: 3 << 3}  # RFC 6716, table 2
 TOC_SAMPLES = {toc: int(ms * 48) for ms, toc in TOCS.items()}
+LOUD = 100  # -50 dBFS
 CONCEALMENT = 1  # the value of all concealed samples
 
 
@@ -49,6 +50,7 @@ class RtpSender:
     timestamp: int = 2**32 - 10_000
     first_ns: float = 7_123_456_789_012
     content: int = 0
+    level: int = 0
 
     def sent_ns(self, content: int) -> float:
         return self.first_ns + content * 1e9 / SAMPLE_RATE_HZ * (1 + self.ppm / 1e6)
@@ -56,7 +58,7 @@ class RtpSender:
     def packet(self) -> Packet:
         toc = TOCS[self.packet_ms]
         sent_ns = self.sent_ns(self.content)
-        payload = bytes([toc]) + self.content.to_bytes(8, "little")
+        payload = bytes([toc, self.level]) + self.content.to_bytes(8, "little")
         packet = Packet(
             self.content, payload, self.ssrc, self.sequence % 2**16, self.timestamp % 2**32, sent_ns, sent_ns
         )
@@ -73,11 +75,17 @@ class RtpSender:
         return packets
 
     def send_without_timestamps(self, seconds: float) -> list[Packet]:
-        """Packets that go on while their timestamp stands still, and is right again afterwards or not: as it is."""
+        """Packets whose timestamp stands still; afterwards it goes on from there."""
         stopped = self.timestamp
         packets = [replace(packet, timestamp=stopped % 2**32) for packet in self.send(seconds)]
         self.timestamp = stopped
         return packets
+
+    def restart(self, ssrc: int) -> None:
+        """Another source, by the same clock: its numbers and timestamps are unrelated to those before."""
+        self.ssrc = ssrc
+        self.sequence = 7919 * ssrc
+        self.timestamp = 104_729_000 * ssrc
 
     def pause(self, seconds: float) -> None:
         """Discontinuous transmission: the timestamp goes on, the sequence does not."""
@@ -90,8 +98,8 @@ def fake_decode(packet: bytes) -> Pcm:
     samples = TOC_SAMPLES[packet[0]]
     if len(packet) == 1:
         return np.full(samples, CONCEALMENT, dtype=np.int16)
-    pcm = np.zeros(samples, dtype=np.int16)
-    content = int.from_bytes(packet[1:9], "little")
+    pcm = np.full(samples, packet[1], dtype=np.int16)
+    content = int.from_bytes(packet[2:10], "little")
     for click in range(-(-content // CLICK_SAMPLES), -(-(content + samples) // CLICK_SAMPLES)):
         pcm[click * CLICK_SAMPLES - content] = FIRST_CLICK + click
     return pcm
