@@ -126,7 +126,8 @@ cdef class JitterBuffer:
     cdef DecodedAudio decoded
     # the map
     cdef int64_t origin_ns, offset, stream, raises
-    cdef int32_t grid  # where in a tick packets begin: multiples of this
+    cdef int64_t last_timestamp
+    cdef int32_t grid  # of that packet: it may begin at multiples of this
     cdef int64_t late_since, late_low, late_position, early_low
     cdef int64_t late_at[2]
     cdef int32_t early
@@ -179,10 +180,10 @@ cdef class JitterBuffer:
         cdef int64_t amount
         try:
             out = frame
-        except (TypeError, ValueError) as error:
+        except (BufferError, TypeError, ValueError) as error:
             raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {type(frame).__name__}: {error}") from None
-        if out.shape[0] != FRAME:
-            raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {out.shape[0]} samples")
+        if out is None or out.shape[0] != FRAME:
+            raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {np.shape(frame)}")
         if not self.packets.started or tick * FRAME < self.position:
             raise FrameError(f"tick: expected {self.position // FRAME} or later, after start; got {tick}")
         self.position = (tick + 1) * FRAME
@@ -264,7 +265,8 @@ cdef class JitterBuffer:
         """Give a packet its place by the map, and log it; one that is over before tick 0 is dropped."""
         cdef int64_t *entry = self.arrival_log[self.arrivals_written % ARRIVALS]
         packet.place = packet.timestamp - self.offset
-        self.grid = grid_of(packet.samples)
+        if self.early == 0:
+            self.last_timestamp, self.grid = packet.timestamp, grid_of(packet.samples)
         if packet.place + packet.samples <= 0:
             if packet.waiting:
                 self.packets.drop(packet)
@@ -361,7 +363,7 @@ cdef class JitterBuffer:
         if not self.stream:
             return 0
         delay = self.delay()
-        phase = modulo(self.packets.newest_timestamp - self.offset, self.grid)
+        phase = modulo(self.last_timestamp - self.offset, self.grid)
         least = 2 * FRAME - self.grid  # for packets that begin on the grid
         target = least + phase + self.raises * FRAME
         needed = FRAME - self.grid + phase + self.minimum.peak_since(self.decoded.start - CALM)

@@ -19,7 +19,7 @@ FIRST_CLICK = 1000  # its value; the next ones count on
 TOCS = {2.5: 28 << 3, 5: 29 << 3, 10: 30 << 3, 20: 31 << 3, 40: 2 << 3, 60: 3 << 3}  # RFC 6716, table 2
 TOC_SAMPLES = {toc: int(ms * 48) for ms, toc in TOCS.items()}
 LOUD = 100  # -50 dBFS
-CONCEALMENT = 1  # the value of all concealed samples
+CONCEALMENT = 90  # the value of all concealed samples: over -60 dBFS, so no silence
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Packet:
 
 @dataclass
 class RtpSender:
-    """Sends its stream in packets of `packet_ms` by a clock that runs slow by `ppm`: sample c leaves at `sent_ns(c)`."""
+    """Sends its stream in packets of `packet_ms`, by a clock that is slow by `ppm`: sample c leaves at `sent_ns(c)`."""
 
     packet_ms: float = 10
     ppm: float = 0

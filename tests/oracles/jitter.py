@@ -1,4 +1,4 @@
-"""The rules of the jitter buffer in plain Python: dictionaries without end, exact fractions, every line by trying all."""
+"""The rules of the jitter buffer in plain Python: dictionaries without end, exact fractions, lines by trying all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from math import gcd
-
-import numpy as np
 
 from fdbcore.types import Pcm
 
@@ -121,7 +119,7 @@ class NaiveJitter:
         self.newest_sequence = self.newest_timestamp = 0
         self.probation: int | None = None
         self.origin_ns: int | None = None
-        self.offset = self.position = self.start_sample = self.end = 0
+        self.offset = self.position = self.start_sample = self.end = self.last_timestamp = 0
         self.grid = FRAME
         self.solid = -60 * MS
         self.heard: dict[int, tuple[int, str]] = {}
@@ -227,7 +225,8 @@ class NaiveJitter:
 
     def put(self, packet: Packet) -> None:
         packet.place = packet.timestamp - self.offset
-        self.grid = gcd(FRAME, packet.samples)
+        if not self.early:
+            self.last_timestamp, self.grid = packet.timestamp, gcd(FRAME, packet.samples)
         if packet.place + packet.samples > 0:
             self.log.append((packet.arrival_ns, packet.place, packet.samples))
         elif packet.waiting:
@@ -305,7 +304,7 @@ class NaiveJitter:
     def move_due(self) -> tuple[int, str, bool]:
         """By how much, why, and whether even in speech."""
         delay = self.delay_samples
-        phase = (self.newest_timestamp - self.offset) % self.grid
+        phase = (self.last_timestamp - self.offset) % self.grid
         least = 2 * FRAME - self.grid
         needed = FRAME - self.grid + phase + self.minimum.peak_since(self.start_sample - 5 * SECOND)
         if delay < least + phase - 120:
@@ -396,7 +395,3 @@ class NaiveJitter:
     def append(self, values: list[int], kind: str) -> None:
         self.heard |= {self.end + index: (value, kind) for index, value in enumerate(values)}
         self.end += len(values)
-
-
-def as_pcm(frame: list[int]) -> Pcm:
-    return np.array(frame, dtype=np.int16)
