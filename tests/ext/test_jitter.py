@@ -534,7 +534,7 @@ def sessions(draw: st.DrawFn) -> Session:
     for index in range(draw(st.integers(1, 6))):
         sender.packet_ms = draw(st.sampled_from([sender.packet_ms, *PACKETS_MS]))
         sender.level = draw(st.sampled_from([0, LOUD]))
-        seconds = draw(st.floats(0.02, 3))
+        seconds = draw(st.floats(0.02, 5))
         match draw(st.sampled_from(["speech", "pause", "source", "back", "jump", "sequence", "stop"])):
             case "pause":
                 sender.pause(seconds)
@@ -561,7 +561,7 @@ def sessions(draw: st.DrawFn) -> Session:
         paths.append(garbled(0.05, seed))
     came = arrived(packets, *paths)
     origin_ns = int(sender.first_ns + draw(st.sampled_from([-2e9, 0, 3e8, 1e9, 4e9])))
-    ticks = draw(st.integers(1, 700))
+    ticks = draw(st.integers(1, 1500))
     missed = frozenset(draw(st.lists(st.integers(0, ticks), max_size=8)))
     return Session(came, origin_ns, ticks, missed)
 
