@@ -46,7 +46,7 @@ DelayChange = NamedTuple(
     "DelayChange",
     [("tick", int), ("kind", str), ("offset_samples", int), ("delay_samples", int), ("amount_samples", int)],
 )
-DelayChange.__doc__ = """A change of a JitterBuffer's map, for what is first heard in `tick` or later.
+DelayChange.__doc__ = """A change of a JitterBuffer's map, for the packets that are first heard in `tick` or later.
 
 kind: "anchor", "reanchor", "new_ssrc", "slip", "raise" or "fall".
 offset_samples, delay_samples: from now on. amount_samples: by how much later packets are heard (earlier if negative);
@@ -99,26 +99,26 @@ cdef int32_t grid_of(int32_t samples) noexcept nogil:
 cdef class JitterBuffer:
     """Encoded Opus packets of one RTP receiver, placed on the session's 48 kHz timeline and decoded tick by tick.
 
-    The map. `place = timestamp - offset` (unwrapped) is the session's sample at which a packet begins to be heard; a
-    packet is needed whole when the tick starts that holds its place. The offset is constant between logged changes.
-    *Transit* is arrival - timestamp; *minimum transit* the line below the minima per 0.5 s of the last 10 s, as high on
-    average as it can be (Moon, Skelly and Towsley 1999): its slope is the drift of the sender's clock. A slope over
-    500 ppm is a step of the path: what lies before it is forgotten. *Delay* = place - arrival at minimum transit.
+    The map: `place = timestamp - offset` (unwrapped) is the session's sample at which a packet begins to be heard, and
+    the offset is constant between logged changes. A packet is needed, whole, when the tick begins that holds its place.
+    *Transit* is arrival - timestamp, *minimum transit* what the path takes at its quickest (MinimumTransit), *delay* is
+    place - timestamp - minimum transit: what this buffer adds, to within 1 ms where some packets of each second meet
+    no queue. When:
 
-    - anchor: the offset is set so that a packet at minimum transit comes 10 ms or more before the tick that needs it, at
-      the least delay and with packets beginning on ticks: 10 to 20 ms. At `start` by the minimum of the last second;
-      by the first packet that comes where none had.
-    - late: the tick of its place has begun. 3 ticks with late packets within 2 s raise the delay by a frame, below
-      200 ms. A packet that never came is lost, whatever the delay.
+    - anchor: the offset is set so that a packet at minimum transit is there 10 ms before the tick that needs it, at the
+      least delay that has packets begin on ticks: 10 to 20 ms. At `start` by the minimum of the last second, or later
+      by the first packet. Again for a *new_ssrc*, and as *reanchor* when all packets of 200 ms were late, or two in a
+      row more than 200 ms early for their place.
+    - raise: a packet is late, and not played, when the tick of its place has begun. Ticks with late packets, three
+      within 2 s, raise the delay by a frame, to 200 ms at most. A packet that never comes is lost; nothing changes.
     - fall: a raise is taken back in a frame under -60 dBFS, when all packets of the last 5 s would have been in time.
-    - slip: off the target by over 2.5 ms (drift), at most 480 samples are inserted or removed in such a frame; once off
-      by 20 ms, in any frame.
-    - reanchor: all packets of 200 ms late, or two in a row more than 200 ms before their place. new_ssrc: another source;
-      packets of the one before are late for a second.
+    - slip: where the delay has drifted over 2.5 ms out of its 10 to 20 ms (and raises), up to 480 samples are inserted
+      or removed in a frame under -60 dBFS; once it is 20 ms off, in any frame.
 
-    What is missing at its place is concealed by the decoder for at most 60 ms, then silence; a gap of timestamps without
-    a gap of numbers, or after a packet of 1 or 2 bytes, is silence at once (DTX). `add` and `play_into` may run in two
-    threads: state changes only with the GIL held and is whole whenever `decode` is called. Memory: 0.5 MB, once.
+    A gap is concealed by the decoder for 60 ms, then it is silence; at once if the sender pauses (DTX): after a packet
+    of one or two bytes, and between timestamps that leave out what the sequence numbers do not.
+    `add` and `play_into` may run in two threads: the GIL is held, and the state is whole whenever `decode` is called.
+    Memory is 0.5 MB, allocated once.
     """
 
     cdef PacketWindow packets
@@ -127,14 +127,16 @@ cdef class JitterBuffer:
     # the map
     cdef int64_t origin_ns, offset, stream, raises
     cdef int64_t last_timestamp
-    cdef int32_t grid  # of that packet: it may begin at multiples of this
-    cdef int64_t late_since, late_low, late_position, early_low
-    cdef int64_t late_at[2]
-    cdef int32_t early
+    cdef int32_t grid  # of that packet's length: where in a tick such packets may begin
+    cdef int64_t late_since, late_low  # of the run of late packets: its first arrival, its minimum transit
+    cdef int64_t late_position  # of the last tick that had late packets
+    cdef int64_t late_at[2]  # late packets of the two such ticks before
+    cdef int64_t early_low
+    cdef int32_t early  # packets in a row that are far too early
     # playout
     cdef int64_t position  # the first sample of the first tick that has not begun
-    cdef int32_t toc
-    cdef bint discontinuous
+    cdef int32_t toc  # of the last packet; -1: nothing can be concealed
+    cdef bint discontinuous  # the last packet said that nothing follows for a while
     cdef int64_t expected_timestamp
     # logs
     cdef Change changes[CHANGES]
@@ -157,7 +159,8 @@ cdef class JitterBuffer:
     def add(self, bytes payload not None, uint32_t ssrc, uint16_t sequence, uint32_t timestamp, int64_t arrival_ns):
         """Take a packet as it arrives: its payload, its RTP header's fields, and when (monotonic clock)."""
         cdef const uint8_t *data = <const uint8_t *>PyBytes_AS_STRING(payload)
-        cdef Packet *packet = self.packets.take_in(data, PyBytes_GET_SIZE(payload), ssrc, sequence, timestamp, arrival_ns)
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
+        cdef Packet *packet = self.packets.take_in(data, size, ssrc, sequence, timestamp, arrival_ns)
         if packet != NULL and self.packets.started:
             self.place(packet)
 
@@ -172,16 +175,17 @@ cdef class JitterBuffer:
     def play_into(self, frame, int64_t tick, decode):
         """Write the samples of `tick` to `frame`; returns 0, or CONCEALED_FLAG and SILENT_FLAG for what it holds.
 
-        frame: int16 (480,), writable. tick: ascending; those skipped are not heard. decode: packet to int16 (n,); called
-        with every packet that is due, in order, and with the last one's TOC & 0xFC for concealment; what it raises
-        makes the packet invalid, and concealed. FrameError if the frame or the tick is not as expected.
+        frame: int16 (480,), writable. tick: ascending; those skipped are not heard. decode: packet to int16 (n,); it is
+        called with every packet that is due, in order, and with the last one's TOC & 0xFC for concealment. If it
+        raises, the packet counts as invalid and is concealed. FrameError if the frame or the tick is not as expected.
         """
         cdef int16_t[::1] out
         cdef int64_t amount
         try:
             out = frame
         except (BufferError, TypeError, ValueError) as error:
-            raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {type(frame).__name__}: {error}") from None
+            got = f"{type(frame).__name__}: {error}"
+            raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {got}") from None
         if out is None or out.shape[0] != FRAME:
             raise FrameError(f"frame: expected a writable int16 ({FRAME},), got {np.shape(frame)}")
         if not self.packets.started or tick * FRAME < self.position:
@@ -212,11 +216,12 @@ cdef class JitterBuffer:
         """
         cdef int64_t[:, ::1] rows
         cdef Py_ssize_t row
-        log = np.empty((self.arrivals_written - self.arrivals_read, 3), dtype=np.int64)
+        cdef int64_t first = self.arrivals_read, end = self.arrivals_written
+        log = np.empty((end - first, 3), dtype=np.int64)
         rows = log
-        for row in range(rows.shape[0]):
-            memcpy(&rows[row, 0], &self.arrival_log[(self.arrivals_read + row) % ARRIVALS][0], 3 * sizeof(int64_t))
-        self.arrivals_read = self.arrivals_written
+        for row in range(end - first):
+            memcpy(&rows[row, 0], &self.arrival_log[(first + row) % ARRIVALS][0], 3 * sizeof(int64_t))
+        self.arrivals_read = max(self.arrivals_read, end)
         return log
 
     def stats(self):
@@ -327,7 +332,7 @@ cdef class JitterBuffer:
     # The map.
 
     cdef int64_t aligned(self, const Packet *packet, int64_t low) noexcept nogil:
-        """The first place on the packets' grid with a frame of headroom in every tick, at a minimum transit of `low`."""
+        """The first place on the grid with a frame of headroom in every tick, at a minimum transit of `low`."""
         cdef int64_t grid = grid_of(packet.samples)
         return -grid * floor_div(-(packet.timestamp + low + 2 * FRAME - grid), grid)
 

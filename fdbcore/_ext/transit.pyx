@@ -18,9 +18,10 @@ cdef enum:
 cdef class MinimumTransit:
     """The line of minimum transit, in samples at 48 kHz: arrival - timestamp of packets that met no queue.
 
-    It lies below the minima per 0.5 s of the last 10 s and is as high on average as it can be (Moon, Skelly and
-    Towsley 1999): jitter, which only adds, does not bend it, and its slope is the drift of the clocks. Over the first
-    2 s it is level. A slope over 500 ppm is no clock but a step of the path: what lies before it is forgotten.
+    It lies below the minima per 0.5 s of the last 10 s and is as high over their mean as it can be (Moon, Skelly and
+    Towsley 1999): jitter, which only adds, does not bend it, and its slope, at most 333 ppm, is the drift of the clocks;
+    it is level until 1.5 s are known. A path that becomes shorter by 1 ms or more is believed at once, and what lies
+    before is forgotten; one that becomes longer when 10 s have passed.
     """
 
     def __cinit__(self):
@@ -73,10 +74,12 @@ cdef class MinimumTransit:
     cdef void fit(self) noexcept nogil:
         cdef Window *windows = self.windows
         cdef int32_t index, lowest = self.first
+        cdef int64_t rise, run
         if windows[self.count - 1].at - windows[self.first].at >= LEAST_SPAN:
             self.fit_slope()
         for index in range(self.first + 1, self.count):
-            if (windows[index].low - windows[lowest].low) * self.run <= (windows[index].at - windows[lowest].at) * self.rise:
+            rise, run = windows[index].low - windows[lowest].low, windows[index].at - windows[lowest].at
+            if rise * self.run <= run * self.rise:
                 lowest = index
         self.line_at, self.line_low = windows[lowest].at, windows[lowest].low
 

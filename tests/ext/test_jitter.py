@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from fdbcore._ext.jitter import CONCEALED_FLAG, SILENT_FLAG, DelayChange, Jitter
 from fdbcore._ext.packets import opus_samples
 from fdbcore._ext.transit import MinimumTransit
 from fdbcore.errors import FrameError, SettingsError
-from fdbcore.opus import LOOK_AHEAD_SAMPLES, OpusDecoder, OpusEncoder
+from fdbcore.opus import OpusDecoder, OpusEncoder
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_NS, Pcm
 
 MS = 48
@@ -404,7 +404,7 @@ def test_real_opus_is_heard_where_it_should_be_in_spite_of_loss() -> None:
     came = arrived([*packets[:110], *lossy(0.03, 11)(packets[110:])], delayed(BASE_MS))
     heard = listen(came, ORIGIN_NS, 8.5, OpusDecoder().decode)
     whole = {packet.content // FRAME_SAMPLES for packet in came}
-    expected = clicks + LOOK_AHEAD_SAMPLES["lowdelay"] - SAMPLE_RATE_HZ + round(BASE_MS * MS) + heard.delays[0]
+    expected = clicks + encoder.look_ahead_samples - SAMPLE_RATE_HZ + round(BASE_MS * MS) + heard.delays[0]
     found = [n for n in range(len(clicks)) if all(clicks[n] // FRAME_SAMPLES + k in whole for k in (-1, 0, 1))]
     assert len(found) >= 15
     samples = np.abs(heard.pcm.reshape(-1).astype(int))
@@ -499,7 +499,7 @@ def test_a_frame_is_480_writable_samples(frame: Any) -> None:
 class Session:
     """What a sender does and what the path does to it, in order of arrival; ticks that are missed."""
 
-    packets: list[Packet]
+    packets: list[Packet] = field(repr=False)
     origin_ns: int
     ticks: int
     missed: frozenset[int]
@@ -534,7 +534,7 @@ def sessions(draw: st.DrawFn) -> Session:
     for index in range(draw(st.integers(1, 6))):
         sender.packet_ms = draw(st.sampled_from([sender.packet_ms, *PACKETS_MS]))
         sender.level = draw(st.sampled_from([0, LOUD]))
-        seconds = draw(st.floats(0.02, 5))
+        seconds = draw(st.floats(0.02, 4))
         match draw(st.sampled_from(["speech", "pause", "source", "back", "jump", "sequence", "stop"])):
             case "pause":
                 sender.pause(seconds)
@@ -561,7 +561,7 @@ def sessions(draw: st.DrawFn) -> Session:
         paths.append(garbled(0.05, seed))
     came = arrived(packets, *paths)
     origin_ns = int(sender.first_ns + draw(st.sampled_from([-2e9, 0, 3e8, 1e9, 4e9])))
-    ticks = draw(st.integers(1, 1500))
+    ticks = draw(st.integers(1, 1200))
     missed = frozenset(draw(st.lists(st.integers(0, ticks), max_size=8)))
     return Session(came, origin_ns, ticks, missed)
 
@@ -579,7 +579,6 @@ def play_both(session: Session) -> None:
         decoded_naively.append(packet)
         return strict_decode(packet)
 
-    arrivals: list[Any] = []
     waiting = session.packets[::-1]
     early = session.origin_ns - 100_000_000  # started a little before tick 0
     frame = np.zeros(FRAME_SAMPLES, np.int16)
@@ -603,20 +602,20 @@ def play_both(session: Session) -> None:
             continue
         flags = buffer.play_into(frame, tick, decode)
         expected, expected_flags = naive.play(tick, decode_naively)
-        assert buffer.drain() == naive.changes
+        assert buffer.drain() == naive.changes[-64:]
+        assert buffer.arrivals().tolist() == [list(entry) for entry in naive.log[-1024:]]
         naive.changes.clear()
+        naive.log.clear()
         assert (frame.tolist(), flags) == (expected, expected_flags), tick
         assert decoded == decoded_naively
         assert buffer.delay_samples == naive.delay_samples
-        arrivals += buffer.arrivals().tolist()
-    assert arrivals == [list(entry) for entry in naive.log[: len(arrivals)]]
     stats = buffer.stats()._asdict()
     assert {name: count for name, count in stats.items() if count} == {
         name: count for name, count in naive.counts.items() if count
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(sessions())
 def test_all_is_as_the_rules_say(session: Session) -> None:
     play_both(session)
