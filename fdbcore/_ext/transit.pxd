@@ -23,6 +23,6 @@ cdef class MinimumTransit:
     cpdef void observe(self, int64_t arrival, int64_t transit) noexcept nogil
     cpdef int64_t at(self, int64_t sample) noexcept nogil
     cpdef int64_t peak_since(self, int64_t sample) noexcept nogil
-    cdef void forget_oldest(self, int32_t windows) noexcept nogil
+    cdef void open_window(self, int64_t arrival, int64_t transit) noexcept nogil
     cdef void fit(self) noexcept nogil
     cdef void fit_slope(self) noexcept nogil

@@ -33,17 +33,12 @@ cdef class MinimumTransit:
 
     cpdef void observe(self, int64_t arrival, int64_t transit) noexcept nogil:
         """Take in a packet; they come in order of arrival."""
-        cdef Window *window = &self.windows[self.count - 1]
-        cdef bint opens = self.count == 0 or arrival - window.start >= WINDOW
-        cdef int32_t old = 0
+        cdef bint opens = self.count == 0 or arrival - self.windows[self.count - 1].start >= WINDOW
+        cdef Window *window
         if opens:
-            while old < self.count and self.windows[old].start <= arrival - MEMORY:
-                old += 1
-            self.forget_oldest(old)
-            window = &self.windows[self.count]
-            window.start, window.at, window.low, window.peak = arrival, arrival, transit, 0
-            self.count += 1
-        elif transit < window.low:
+            self.open_window(arrival, transit)
+        window = &self.windows[self.count - 1]
+        if transit < window.low:
             window.at, window.low = max(arrival, window.start), transit
         self.last_arrival = max(arrival, window.start)
         if transit < self.at(arrival) - STEP:
@@ -66,10 +61,17 @@ cdef class MinimumTransit:
                 peak = max(peak, self.windows[index].peak)
         return peak
 
-    cdef void forget_oldest(self, int32_t windows) noexcept nogil:
-        self.count -= windows
-        self.first = max(self.first - windows, 0)
-        memmove(&self.windows[0], &self.windows[windows], self.count * sizeof(Window))
+    cdef void open_window(self, int64_t arrival, int64_t transit) noexcept nogil:
+        cdef Window *window
+        cdef int32_t old = 0
+        while old < self.count and self.windows[old].start <= arrival - MEMORY:
+            old += 1
+        self.count -= old
+        self.first = max(self.first - old, 0)
+        memmove(&self.windows[0], &self.windows[old], self.count * sizeof(Window))
+        window = &self.windows[self.count]
+        window.start, window.at, window.low, window.peak = arrival, arrival, transit, 0
+        self.count += 1
 
     cdef void fit(self) noexcept nogil:
         cdef Window *windows = self.windows
