@@ -545,7 +545,7 @@ def sessions(draw: st.DrawFn) -> Session:
             case "jump":
                 sender.timestamp += draw(st.integers(-SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
             case "sequence":
-                sender.sequence += draw(st.sampled_from([3, 300, 5000, -5, -300]))
+                sender.sequence += draw(st.sampled_from([3, 2998, 2999, 3000, -5, -100, -101, -102]))
             case "stop":
                 packets += sender.send_without_timestamps(seconds / 4)
         packets += sender.send(seconds)
@@ -613,6 +613,18 @@ def play_both(session: Session) -> None:
     assert {name: count for name, count in stats.items() if count} == {
         name: count for name, count in naive.counts.items() if count
     }
+
+
+@pytest.mark.parametrize(("packet_ms", "ppm"), [(5, -300), (20, 300)])
+def test_trouble_and_drift_go_as_the_rules_say(packet_ms: float, ppm: float) -> None:
+    sender = RtpSender(packet_ms, ppm)
+    jitter = uniform_jitter(45, seed=9)
+
+    def trouble(packet: Packet) -> float:
+        return jitter(packet) if 2 <= packet.content / SAMPLE_RATE_HZ < 5 else jitter(packet) / 15
+
+    packets = arrived(sender.send(27), delayed(BASE_MS, trouble))
+    play_both(Session(packets, ORIGIN_NS, 2500, frozenset()))
 
 
 @settings(max_examples=25)
