@@ -5,7 +5,7 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-CORE = ("align", "jitter", "level", "pacer", "pcm", "resample", "turns")
+CORE = ("align", "decoded", "jitter", "level", "pacer", "packets", "pcm", "resample", "transit", "turns")
 DEBUG = os.environ.get("FDBCORE_DEBUG") == "1"  # bounds checks on, for hunting a crash
 
 # No FMA contraction and no fast-math: a float result must be the same in every build of the same source.
