@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from fractions import Fraction
+from urllib.parse import urljoin
 
 import aiohttp
 import numpy as np
 from aiortc import RTCRtpTransceiver
+from aiortc.codecs.opus import OpusEncoder as StereoEncoder
 from aiortc.rtp import RtcpByePacket
+from av.audio.frame import AudioFrame
 
 from fdbcore.opus import OpusEncoder
 from fdbcore.rtc.aiortc_seam import AudioWire, OnPacket
@@ -18,6 +22,7 @@ from fdbcore.types import SAMPLE_RATE_HZ
 
 TONE_HZ = 1000
 JOIN_S = 10.0
+FIRST_SEQUENCE = 65_500
 
 
 def tone_packets(packet_ms: int) -> list[bytes]:
@@ -26,6 +31,19 @@ def tone_packets(packet_ms: int) -> list[bytes]:
     n = np.arange(SAMPLE_RATE_HZ * 6 // 5)
     tone = (9000 * np.sin(2 * np.pi * TONE_HZ * n / SAMPLE_RATE_HZ)).astype(np.int16)
     return [encoder.encode(frame) for frame in tone.reshape(-1, encoder.frame_samples)]
+
+
+def stereo_tone_packets() -> list[bytes]:
+    """The same of 20 ms by aiortc's own encoder, with the tone on the left and its half frequency on the right."""
+    n = np.arange(SAMPLE_RATE_HZ * 6 // 5)
+    tones = [9000 * np.sin(2 * np.pi * hz * n / SAMPLE_RATE_HZ) for hz in (TONE_HZ, TONE_HZ / 2)]
+    stereo = np.stack(tones, axis=1).astype(np.int16).reshape(-1, 960 * 2)
+    encoder, packets = StereoEncoder(), []
+    for index, samples in enumerate(stereo):
+        frame = AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate, frame.time_base, frame.pts = SAMPLE_RATE_HZ, Fraction(1, SAMPLE_RATE_HZ), index * 960
+        packets += encoder.encode(frame)[0]
+    return packets
 
 
 class RawWire(AudioWire):
@@ -63,50 +81,74 @@ class RawWire(AudioWire):
 
 
 class BarePeer:
-    """One call: `async with BarePeer(url) as peer`, then packets by `peer.wire`; all on the event loop."""
+    """One call: `async with BarePeer(url) as peer`, `join`, then packets by `peer.wire`; all on the event loop."""
+
+    wire: RawWire
 
     def __init__(self, url: str, packet_ms: int = 20) -> None:
         self.heard: list[RtpPacket] = []
         self.packet_ms = packet_ms
-        self.location = ""
+        self.packets = tone_packets(packet_ms)
+        self.sequence = FIRST_SEQUENCE
+        self.timestamp = (1 << 32) - SAMPLE_RATE_HZ  # wraps within the call, as the numbers do
         self._url = url
-        self._packets = tone_packets(packet_ms)
+        self._location = ""
         self._peer = Peer(addresses=["127.0.0.1"])
-        self.sequence = 65_500  # wraps within the call
-        self.timestamp = (1 << 32) - SAMPLE_RATE_HZ
 
     async def __aenter__(self) -> BarePeer:
-        status, answer = await self.post(await self._peer.offer())
-        assert status == 201, answer
-        await self._peer.accept(answer)
-        self.wire = RawWire(await self._peer.transceiver(JOIN_S), lambda packet, arrival_ns: self.heard.append(packet))
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self.wire.close()
+        await self.close()
+
+    async def close(self) -> None:
+        if hasattr(self, "wire"):
+            self.wire.close()
         await self._peer.close()
 
-    async def post(self, offer: str) -> tuple[int, str]:
-        """The hub's answer; it may have to be waited for, as the hub starts."""
-        for _ in range(200):
+    async def offer(self) -> str:
+        return await self._peer.offer()
+
+    async def join(self) -> None:
+        status, answer = await self.post(await self.offer())
+        assert status == 201, answer
+        await self._peer.accept(answer)
+        self.wire = RawWire(await self._peer.transceiver(JOIN_S), lambda packet, arrival_ns: self.heard.append(packet))
+
+    async def post(self, offer: str, patience_s: float = JOIN_S) -> tuple[int, str]:
+        """The hub's status and answer, which may have to be waited for; 0 if nobody is there."""
+        headers = {"Content-Type": "application/sdp"}
+        async for _ in every(0.05, patience_s + 0.05):
             try:
                 async with (
                     aiohttp.ClientSession() as http,
-                    http.post(self._url, data=offer, headers={"Content-Type": "application/sdp"}) as response,
+                    http.post(self._url, data=offer, headers=headers) as response,
                 ):
-                    text = await response.text()
-                    if response.status != 404:
-                        self.location = response.headers.get("Location", "")
-                        return response.status, text
+                    answer = response.status, await response.text()
+                    self._location = response.headers.get("Location", self._location)
             except aiohttp.ClientConnectionError:
-                pass
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"{self._url}: nobody there")
+                answer = 0, "nobody there"
+            if answer[0] not in (0, 404):
+                break
+        return answer
+
+    async def hang_up(self) -> None:
+        """As WHIP has it."""
+        async with aiohttp.ClientSession() as http:
+            await http.delete(urljoin(self._url, self._location))
+
+    async def hub_gone(self, patience_s: float) -> None:
+        """Wait until the hub hangs up, if it was joined."""
+        if not hasattr(self, "wire"):
+            return
+        async for _ in every(0.01, patience_s):
+            if self._peer.left is not None:
+                return
 
     def next_packet(self, **other: int) -> RtpPacket:
         """The next one of the tone, in its place."""
         packet_samples = self.packet_ms * SAMPLE_RATE_HZ // 1000
-        payload = self._packets[(self.sequence - 65_500) % len(self._packets)]
+        payload = self.packets[(self.sequence - FIRST_SEQUENCE) % len(self.packets)]
         packet = self.wire.packet(payload, self.sequence, self.timestamp, **other)
         self.sequence += 1
         self.timestamp += packet_samples
