@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import socket
+import threading
 import wave
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fakes.parties import Caller
 
-from fdbcore.network import await_result
+from fdbcore.endpoints.webrtc import webrtc
+from fdbcore.live import LiveSettings, converse
+from fdbcore.network import await_result, event_loop
+from fdbcore.offline import replay
 from fdbcore.rtc.signalling import SignallingServer
-from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 from fdbcore.wav import wav_header
 
 NODE_PEER = Path(__file__).parent / "fakes" / "node_peer"
@@ -62,17 +68,22 @@ class Echo:
         self.hung_up.set()
 
 
+async def started(url: str, play: Path, write: Path) -> asyncio.subprocess.Process:
+    """The peer, which joins side B there, plays a file and writes another."""
+    options = {"signal": f"{url}/signal", "role": "B", "play": play, "write": write, "tail": 0.5}
+    arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    return await asyncio.create_subprocess_exec(
+        "node", NODE_PEER / "peer.js", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+
+
 async def echoed(play: Path, write: Path) -> dict[str, Any]:
     """What the peer reports after it played `play` to an echo."""
     server = SignallingServer()
     await server.start()
     echo = Echo()
     seat = server.seat("B", echo)
-    options = {"signal": f"{server.url}/signal", "role": "B", "play": play, "write": write, "tail": 0.5}
-    arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-    node = await asyncio.create_subprocess_exec(
-        "node", NODE_PEER / "peer.js", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
+    node = await started(server.url, play, write)
     await seat.taken(10)
     output, errors = await node.communicate()
     assert node.returncode == 0, errors.decode()
@@ -82,9 +93,16 @@ async def echoed(play: Path, write: Path) -> dict[str, Any]:
     return report
 
 
+def write_tone(path: Path, seconds: float, sounds_s: float) -> None:
+    """A tone that sounds for the first `sounds_s` of every second."""
+    n = np.arange(round(seconds * SAMPLE_RATE_HZ))
+    sounds = n % SAMPLE_RATE_HZ < sounds_s * SAMPLE_RATE_HZ
+    tone: Pcm = (8000 * np.sin(2 * np.pi * TONE_HZ / SAMPLE_RATE_HZ * n) * sounds).astype(np.int16)
+    path.write_bytes(wav_header(1, tone.nbytes) + tone.tobytes())
+
+
 def test_it_hears_its_own_tone(tmp_path: Path) -> None:
-    tone = (8000 * np.sin(2 * np.pi * TONE_HZ / SAMPLE_RATE_HZ * np.arange(SAMPLE_RATE_HZ))).astype(np.int16)
-    (tmp_path / "in.wav").write_bytes(wav_header(1, tone.nbytes) + tone.tobytes())
+    write_tone(tmp_path / "in.wav", 1, sounds_s=1)
     report = await_result(echoed(tmp_path / "in.wav", tmp_path / "out.wav"), 60)
     with wave.open(str(tmp_path / "out.wav")) as heard:
         assert heard.getframerate() == SAMPLE_RATE_HZ
@@ -92,3 +110,39 @@ def test_it_hears_its_own_tone(tmp_path: Path) -> None:
     assert len(samples) >= report["blocks"] * FRAME_SAMPLES
     assert (np.abs(samples) > 2000).sum() > 0.25 * SAMPLE_RATE_HZ
     assert abs(np.abs(np.fft.rfft(samples)).argmax() * SAMPLE_RATE_HZ / len(samples) - TONE_HZ) < 5
+
+
+async def joins_once_there(port: int, play: Path, write: Path) -> str:
+    """What the peer says as it ends."""
+    for _ in range(200):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.05)
+        else:
+            writer.close()
+            break
+    node = await started(f"http://127.0.0.1:{port}", play, write)
+    _, errors = await node.communicate()
+    return errors.decode()
+
+
+def test_it_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path) -> None:
+    write_tone(tmp_path / "in.wav", 9, sounds_s=0.5)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    joining = asyncio.run_coroutine_threadsafe(
+        joins_once_there(port, tmp_path / "in.wav", tmp_path / "out.wav"), event_loop()
+    )
+    party = webrtc(f"webrtc://127.0.0.1:{port}?join_s=20")
+    caller = Caller([tick % 100 >= 60 for tick in range(300)])
+    held = converse(caller, party, tmp_path / "held", LiveSettings(vad="energy"), {}, threading.Event())
+    assert joining.result(20) == "the conversation is over\n"
+    assert party.left is None
+    assert held.n_ticks == len(caller.speaks)
+    assert party.measured()["received"] > 200
+    assert {(event.side, event.kind) for event in held.turn_events} >= {("A", "speech_end"), ("B", "speech_end")}
+    again = replay(held.path, out=tmp_path / "again")
+    assert again.turn_events == held.turn_events
+    assert again.meta["held"]["same"]

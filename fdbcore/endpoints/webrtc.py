@@ -148,8 +148,10 @@ class WebRtcEndpoint(Endpoint):
         if peer is not None and peer.left is not None:
             return "finished" if self._may_hang_up and peer.left == HUNG_UP else peer.left
         last_ns = max(leg.last_arrival_ns or 0, self._started_ns)
-        silent_s = (now_ns() - last_ns) / 1e9
-        return f"sent nothing for {self._silent_s:g} s" if silent_s > self._silent_s else None
+        if now_ns() - last_ns <= self._silent_s * 1e9:
+            return None
+        refused = leg.not_taken()
+        return f"sent nothing for {self._silent_s:g} s" + (f"; packets not taken: {refused}" if refused else "")
 
     @property
     def _may_hang_up(self) -> bool:

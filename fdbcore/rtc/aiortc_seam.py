@@ -33,6 +33,12 @@ from fdbcore.types import SAMPLE_RATE_HZ
 OnPacket = Callable[[RtpPacket, int], None]
 """Gets each packet and the monotonic time (ns) at which it came, on the event loop."""
 
+MAX_DATAGRAM_BYTES: Final = 1500  # an Ethernet frame, and all that libsrtp is given room for
+MAX_SOURCES: Final = 16
+"""SSRCs of one peer, of which libsrtp and aiortc keep something each; a receiver report has room for 31."""
+REPEATED: Final = ("replay check failed (bad index)", "replay check failed (index too old)")
+FOREIGN: Final = 255  # no first byte of anything that is spoken here
+
 _libc: Final = ctypes.PyDLL(None)  # keeps the GIL, which socket.sendto() gives up: to lose it costs 0.5 ms and more
 _COMPONENT: Final = 1  # RTP, and RTCP with it
 
@@ -73,10 +79,17 @@ class SilentTrack(MediaStreamTrack):
 
 @dataclass
 class WireCounts:
-    """What went wrong on the wire: packets."""
+    """What came and was not taken, and what could not be sent: packets.
 
-    undecipherable: int = 0
+    malformed: none of RFC 7983. undecipherable: not by the peer. repeated: came twice, or far too late (RFC 3711,
+    section 3.3.2). other_payload: not Opus as negotiated. other_sources: of more SSRCs than one peer needs.
+    """
+
     malformed: int = 0
+    undecipherable: int = 0
+    repeated: int = 0
+    other_payload: int = 0
+    other_sources: int = 0
     unsent: int = 0
 
 
@@ -106,6 +119,7 @@ class AudioWire:
         self._socket = socket.socket(bound.family, bound.type, fileno=os.dup(bound.fileno()))
         self._remote = _socket_address(self._socket.family, pair.remote_addr)
         self._packets = self._octets = 0
+        self._pass_on = self._protocol.datagram_received
         self._protocol.datagram_received = self._datagram_received
 
     def send(self, payload: bytes, sequence: int, timestamp: int, due_ns: int) -> int:
@@ -124,21 +138,42 @@ class AudioWire:
         self._socket.close()
 
     def _datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        if not 128 <= data[0] < 192 or is_rtcp(data):  # RFC 7983: anything else than RTP and RTCP
-            type(self._protocol).datagram_received(self._protocol, data, addr)
-            return
+        """Tell packets apart by their first byte (RFC 7983); aiortc ends the call over those that are none."""
+        first = data[0] if 0 < len(data) <= MAX_DATAGRAM_BYTES else FOREIGN
+        is_packet = 128 <= first < 192
+        if is_packet and not is_rtcp(data):
+            self._take(data)
+        elif is_packet or first < 4 or 20 <= first < 64:
+            self._hand_on(data, addr)
+        else:
+            self.counts.malformed += 1
+
+    def _hand_on(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        """Let aiortc have its STUN, DTLS and RTCP."""
+        try:
+            self._pass_on(data, addr)
+        except struct.error:  # of aioice, for STUN attributes that are cut short
+            self.counts.malformed += 1
+
+    def _take(self, data: bytes) -> None:
         arrival_ns = now_ns()
+        if len(self._streams) >= MAX_SOURCES and int.from_bytes(data[8:12]) not in self._streams:
+            self.counts.other_sources += 1
+            return
         try:
             packet = unpack(self._incoming.unprotect(data))
-        except pylibsrtp.Error:
-            self.counts.undecipherable += 1
+        except pylibsrtp.Error as error:
+            self.counts.repeated += (repeated := str(error) in REPEATED)
+            self.counts.undecipherable += not repeated
             return
         except ValueError:
             self.counts.malformed += 1
             return
+        self._report_received(packet)
         if packet.payload_type == self._payload_type:
-            self._report_received(packet)
             self._on_packet(packet, arrival_ns)
+        else:
+            self.counts.other_payload += 1
 
     def _report_sent(self, timestamp: int, octets: int) -> None:
         """Keep what aiortc puts into its sender reports (RFC 3550, section 6.4.1)."""

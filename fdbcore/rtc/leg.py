@@ -18,6 +18,8 @@ from fdbcore.rtc.rtp import RtpPacket
 from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
 
 ARRIVALS_EVERY_TICKS: Final = 100
+MAX_DELAY_CHANGES: Final = 1000
+"""Told of one call; a path has some dozens, a peer that floods us makes thousands a second."""
 
 
 class Leg:
@@ -40,6 +42,7 @@ class Leg:
         self._timestamp_origin = random.randrange(1 << 32)
         self._origin_ns = self._tick = 0
         self._delay_changes: list[dict[str, Any]] = []
+        self._untold_changes = 0
         self._wire = AudioWire(transceiver, self._on_packet)
 
     def start(self, origin_ns: int) -> None:
@@ -68,9 +71,12 @@ class Leg:
 
     def log(self) -> Sequence[Happening]:
         """What happened since the last tick: delay changes, and every second the arrivals."""
+        drained = self._jitter.drain()
+        told = drained[: MAX_DELAY_CHANGES - len(self._delay_changes)]
+        self._untold_changes += len(drained) - len(told)
         changes = [
             Happening(change.tick, "delay", {"why": change.kind, "delay_samples": change.delay_samples})
-            for change in self._jitter.drain()
+            for change in told
         ]
         self._delay_changes += [{"tick": change.tick, **change.fields} for change in changes]
         if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1:
@@ -91,8 +97,14 @@ class Leg:
             "delay_samples": self._jitter.delay_samples,
             "out_delay_samples": self.out_delay_samples,
             "delay_changes": self._delay_changes,
+            "untold_delay_changes": self._untold_changes,
             "packets": vars(self._wire.counts),
         }
+
+    def not_taken(self) -> str:
+        """What came and could not be played: "12 undecipherable, 3 malformed"; "" if nothing did."""
+        counts = {kind: n for kind, n in vars(self._wire.counts).items() if n and kind != "unsent"}
+        return ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in counts.items())
 
     @property
     def out_delay_samples(self) -> int:

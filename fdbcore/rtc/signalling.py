@@ -89,8 +89,8 @@ class Visit:
             self._limit = None
 
     def dismiss(self, line: str) -> None:
-        """End what goes on `within` a limit."""
-        if self._limit is not None and not self._limit.expired():
+        """End what goes on `within` a limit; the first to say why is the one who is heard."""
+        if self._limit is not None and not self._limit.expired() and self._verdict.status != 410:
             self._verdict = Refusal(410, line)
             self._limit.reschedule(asyncio.get_running_loop().time())
 

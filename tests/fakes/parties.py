@@ -44,6 +44,17 @@ class Speaker(Endpoint):
         self.closed = True
 
 
+class Caller(Speaker):
+    """Says a tone in the given ticks, which any detector hears."""
+
+    def say(self, tick: int) -> Pcm | None:
+        if tick >= len(self.speaks):
+            return None
+        n = np.arange(FRAME_SAMPLES)
+        tone: Pcm = (9000 * self.speaks[tick] * np.sin(2 * np.pi * 5 * n / FRAME_SAMPLES)).astype(np.int16)
+        return tone
+
+
 class Echo(Speaker):
     """Says at each tick what it heard in the one before."""
 
