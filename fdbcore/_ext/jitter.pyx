@@ -86,14 +86,6 @@ cdef inline int64_t modulo(int64_t value, int64_t divisor) noexcept nogil:
     return value - divisor * floor_div(value, divisor)
 
 
-cdef int32_t grid_of(int32_t samples) noexcept nogil:
-    """The greatest common divisor with a tick: where in a tick such packets may begin."""
-    cdef int32_t a = FRAME, b = samples
-    while b:
-        a, b = b, a % b
-    return a
-
-
 @cython.final
 @cython.auto_pickle(False)
 cdef class JitterBuffer:
@@ -127,7 +119,7 @@ cdef class JitterBuffer:
     # the map
     cdef int64_t origin_ns, offset, stream, raises
     cdef int64_t last_timestamp
-    cdef int32_t grid  # of that packet's length: where in a tick such packets may begin
+    cdef int32_t grid  # of that packet
     cdef int64_t late_since, late_low  # of the run of late packets: its first arrival, its minimum transit
     cdef int64_t late_position  # of the last tick that had late packets
     cdef int64_t late_at[2]  # late packets of the two such ticks before
@@ -271,7 +263,7 @@ cdef class JitterBuffer:
         cdef int64_t *entry = self.arrival_log[self.arrivals_written % ARRIVALS]
         packet.place = packet.timestamp - self.offset
         if self.early == 0:
-            self.last_timestamp, self.grid = packet.timestamp, grid_of(packet.samples)
+            self.last_timestamp, self.grid = packet.timestamp, packet.grid
         if packet.place + packet.samples <= 0:
             if packet.waiting:
                 self.packets.drop(packet)
@@ -333,8 +325,7 @@ cdef class JitterBuffer:
 
     cdef int64_t aligned(self, const Packet *packet, int64_t low) noexcept nogil:
         """The first place on the grid with a frame of headroom in every tick, at a minimum transit of `low`."""
-        cdef int64_t grid = grid_of(packet.samples)
-        return -grid * floor_div(-(packet.timestamp + low + 2 * FRAME - grid), grid)
+        return -packet.grid * floor_div(-(packet.timestamp + low + 2 * FRAME - packet.grid), packet.grid)
 
     cdef void anchor(self, const Packet *packet, int64_t low) noexcept nogil:
         cdef int64_t before = self.offset

@@ -14,6 +14,7 @@ ctypedef struct Packet:
     int64_t stream  # 1, 2, ...: which of the sources that sent
     int32_t size
     int32_t samples
+    int32_t grid  # such packets begin in a tick at multiples of this
     bint waiting  # to be played; otherwise played, late, dropped or invalid
 
 

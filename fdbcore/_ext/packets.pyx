@@ -7,6 +7,7 @@ from libc.stdint cimport int16_t
 from libc.string cimport memcpy
 
 cdef enum:
+    TICK_SAMPLES = 480
     PAYLOAD_BYTES = 1500  # an Ethernet frame: no RTP payload is longer
     LONGEST_PACKET = 5760  # 120 ms
     MAX_DROPOUT = 3000  # RFC 3550, A.1
@@ -31,6 +32,14 @@ cdef int32_t samples_of(const uint8_t *payload, Py_ssize_t size) noexcept nogil:
         return 2 * frame
     samples = frame * (payload[1] & 63) if size > 1 else 0
     return samples if samples <= LONGEST_PACKET else 0
+
+
+cdef int32_t grid_of(int32_t samples) noexcept nogil:
+    """The greatest common divisor with a tick."""
+    cdef int32_t a = TICK_SAMPLES, b = samples
+    while b:
+        a, b = b, a % b
+    return a
 
 
 def opus_samples(bytes payload not None):
@@ -89,7 +98,8 @@ cdef class PacketWindow:
         if samples == 0:
             self.invalid += 1
             return NULL
-        packet.arrival_ns, packet.size, packet.samples, packet.waiting = arrival_ns, <int32_t>size, samples, True
+        packet.arrival_ns, packet.size, packet.samples = arrival_ns, <int32_t>size, samples
+        packet.grid, packet.waiting = grid_of(samples), True
         memcpy(<void *>self.payload(packet), data, size)
         return packet
 
