@@ -160,7 +160,7 @@ class WebRtcEndpoint(Endpoint):
 
     def log(self) -> Sequence[Happening]:
         """Delay changes, and every second the arrivals."""
-        return self._leg.log() if self._leg and self.left is None else ()
+        return self._leg.log() if self._leg else ()
 
     def measured(self) -> Mapping[str, Any]:
         """What the leg measured: lateness on the wire, loss, delays."""

@@ -41,6 +41,7 @@ class Leg:
         self._sequence = random.randrange(1 << 15)  # not near its wrap, which some receivers take badly at the start
         self._timestamp_origin = random.randrange(1 << 32)
         self._origin_ns = self._tick = 0
+        self._logged_tick = -1
         self._delay_changes: list[dict[str, Any]] = []
         self._untold_changes = 0
         self._wire = AudioWire(transceiver, self._on_packet)
@@ -70,7 +71,10 @@ class Leg:
         self._sequence = (self._sequence + 1) % (1 << 16)
 
     def log(self) -> Sequence[Happening]:
-        """What happened since the last tick: delay changes, and every second the arrivals."""
+        """What happened since the last tick: delay changes, and every second, and at the end, the arrivals.
+
+        Nothing was played since the last call at the end only.
+        """
         drained = self._jitter.drain()
         told = drained[: MAX_DELAY_CHANGES - len(self._delay_changes)]
         self._untold_changes += len(drained) - len(told)
@@ -79,14 +83,17 @@ class Leg:
             for change in told
         ]
         self._delay_changes += [{"tick": change.tick, **change.fields} for change in changes]
-        if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1:
+        if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1 or self._tick == self._logged_tick:
             changes.append(Happening(self._tick, "arrivals", self._arrivals()))
+        self._logged_tick = self._tick
         return changes
 
-    def _arrivals(self) -> dict[str, list[int]]:
+    def _arrivals(self) -> dict[str, Any]:
+        """Each packet's arrival, place and length, and what the buffer adds now, which drifts between its changes."""
         arrival_ns, start_sample, samples = self._jitter.arrivals().T
         at_us = (arrival_ns - self._origin_ns) // 1000
-        return {"at_us": at_us.tolist(), "start_sample": start_sample.tolist(), "samples": samples.tolist()}
+        packets = {"at_us": at_us.tolist(), "start_sample": start_sample.tolist(), "samples": samples.tolist()}
+        return packets | {"delay_samples": self._jitter.delay_samples}
 
     def measured(self) -> dict[str, Any]:
         """Lateness on the wire, the counts of the receiver, and the delays of this harness's own legs (samples)."""
