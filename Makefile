@@ -4,7 +4,7 @@ BIN := .venv/bin
 COMPILED := $(patsubst fdbcore/_ext/%.pyx,fdbcore._ext.%,$(wildcard fdbcore/_ext/*.pyx))
 SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.pxd fdbcore/_ext/*.h)
 
-.PHONY: demo test check bench fuzz clean
+.PHONY: demo test check bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/fdbcore replay benchmarks/sample/sample.flac
@@ -22,6 +22,9 @@ check: .venv/dev      ## linters, types and stubs
 
 bench: .venv/dev      ## measure, side by side with what one would use instead
 	$(BIN)/python -m benchmarks
+
+soak: .venv/dev       ## half an hour of calls in one process: memory, delay, missed ticks (FDBCORE_SOAK_MINUTES)
+	$(BIN)/python -m benchmarks.soak
 
 fuzz: .venv/dev       ## the long runs of the property tests
 	FDBCORE_FUZZ=1 $(BIN)/pytest -m fuzz

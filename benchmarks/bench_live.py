@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import print_table
+from benchmarks.harness import free_port, print_table
 from benchmarks.webrtc_probe import Probe, app_delays_ms, bursty_loss, delays_ms, probe_calls, random_loss
 from fdbcore.network import await_result
 
@@ -28,9 +27,7 @@ class Hub:
     """The hub in its own process; `result` when its time is over."""
 
     def __init__(self, kind: str, seconds: float = SECONDS, **options: object) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         flags = [f"--{name}={value}" for name, value in options.items() if value is not True]
         flags += [f"--{name}" for name, value in options.items() if value is True]
         command = [sys.executable, "-m", "benchmarks.webrtc_hub", kind, f"--port={self.port}", f"--seconds={seconds}"]

@@ -133,9 +133,9 @@ async def post_offer(port: int, side: str, session: int, offer: str) -> str:
         await asyncio.sleep(0.05)
 
 
-def run_probes(probes: Sequence[Probe], packet_ms: int, over: Callable[[], bool]) -> None:
-    """Send a packet of each every `packet_ms`, spread over that time, until `over`."""
-    pacer = Pacer(TICK_NS * packet_ms // TICK_MS, 0)
+def run_probes(probes: Sequence[Probe], packet_ms: int, over: Callable[[], bool], ppm: int = 0) -> None:
+    """Send a packet of each every `packet_ms`, by a clock that is `ppm` too fast, until `over`."""
+    pacer = Pacer(TICK_NS * packet_ms // TICK_MS * (1_000_000 - ppm) // 1_000_000, 0)
     tick = 0
     while not over():
         pacer.wait(tick)
@@ -209,19 +209,27 @@ async def app_delays_ms(port: int, seconds: float) -> list[float]:
     return [delay for _, delay in delays_ms(tracks[0].sent_ns, heard_ns)]
 
 
-def probe_calls(port: int, probes: Sequence[Probe], legs: int, packet_ms: int, seconds: float) -> None:
+def probe_calls(
+    port: int,
+    probes: Sequence[Probe],
+    legs: int,
+    packet_ms: int,
+    seconds: float,
+    first_session: int = 0,
+    ppm: int = 0,
+) -> None:
     """Join all calls, a probe for each leg in turn, and send for `seconds`."""
 
     async def join() -> None:
         for n, probe in enumerate(probes):
-            await probe.join(port, "ab"[n % 2] if legs == 2 else "b", n // legs)
+            await probe.join(port, "ab"[n % 2] if legs == 2 else "b", first_session + n // legs)
 
     async def close() -> None:
         await asyncio.gather(*(probe.close() for probe in probes))
 
     await_result(join(), JOIN_S * 2)
     end_s = time.monotonic() + seconds
-    sender = threading.Thread(target=run_probes, args=(probes, packet_ms, lambda: time.monotonic() > end_s))
+    sender = threading.Thread(target=run_probes, args=(probes, packet_ms, lambda: time.monotonic() > end_s, ppm))
     sender.start()
     sender.join()
     await_result(close(), JOIN_S)

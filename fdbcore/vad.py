@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -91,8 +92,8 @@ class SileroVad:
         self._filled_samples = 0
         self._input = (ctypes.c_float * self._window_samples)()
         self._input_view = np.ctypeslib.as_array(self._input)
-        self._probabilities: list[float] = []
-        self._speech: list[bool] = []
+        self._probabilities = array("f")
+        self._speech = bytearray()
         self._ticks = 0
 
     def push(self, frame: Pcm) -> bool:

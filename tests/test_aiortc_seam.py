@@ -7,6 +7,7 @@ import inspect
 import aioice.ice
 import aiortc
 import aiortc.clock
+import pylibsrtp
 import pytest
 from aiortc.rtcdtlstransport import RTCDtlsTransport, SRTPProtectionProfile
 from aiortc.rtcrtpreceiver import StreamStatistics
@@ -56,6 +57,10 @@ def test_every_private_name_is_still_there() -> None:
         "StreamStatistics.add": list(inspect.signature(StreamStatistics.add).parameters) == ["self", "packet"],
         "get_host_addresses is a global of aioice.ice": "get_host_addresses("
         in inspect.getsource(aioice.ice.Connection.gather_candidates),
+        "the library of pylibsrtp": hasattr(aiortc_seam._libsrtp, "srtp_protect"),
+        "pylibsrtp.Session._srtp": "_srtp" in vars(pylibsrtp.Session()),
+        "libsrtp's numbers": [pylibsrtp.ERRORS[status].partition(" (")[0] for status in aiortc_seam.REPLAYED]
+        == ["replay check failed"] * 2,
         "EXTRACTOR-dtls_srtp": "EXTRACTOR-dtls_srtp" in inspect.getsource(RTCDtlsTransport._setup_srtp),
     }
     missing = [name for name, is_there in held.items() if not is_there]

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import aioice.ice
 import aiortc.clock
-import pylibsrtp
+import pylibsrtp._binding
 from aiortc import MediaStreamTrack, RTCRtpTransceiver
 from aiortc.rtcrtpreceiver import StreamStatistics
 
@@ -36,10 +36,13 @@ OnPacket = Callable[[RtpPacket, int], None]
 MAX_DATAGRAM_BYTES: Final = 1500  # an Ethernet frame, and all that libsrtp is given room for
 MAX_SOURCES: Final = 16
 """SSRCs of one peer, of which libsrtp and aiortc keep something each; a receiver report has room for 31."""
-REPEATED: Final = ("replay check failed (bad index)", "replay check failed (index too old)")
+REPLAYED: Final = (9, 10)
+"""What libsrtp calls srtp_err_status_replay_fail and _old."""
 FOREIGN: Final = 255  # no first byte of anything that is spoken here
 
-_libc: Final = ctypes.PyDLL(None)  # keeps the GIL, which socket.sendto() gives up: to lose it costs 0.5 ms and more
+# Both keep the GIL, which socket.sendto() and pylibsrtp give up: to lose it costs 0.5 ms and more.
+_libc: Final = ctypes.PyDLL(None)
+_libsrtp: Final = ctypes.PyDLL(pylibsrtp._binding.__file__)
 _COMPONENT: Final = 1  # RTP, and RTCP with it
 
 _addresses: contextvars.ContextVar[Sequence[str] | None] = contextvars.ContextVar("addresses", default=None)
@@ -109,7 +112,7 @@ class AudioWire:
         self._ssrc: int = self._sender._ssrc
         self._payload_type = int(transceiver._codecs[0].payloadType or 0)
         dtls: Any = transceiver.sender.transport
-        self._incoming = dtls._rx_srtp
+        self._incoming = _Srtp(dtls._rx_srtp)
         self._outgoing = _outgoing_session(dtls)
         pair = dtls.transport._connection._nominated[_COMPONENT]
         self._protocol = pair.protocol
@@ -162,9 +165,9 @@ class AudioWire:
             return
         try:
             packet = unpack(self._incoming.unprotect(data))
-        except pylibsrtp.Error as error:
-            self.counts.repeated += (repeated := str(error) in REPEATED)
-            self.counts.undecipherable += not repeated
+        except _SrtpError as error:
+            self.counts.repeated += error.status in REPLAYED
+            self.counts.undecipherable += error.status not in REPLAYED
             return
         except ValueError:
             self.counts.malformed += 1
@@ -207,7 +210,37 @@ def _socket_address(family: socket.AddressFamily, remote: tuple[str, int]) -> by
     return struct.pack("=H2s4s8x", family, *port_and_host)
 
 
-def _outgoing_session(dtls: Any) -> pylibsrtp.Session:  # noqa: ANN401
+class _SrtpError(Exception):
+    def __init__(self, status: int) -> None:
+        super().__init__(f"libsrtp: status {status}")
+        self.status = status
+
+
+class _Srtp:
+    """Encrypts or decrypts packets of up to MAX_DATAGRAM_BYTES in a session of pylibsrtp; _SrtpError if it cannot."""
+
+    def __init__(self, session: Any) -> None:  # noqa: ANN401
+        self._session = session  # which owns what the context points to
+        self._context = ctypes.c_void_p(int(pylibsrtp._binding.ffi.cast("uintptr_t", session._srtp[0])))
+        self._packet = ctypes.create_string_buffer(MAX_DATAGRAM_BYTES + pylibsrtp.SRTP_MAX_TRAILER_LEN)
+        self._size = ctypes.c_int()
+        self._size_address = ctypes.byref(self._size)
+
+    def protect(self, packet: bytes) -> bytes:
+        return self._process(_libsrtp.srtp_protect, packet)
+
+    def unprotect(self, packet: bytes) -> bytes:
+        return self._process(_libsrtp.srtp_unprotect, packet)
+
+    def _process(self, function: Any, packet: bytes) -> bytes:  # noqa: ANN401
+        ctypes.memmove(self._packet, packet, len(packet))
+        self._size.value = len(packet)
+        if status := function(self._context, self._packet, self._size_address):
+            raise _SrtpError(status)
+        return ctypes.string_at(self._packet, self._size.value)
+
+
+def _outgoing_session(dtls: Any) -> _Srtp:  # noqa: ANN401
     """A second SRTP session with the key of aiortc's own, which sends its RTCP: a session is not safe for two threads.
 
     The streams of RTP and RTCP share a key but no state (RFC 3711, section 3.2.1).
@@ -216,6 +249,7 @@ def _outgoing_session(dtls: Any) -> pylibsrtp.Session:  # noqa: ANN401
     profile = next(profile for profile in dtls._srtp_profiles if profile.openssl_profile == name)
     material = dtls._ssl.export_keying_material(b"EXTRACTOR-dtls_srtp", 2 * (profile.key_length + profile.salt_length))
     key = profile.get_key_and_salt(material, 1 if dtls._role == "server" else 0)
-    return pylibsrtp.Session(
-        pylibsrtp.Policy(key=key, ssrc_type=pylibsrtp.Policy.SSRC_ANY_OUTBOUND, srtp_profile=profile.libsrtp_profile)
+    policy = pylibsrtp.Policy(
+        key=key, ssrc_type=pylibsrtp.Policy.SSRC_ANY_OUTBOUND, srtp_profile=profile.libsrtp_profile
     )
+    return _Srtp(pylibsrtp.Session(policy))
