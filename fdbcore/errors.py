@@ -7,7 +7,8 @@
     │   └── ActError                    a dialogue-act sequence; names the item
     ├── FrameError (ValueError)         a block of PCM of the wrong shape, type or order
     ├── RecordingError (OSError)        a recording that cannot be written or read
-    ├── PartyError (ConnectionError)    a party of a live conversation that cannot be had; says whether to try again
+    ├── PartyError (ConnectionError)    a live party or a model that cannot be had; says whether to try again
+    │   └── RefusalError                a model that declined one request
     └── MissingExtraError (ImportError) a capability whose extra is not installed
 
 Messages are one line: what, where, what was expected and what was found.
@@ -43,7 +44,7 @@ class RecordingError(FdbError, OSError):
 
 
 class PartyError(FdbError, ConnectionError):
-    """A party of a live conversation cannot be had: nobody there, busy, refused.
+    """A party of a live conversation, or a model, cannot be had: nobody there, busy, refused.
 
     transient: trying again later may help (busy, overloaded), as opposed to a wrong key or address.
     """
@@ -51,6 +52,10 @@ class PartyError(FdbError, ConnectionError):
     def __init__(self, message: str, transient: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
+
+
+class RefusalError(PartyError):
+    """A model declined this one request, by its own rules or a filter; others may go through."""
 
 
 class MissingExtraError(FdbError, ImportError):

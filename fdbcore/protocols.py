@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.types import Happening, Pcm, Side, TurnEvent
+from fdbcore.types import Happening, Pcm, Reply, Request, Side, TurnEvent
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its input (Moshi), bursts of a vendor's server, or
@@ -111,3 +111,29 @@ class Vad(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, settings and measured bias (ms), as JSON values."""
+
+
+class Model(Protocol):
+    """A language model that answers one request at a time: it generates, annotates, judges, or hears and replies.
+
+    Threads may share one; making one contacts nobody.
+    """
+
+    name: str
+    """Its address: "gemini:gemini-2.5-flash"."""
+
+    def ask(self, request: Request) -> Reply:
+        """Its answer; retries what is known to pass. PartyError if it cannot be had, RefusalError if it declines."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, SDK and its version, address of the server, as JSON values without secrets."""
+
+
+class Speaker(Protocol):
+    """Speaks texts: a synthesiser, or recordings that are there already."""
+
+    def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
+        """Mono speech int16 (n,) and its rate in Hz; `name` is that of the item. InputError where it cannot."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, version, voice and its credit, as JSON values."""

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint
+from fdbcore.protocols import Endpoint, Model, Speaker
 
 VADS: Final = {
     "silero": "fdbcore.vad:silero",
@@ -40,6 +40,38 @@ def endpoint(address: str) -> Endpoint:
     name = address.partition(":")[0]
     party: Endpoint = resolve("system", ENDPOINTS | installed, name)(address)
     return party
+
+
+MODELS: Final = {
+    "gemini": "fdbcore.models.gemini:gemini",
+    "openai": "fdbcore.models.openai:openai",
+}
+"""Each makes a language model from its name at the vendor, and the address of another server that speaks its API."""
+
+SPEAKERS: Final = {
+    "dir": "fdbcore.speakers.folder:folder",
+    "exec": "fdbcore.speakers.command:command",
+    "open-jtalk": "fdbcore.speakers.open_jtalk:open_jtalk",
+}
+"""Each makes a speaker from what follows its name: "exec:COMMAND", "dir:FOLDER"."""
+
+SUITES: Final = {
+    "dialogue-acts": "fdbcore.suites.dialogue_acts",
+}
+
+
+def model(address: str, base_url: str | None = None) -> Model:
+    """The language model "VENDOR:NAME", at the vendor or at `base_url`. SettingsError if unknown."""
+    vendor, _, name = address.partition(":")
+    made: Model = resolve("model", MODELS, vendor)(name, base_url)
+    return made
+
+
+def speaker(address: str) -> Speaker:
+    """The speaker "open-jtalk", "exec:COMMAND" or "dir:FOLDER". SettingsError if unknown."""
+    name, _, rest = address.partition(":")
+    made: Speaker = resolve("tts", SPEAKERS, name)(rest)
+    return made
 
 
 def resolve(kind: str, names: dict[str, str], name: str) -> Any:  # noqa: ANN401

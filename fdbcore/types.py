@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -155,3 +155,34 @@ class TurnEvent:
         if "stretches" in known:
             known["stretches"] = tuple((start, end) for start, end in known["stretches"])
         return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a language model is asked.
+
+    user, system: the texts. wav: a recorded user, as the bytes of a WAV file. schema: JSON Schema that the reply must
+    follow; the reply is then one JSON value. seed, temperature: where the model has them; None: its own.
+    """
+
+    user: str
+    system: str = ""
+    wav: bytes | None = field(default=None, repr=False)
+    schema: Mapping[str, Any] | None = field(default=None, repr=False)
+    seed: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model answered.
+
+    model: its exact version, as its server told it. tokens_in, tokens_out: what it counted, thinking included.
+    wav: its voice, where it has one.
+    """
+
+    text: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    wav: bytes | None = field(default=None, repr=False)

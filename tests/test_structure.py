@@ -25,7 +25,7 @@ LAYERS = (
     ("protocols", "_ext"),
     ("registry",),
     ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "ogg", "opus", "versions", "noise"),
-    ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts"),
+    ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
     ("session", "endpoints"),
     ("measures",),
     ("score",),
@@ -35,6 +35,7 @@ LAYERS = (
     ("run_folder",),
     ("workers", "run_summary"),
     ("runner",),
+    ("suites",),
     ("cli",),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,1 @@
+"""Language models that answer one request at a time: a file each, over one vendor's SDK."""

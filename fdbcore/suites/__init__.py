@@ -1,0 +1,1 @@
+"""The published benchmarks: a package each."""

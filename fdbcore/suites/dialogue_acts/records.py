@@ -1,0 +1,300 @@
+"""Records (requests with reference replies) and responses (replies of systems), as lines of JSONL.
+
+A record has the form of the paper (section 3.3, appendix A): `scenario_context`, `input`, `output`,
+`output_dialogue_acts`; beside it `id`, and where known `topic`, `generator` and `alternatives` (further good replies).
+A response has `id` (of its record), `system`, `text` (null: it gave none, and `reason`), and `annotations`.
+
+A line that cannot be used is named and left out; the others stay.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self, TypeVar
+
+from fdbcore.acts import ACTS
+from fdbcore.errors import ActError, InputError
+
+REFERENCE: Final = "reference"
+"""The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
+
+SUM_TOLERANCE: Final = 0.01
+"""Importances that sum to 1 within this are scaled to 1, which is noted; others are an error."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One dialogue act of a reply: `act` is one of ACTS, `importance` its share of the whole."""
+
+    act: str
+    importance: float
+    rationale: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """The acts of one reply, their importances summing to 1; empty for a reply without any.
+
+    annotator: who labelled it. repeat: which time, from 1. scaled_from: what the importances summed to as given, where
+    that was not 1.
+    """
+
+    annotator: str
+    steps: tuple[Step, ...]
+    repeat: int = 1
+    scaled_from: float | None = None
+
+    @property
+    def sequence(self) -> list[tuple[str, float]]:
+        """(act, importance) of each step, as `fdbcore.align_acts` takes them."""
+        return [(step.act, step.importance) for step in self.steps]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in `annotations` of a response."""
+        scaled = {} if self.scaled_from is None else {"scaled_from": self.scaled_from}
+        return {"annotator": self.annotator, "repeat": self.repeat, "steps": steps_json(self.steps)} | scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One good reply, with its acts."""
+
+    text: str
+    annotation: Annotation
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One request of a user, and the replies that are good; the first of `references` is the paper's."""
+
+    id: str
+    user_text: str
+    references: tuple[Reference, ...]
+    background: str = ""
+    topic: str = ""
+    locale: str = "ja-JP"
+    generator: str = ""
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
+        """The record of a line; as_given: as of `parse_steps`. InputError says what is wrong with it."""
+        generator = _text(line, "generator", "")
+        replies = [line, *_list(line, "alternatives")]
+        given = _mapping(line, "input")
+        return cls(
+            id=_text(line, "id"),
+            user_text=_text(given, "text"),
+            references=tuple(_reference(reply, generator or "unnamed", as_given) for reply in replies),
+            background=_text(_mapping(line, "scenario_context"), "background"),
+            topic=_text(line, "topic", ""),
+            locale=_text(given, "locale", "ja-JP"),
+            generator=generator,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The line of the record."""
+        first, *others = [_reference_json(reference) for reference in self.references]
+        known = {"topic": self.topic, "generator": self.generator}
+        return {
+            "id": self.id,
+            **{name: value for name, value in known.items() if value},
+            "scenario_context": {"background": self.background},
+            "input": {"role": "USER", "text": self.user_text, "locale": self.locale},
+            **first,
+            **({"alternatives": others} if others else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a system replied to the request of record `id`; text is None where it gave no reply, and `reason` why."""
+
+    id: str
+    system: str
+    text: str | None
+    annotations: tuple[Annotation, ...] = ()
+    reason: str = ""
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
+        """The response of a line; `output_dialogue_acts`, as a record has them, are taken as one annotation."""
+        annotations = [_annotation(item, as_given) for item in _list(line, "annotations")]
+        if "output_dialogue_acts" in line:
+            steps, scaled_from = parse_steps(line["output_dialogue_acts"], as_given)
+            annotations.append(Annotation("unnamed", steps, scaled_from=scaled_from))
+        text = line.get("text")
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"text: expected a text or null, got {text!r}")
+        return cls(_text(line, "id"), _text(line, "system"), text, tuple(annotations), _text(line, "reason", ""))
+
+    def to_json(self) -> dict[str, Any]:
+        """The line of the response."""
+        annotations = [annotation.to_json() for annotation in self.annotations]
+        reason = {"reason": self.reason} if self.reason else {}
+        return {"id": self.id, "system": self.system, "text": self.text, **reason, "annotations": annotations}
+
+
+class Problem(NamedTuple):
+    """A line that cannot be used: where it stands ("FILE, line 3", with its id where it has one), and why."""
+
+    where: str
+    reason: str
+
+
+def read_records(path: Path, as_given: bool = False) -> tuple[list[Record], list[Problem]]:
+    """The records of a JSONL file in its order, and what is wrong with the other lines (an id that came before too).
+
+    as_given: take importances that do not sum to 1 as they are. InputError where the file cannot be read or holds no
+    record at all.
+    """
+    return _read(path, lambda line: Record.from_json(line, as_given), lambda record: record.id)
+
+
+def read_responses(path: Path, as_given: bool = False) -> tuple[list[Response], list[Problem]]:
+    """As `read_records`, of responses; an id may come once for each system."""
+    return _read(path, lambda line: Response.from_json(line, as_given), lambda response: (response.id, response.system))
+
+
+def jsonl(items: Iterable[Record | Response]) -> str:
+    """The text of a JSONL file."""
+    return "".join(json.dumps(item.to_json(), ensure_ascii=False, allow_nan=False) + "\n" for item in items)
+
+
+def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...], float | None]:
+    """The steps of `{"steps": [{"act", "importance", "rationale"?}, ...]}`, and what they summed to if that was scaled.
+
+    Raises ActError: not of that form, empty, an act that is not one of ACTS, an importance that is no number from 0 to
+    1, a sum off 1 by more than SUM_TOLERANCE (unless as_given: then nothing is scaled).
+    """
+    given = value.get("steps") if isinstance(value, Mapping) else None
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ActError(f'acts: expected {{"steps": [...]}}, got {_short(value)}')
+    if not given:
+        raise ActError("acts: expected at least one, got none")
+    steps = tuple(_step(number, item) for number, item in enumerate(given))
+    total = math.fsum(step.importance for step in steps)
+    if as_given or abs(total - 1) <= 1e-9:
+        return steps, None
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise ActError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:g}")
+    scaled = tuple(Step(step.act, step.importance / total, step.rationale) for step in steps)
+    return scaled, round(total, 9)
+
+
+def steps_json(steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """The steps as they stand in a file."""
+    return [
+        {"act": step.act, "importance": step.importance} | ({"rationale": step.rationale} if step.rationale else {})
+        for step in steps
+    ]
+
+
+def _step(number: int, item: object) -> Step:
+    if not isinstance(item, Mapping) or item.get("act") not in ACTS:
+        act = item.get("act") if isinstance(item, Mapping) else item
+        raise ActError(f"act {number}: expected one of {', '.join(ACTS)}, got {_short(act)}")
+    importance, rationale = item.get("importance"), item.get("rationale")
+    if not isinstance(importance, int | float) or isinstance(importance, bool) or not 0 <= importance <= 1:
+        raise ActError(f"act {number}: expected an importance from 0 to 1, got {_short(importance)}")
+    if rationale is not None and not isinstance(rationale, str):
+        raise ActError(f"act {number}: expected a rationale in words, got {_short(rationale)}")
+    return Step(item["act"], float(importance), rationale or None)
+
+
+def _read(
+    path: Path, parse: Callable[[Mapping[str, Any]], Item], key: Callable[[Item], object]
+) -> tuple[list[Item], list[Problem]]:
+    found: dict[object, Item] = {}
+    problems: list[Problem] = []
+    for where, text in _lines(path):
+        named = where
+        try:
+            line = _object(text)
+            named = f"{where} ({line['id']})" if isinstance(line.get("id"), str) else where
+            item = parse(line)
+            if key(item) in found:
+                raise InputError("expected an id only once, got it again")
+            found[key(item)] = item
+        except InputError as error:
+            problems.append(Problem(named, str(error)))
+    if not found:
+        first = f": {problems[0].where}: {problems[0].reason}" if problems else ""
+        raise InputError(f"{path}: expected JSON lines, found none that can be used{first}")
+    return list(found.values()), problems
+
+
+def _lines(path: Path) -> list[tuple[str, str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
+    numbered = enumerate(text.split("\n"), 1)  # not splitlines: a text may hold other separators
+    return [(f"{path}, line {number}", line) for number, line in numbered if line.strip()]
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"expected JSON, got {_short(text)} ({error})") from error
+    if not isinstance(value, dict):
+        raise InputError(f"expected a JSON object, got {_short(value)}")
+    return value
+
+
+def _reference(reply: object, annotator: str, as_given: bool) -> Reference:
+    if not isinstance(reply, Mapping):
+        raise InputError(f"alternatives: expected objects with output and output_dialogue_acts, got {_short(reply)}")
+    text = _text(_mapping(reply, "output"), "text")
+    steps, scaled_from = parse_steps(reply.get("output_dialogue_acts"), as_given)
+    return Reference(text, Annotation(annotator, steps, scaled_from=scaled_from))
+
+
+def _reference_json(reference: Reference) -> dict[str, Any]:
+    acts = {"steps": steps_json(reference.annotation.steps)}
+    return {"output": {"role": "ASSISTANT", "text": reference.text}, "output_dialogue_acts": acts}
+
+
+def _annotation(item: object, as_given: bool) -> Annotation:
+    if not isinstance(item, Mapping):
+        raise InputError(f"annotations: expected objects with annotator and steps, got {_short(item)}")
+    repeat = item.get("repeat", 1)
+    if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
+        raise InputError(f"repeat: expected a whole number from 1, got {_short(repeat)}")
+    steps, scaled_from = parse_steps(item, as_given)
+    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or item.get("scaled_from"))
+
+
+def _mapping(line: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = line.get(name)
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name}: expected an object, got {_short(value)}")
+    return value
+
+
+def _list(line: Mapping[str, Any], name: str) -> list[Any]:
+    value = line.get(name, [])
+    if not isinstance(value, list):
+        raise InputError(f"{name}: expected a list, got {_short(value)}")
+    return value
+
+
+def _text(line: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    """The text `name`, which may only be missing or empty where there is a default."""
+    value = line.get(name, default)
+    if not isinstance(value, str) or not (value.strip() or default is not None):
+        raise InputError(f"{name}: expected a text, got {_short(value)}")
+    return value
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
