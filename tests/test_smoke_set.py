@@ -173,7 +173,7 @@ def test_every_text_is_japanese_that_can_be_spoken() -> None:
     for line in every_line():
         for text in texts(line):
             assert SPOKEN_JAPANESE.fullmatch(text), text
-            assert re.search("[ぁ-ん]", text), text
+            assert re.search("[ぁ-ヶ一-龥]", text), text
             assert not re.search(r"(?<!\d)\.|\.(?!\d)", text), text
 
 
