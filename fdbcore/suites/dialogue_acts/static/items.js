@@ -57,7 +57,7 @@ function entry(item) {
     element("span", "user", item.user),
     element("span", "where", ...where),
   );
-  summary.querySelector(".user").lang = "ja";
+  summary.querySelector(".user").lang = item.lang;
   const details = element("details", "item", summary);
   details.addEventListener("toggle", () => details.open && show(details, item));
   return details;
