@@ -17,7 +17,7 @@ from fdbcore.suites.dialogue_acts import charts, sections, svg
 from fdbcore.suites.dialogue_acts.findings import Document, leads
 from fdbcore.suites.dialogue_acts.picture import picture
 from fdbcore.suites.dialogue_acts.sections import language
-from fdbcore.suites.dialogue_acts.words import PARTS, Item, acts_of
+from fdbcore.suites.dialogue_acts.words import PARTS, Item, acts_of, weight
 
 ITEMS_PER_CHUNK: Final = 200
 
@@ -82,6 +82,7 @@ def _row(item: Item, number: int, lang: str) -> dict[str, Any]:
         "number": number,
         "lang": lang,
         **{name: item[name] for name in ("set", "id", "topic", "system", "annotator", "repeat", "user", "background")},
+        "score": weight(scores["wed"]),
         "scores": {name: scores[name] for name in ("wed", "wlcs", *PARTS)},
         "acts": _acts(item),
         "text": "\n".join(texts).lower(),

@@ -7,6 +7,7 @@ const list = document.getElementById("items");
 const more = document.getElementById("more");
 const packedPictures = [...document.querySelectorAll("script.pictures")];
 const chunks = new Map();
+const linked = Number(/^#item=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
 let found = [];
 
 async function unpack(script) {
@@ -52,7 +53,7 @@ function entry(item) {
   const summary = element(
     "summary",
     "",
-    element("b", "score", item.scores.wed.toFixed(2)),
+    element("b", "score", item.score),
     drawing(item.strip),
     element("span", "user", item.user),
     element("span", "where", ...where),
@@ -60,10 +61,12 @@ function entry(item) {
   summary.querySelector(".user").lang = item.lang;
   const details = element("details", "item", summary);
   details.addEventListener("toggle", () => details.open && show(details, item));
+  details.open = item.number === linked;
   return details;
 }
 
 async function show(details, item) {
+  history.replaceState(null, "", `#item=${item.number}`);
   if (details.childElementCount > 1) return;
   const opened = element("div", "opened");
   details.append(opened);
@@ -78,17 +81,24 @@ function extend() {
   more.hidden = list.childElementCount >= found.length;
 }
 
-function choose(items) {
+function choose() {
   const choice = { set: "", annotator: "", system: "", topic: "", ...Object.fromEntries(new FormData(form)) };
-  found = items.filter((item) => matches(item, choice)).sort(compare(choice.order));
+  present(items.filter((item) => matches(item, choice)).sort(compare(choice.order)));
+}
+
+function present(chosen) {
+  found = chosen;
   document.getElementById("count").textContent = `${found.length} of ${items.length} replies. Open one to see why.`;
   list.replaceChildren();
   extend();
 }
 
 const items = await unpack(document.getElementById("rows"));
-form.addEventListener("input", () => choose(items));
+form.addEventListener("input", choose);
 form.addEventListener("submit", (event) => event.preventDefault());
 more.addEventListener("click", extend);
-choose(items);
+if (items[linked]) {
+  present([items[linked]]);
+  list.scrollIntoView();
+} else choose();
 document.documentElement.dataset.drawn = "yes";
