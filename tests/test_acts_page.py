@@ -193,6 +193,21 @@ def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
     assert "By weighted LCS alone two would be ahead of one by 0.200" in leads(document)[0]
 
 
+def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
+    one, other = make_document(n=8), make_document(n=8, seed=2)
+    for part in ("rows", "comparisons", "items", "diagnosis"):
+        for entry in other[part]:
+            entry["annotator"] = "other" if entry["annotator"] else None
+        one[part] += [entry for entry in other[part] if entry["annotator"]]
+    statements = leads(one)
+    assert [text.split(":")[0] for text in statements] == [
+        "On smoke, annotated by authored",
+        "On smoke, annotated by other",
+    ]
+    tables = [cells["label"].split()[0] for cells in Page(page(one)).rows if "uniform weights" in cells]
+    assert sorted(tables) == sorted(2 * ["good", "terse", "reference", "always"])
+
+
 def test_one_system_is_set_beside_its_ceiling_and_baselines() -> None:
     document = make_document(("only",), n=5)
     html = page(document)

@@ -7,11 +7,12 @@ from html import escape
 from typing import Any, Final
 
 from fdbcore.acts import ACTS
-from fdbcore.report.tables import NOTES, facts, flat, table
+from fdbcore.report.tables import facts, flat, table
 from fdbcore.report.words import NONE
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.findings import DIRECTIONS, Document, Row, better, group_rows, groups
 from fdbcore.suites.dialogue_acts.picture import picture
+from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.svg import xml
 from fdbcore.suites.dialogue_acts.words import CASES, PARTS, mean, p_text, span, weight
 
@@ -130,11 +131,21 @@ def _uniform(row: Row | None) -> str:
 
 def comparisons(document: Document) -> str:
     """The paired differences between systems."""
-    columns = ["a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)", "smallest detectable", NOTES]
+    columns = [
+        "a − b",
+        "measure",
+        "n",
+        "difference",
+        "95 % interval",
+        "p",
+        "p (Holm)",
+        "smallest detectable",
+        "verdict",
+    ]
     rows = [(_pair(c, document), _comparison(c, document)) for c in _wed_first(document["comparisons"])]
     if not rows:
         return "<p>There are no two systems to compare.</p>"
-    return f'<div class="compared">{table(columns, rows).replace(NOTES, "verdict")}</div>'
+    return f'<div class="compared">{table(columns, rows)}</div>'
 
 
 def _wed_first(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -211,6 +222,7 @@ def diagnosis(document: Document) -> str:
 def _diagnosis(document: Document, found: Mapping[str, Any], is_open: bool) -> str:
     group = found["set"], found["annotator"]
     place = f" <span class='meaning'>{xml(group[0])}, {xml(group[1])}</span>" if len(groups(document)) > 1 else ""
+    ceiling = " (ceiling)" if found["system"] == REFERENCE else ""
     lists = [
         _ranked("Missing", found["missing"].items()),
         _ranked("Redundant", found["redundant"].items()),
@@ -218,7 +230,7 @@ def _diagnosis(document: Document, found: Mapping[str, Any], is_open: bool) -> s
     ]
     return (
         f'<details class="diagnosis" {"open" if is_open else ""}>'
-        f"<summary><h3><bdi>{xml(found['system'])}</bdi>{place}</h3></summary>\n"
+        f"<summary><h3><bdi>{xml(found['system'])}</bdi>{ceiling}{place}</h3></summary>\n"
         f'<div class="halves"><figure>{charts.matrix(found)}</figure><div class="ranked">{"".join(lists)}</div></div>\n'
         f"{_topics(found['topics'])}</details>"
     )

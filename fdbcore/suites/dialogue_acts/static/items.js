@@ -4,6 +4,7 @@ const ITEMS_PER_PAGE = 40;
 
 const form = document.getElementById("choices");
 const list = document.getElementById("items");
+const count = document.getElementById("count");
 const more = document.getElementById("more");
 const packedPictures = [...document.querySelectorAll("script.pictures")];
 const chunks = new Map();
@@ -88,7 +89,7 @@ function choose() {
 
 function present(chosen) {
   found = chosen;
-  document.getElementById("count").textContent = `${found.length} of ${items.length} replies. Open one to see why.`;
+  count.textContent = `${found.length} of ${items.length} replies. Open one to see why.`;
   list.replaceChildren();
   extend();
 }
@@ -99,6 +100,7 @@ form.addEventListener("submit", (event) => event.preventDefault());
 more.addEventListener("click", extend);
 if (items[linked]) {
   present([items[linked]]);
-  list.scrollIntoView();
+  count.textContent = `One of ${items.length} replies, as linked. Choose anything above to see the others.`;
+  count.scrollIntoView();
 } else choose();
 document.documentElement.dataset.drawn = "yes";
