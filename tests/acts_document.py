@@ -116,8 +116,8 @@ def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed:
         "problems": [],
         "warnings": [],
     }
-    document["rows"] += [_row("reference", "ceiling", "given", _shrunk(items, 0.2))]
-    document["rows"] += [_row("always Inform", "baseline", "given", _shrunk(items, 1.0))]
+    document["rows"] += [_row("reference", "ceiling", "given", _shrunk(by_system[systems[0]], 0.2))]
+    document["rows"] += [_row("always Inform", "baseline", "given", _shrunk(by_system[systems[0]], 1.0))]
     return document
 
 

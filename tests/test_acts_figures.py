@@ -61,7 +61,10 @@ def test_the_systems_stand_where_their_means_are(tmp_path: Path) -> None:
     rows = [row for row in document["rows"] if row["kind"] == "system" and row["weights"] == "given"]
     means = sorted(row["measures"]["wed"]["mean"] for row in rows)
     steps = [(high - low) / (means[-1] - means[0]) for low, high in pairwise(means)]
-    drawn = shown[: len(means)]
+    drawn, others = shown[: len(means)], shown[len(means) :]
+    assert len(others) == len(means)
+    assert min(others) > max(drawn)
+    assert "n = 20" in [text.text for text in root.iter(f"{SVG}text")]
     assert [(b - a) / (drawn[-1] - drawn[0]) for a, b in pairwise(drawn)] == pytest.approx(steps, abs=0.01)
 
 
