@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fakes.model_server import Asked, FakeModelServer, Fails, Mistake, Refuses, Says
+from fakes.model_server import Asked, Fails, FakeModelServer, Mistake, Refuses, Says
 
 KNOWN = {"contents", "systemInstruction", "generationConfig", "safetySettings"}
 KNOWN_CONFIG = {

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from fakes.model_server import Asked, FakeModelServer, Fails, Mistake, Refuses, Says
+from fakes.model_server import Asked, Fails, FakeModelServer, Mistake, Refuses, Says
 
 KNOWN = {"model", "messages", "response_format", "seed", "temperature", "modalities", "max_completion_tokens"}
 
@@ -92,7 +92,10 @@ def _contents(messages: list[Mapping[str, Any]]) -> tuple[dict[str, str], list[b
     wavs = []
     for message in messages:
         content = message["content"]
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        parts: list[Mapping[str, Any]] = content
+        if isinstance(content, str):
+            parts = [{"type": "text", "text": content}]
+        for part in parts:
             if part["type"] == "text":
                 texts[message["role"]] = texts.get(message["role"], "") + part["text"]
             elif part["type"] == "input_audio":

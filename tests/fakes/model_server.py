@@ -1,8 +1,8 @@
 """What the fakes of language models share: a real HTTP server on 127.0.0.1, scripted, that remembers what it was asked.
 
-    with FakeOpenAI(lambda asked: "こんにちは。") as server:   # or FakeGemini; answers: a function, or a queue of Answers
-        model = registry.model("openai:gpt-5-nano", server.base_url)   # with server.KEY in OPENAI_API_KEY
-        model.ask(Request("..."))
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)   # GEMINI_API_KEY and FakeGemini.KEY
+    with FakeOpenAI(lambda asked: f"{asked.number}") as server:   # FakeGemini; a function, or a list used as a queue
+        registry.model("openai:gpt-5-nano", server.base_url).ask(Request("..."))
         server.asked[0].user, .system, .schema, .seed, .wav, .model, .key, .headers, .body
 
 A text stands for `Says(text)`; other answers are `Refuses`, `Fails`, `Broken` and `Drops`. A queue that is empty fails
@@ -185,19 +185,18 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(answer, Broken):
             self._send(200, answer.body)
         elif isinstance(answer, Fails):
-            wait = {} if answer.retry_after_s is None else {"Retry-After": f"{answer.retry_after_s:g}"}
-            self._send(answer.status, json.dumps(self.fake.failure(answer)), wait)
+            self._send(answer.status, json.dumps(self.fake.failure(answer)), answer.retry_after_s)
         else:
             assert asked is not None
             self._send(200, json.dumps(self.fake.reply(asked, answer)))
 
-    def _send(self, status: int, body: str, headers: Mapping[str, str] | None = None) -> None:
+    def _send(self, status: int, body: str, retry_after_s: float | None = None) -> None:
         data = body.encode()
         self.send_response(status)
-        for name, value in (
-            {"Content-Type": "application/json", "Content-Length": str(len(data))} | (headers or {})
-        ).items():
-            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if retry_after_s is not None:
+            self.send_header("Retry-After", f"{retry_after_s:g}")
         self.end_headers()
         self.wfile.write(data)
 
