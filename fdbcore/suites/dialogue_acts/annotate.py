@@ -80,7 +80,7 @@ def annotate(
         usage = kept.usage
     found, problems = [], []
     for index, response in enumerate(responses):
-        mine = {n: labels[text] for n in range(1, repeats + 1) if (text := texts.get((index, n))) is not None}
+        mine = {n: labels[texts[index, n]] for n in range(1, repeats + 1) if (index, n) in texts}
         new = [label.item for label in mine.values() if isinstance(label, Good)]
         found.append(replace(response, annotations=(*response.annotations, *new)))
         where = f"{response.id}, {response.system}, {model.name}"
