@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,11 @@ import click
 from fdbcore.errors import FdbError, InputError
 
 from . import options
-from .counter import Counter
 from .options import DONE, FAILED, INTERRUPTED
+from .status import status
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.records import Problem, Record
+    from fdbcore.suites.dialogue_acts.records import Problem
 
 TTS_HELP = (
     "Who speaks: open-jtalk; exec:COMMAND (a text in UTF-8 on its standard input, a WAV on its standard output, a "
@@ -34,12 +34,14 @@ def speak(folder: Path, tts: str, quiet: bool) -> None:
     24 kHz, 16 bit, mono, with 120 ms of digital silence before and after; DIR/speak.json says who spoke. The same
     command again goes on where an earlier one was stopped; another speaker speaks everything anew.
     """
+    from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.records import read_records
-    from fdbcore.suites.dialogue_acts.speak import RECORDS
+    from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
 
     try:
         records, problems = read_records(folder / RECORDS)
-        problems += speak_records(records, folder, tts, quiet)
+        with status(quiet) as show:
+            problems += speak_records(records, folder, speaker(tts), show)
     except InputError as error:
         raise click.UsageError(str(error)) from None
     except FdbError as error:
@@ -53,16 +55,6 @@ def speak(folder: Path, tts: str, quiet: bool) -> None:
     if not quiet:
         _say_what_is_there(folder)
     sys.exit(FAILED if problems else DONE)
-
-
-def speak_records(records: Sequence[Record], folder: Path, tts: str, quiet: bool) -> list[Problem]:
-    """As `suites.dialogue_acts.speak.speak`, with progress on a terminal."""
-    from fdbcore.registry import speaker
-    from fdbcore.suites.dialogue_acts.speak import speak
-
-    made = speaker(tts)
-    with Counter("speaking", len(records), quiet) as counter:
-        return speak(records, folder, made, lambda record: counter.step(record.id))
 
 
 def reasons(problems: Iterable[Problem]) -> list[str]:

@@ -47,21 +47,24 @@ def wav_path(folder: Path, record: Record) -> Path:
     return folder / f"{record.id}.wav"
 
 
-def speak(
-    records: Sequence[Record], folder: Path, speaker: Speaker, spoken: Callable[[Record], None] = lambda record: None
+def speak_records(
+    records: Sequence[Record], folder: Path, speaker: Speaker, show: Callable[[str], None] = lambda text: None
 ) -> list[Problem]:
     """Speak what is not there yet: of another text, by another speaker or never spoken; the records it could not.
 
-    Called again it goes on where it was stopped; a file is replaced once the new one is whole. `spoken` is told each
-    record that has been. Raises SettingsError for a speaker that cannot speak at all, and for a folder that holds other
-    recordings under these names; RecordingError if it cannot be written.
+    Called again it goes on where it was stopped; a file is replaced once the new one is whole. `show` is told of each
+    record. Raises SettingsError for a speaker that cannot speak at all, and for a folder that holds other recordings
+    under these names; RecordingError if it cannot be written.
     """
     if speaker.describe().get("folder") == str(folder.absolute()):
         raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
     fit, problems = _fit(records, folder)
     notes = _Notes(folder, speaker.describe(), fit)
     try:
-        for record in filter(notes.lacks, fit):
+        for number, record in enumerate(fit, 1):
+            if not notes.lacks(record):
+                continue
+            show(f"speaking {number} of {len(fit)}: {record.id}")
             try:
                 pcm = clip_of(*speaker.speak(record.id, record.user_text))
             except SettingsError:  # no other would fare better
@@ -72,7 +75,6 @@ def speak(
                 continue
             _write(wav_path(folder, record), wav_bytes(pcm, RATE_HZ))
             notes.add(record, len(pcm))
-            spoken(record)
     finally:
         notes.write()
     return problems
