@@ -26,6 +26,7 @@ class GeminiModel(VendorModel):
 
     vendor = "gemini"
     package = "google-genai"
+    module = "google.genai"
     key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     base_url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_base_url = "https://generativelanguage.googleapis.com"
@@ -38,10 +39,8 @@ class GeminiModel(VendorModel):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
-        try:
-            from google import genai
-        except ImportError as error:
-            raise self.missing(error) from error
+        from google import genai
+
         options: Any = {"base_url": self.base_url, "timeout": round(self._timeout_s * 1000)}
         return genai.Client(api_key=self.key(), vertexai=False, http_options=options)
 
@@ -116,7 +115,7 @@ class GeminiModel(VendorModel):
 
 
 def _parts(request: Request) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"text": request.user}]
+    parts: list[dict[str, Any]] = [{"text": request.user}] if request.user else []
     if request.wav is not None:
         parts.append({"inline_data": {"data": request.wav, "mime_type": "audio/wav"}})
     return parts

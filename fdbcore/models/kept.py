@@ -6,9 +6,11 @@ on from there: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -53,7 +55,7 @@ class KeptModel(Model):
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("ab+")
+            self._file = self._path.open("ab+", buffering=0)
         except OSError as error:
             raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
         try:
@@ -117,14 +119,16 @@ class KeptModel(Model):
             self._used.add(key)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        text = json.dumps(line) + "\n"  # ASCII: what a model says need not be valid Unicode
+        data = f"{json.dumps(line)}\n".encode()  # ASCII: what a model says need not be valid Unicode
         with self._lock:
-            self._lines[line["key"]] = line
+            end = self._file.seek(0, os.SEEK_END)
             try:
-                self._file.write(text.encode())
-                self._file.flush()
+                if self._file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError as error:
+                self._file.truncate(end)  # a part of a line would spoil the next one
                 raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
+            self._lines[line["key"]] = line
 
     def _read(self) -> None:
         """Take the lines that are whole: the last one may have been cut by a kill, and is cut off."""

@@ -26,6 +26,7 @@ class OpenAIModel(VendorModel):
 
     vendor = "openai"
     package = "openai"
+    module = "openai"
     key_variables = ("OPENAI_API_KEY",)
     base_url_variable = "OPENAI_BASE_URL"
     default_base_url = "https://api.openai.com/v1"
@@ -34,10 +35,8 @@ class OpenAIModel(VendorModel):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
-        try:
-            from openai import OpenAI
-        except ImportError as error:
-            raise self.missing(error) from error
+        from openai import OpenAI
+
         return OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
 
     def describe(self) -> Mapping[str, Any]:
@@ -63,7 +62,7 @@ class OpenAIModel(VendorModel):
         return self._reply(completion)
 
     def _body(self, request: Request) -> dict[str, Any]:
-        content: list[dict[str, Any]] = [{"type": "text", "text": request.user}]
+        content: list[dict[str, Any]] = [{"type": "text", "text": request.user}] if request.user else []
         if request.wav is not None:
             audio = {"data": base64.b64encode(request.wav).decode("ascii"), "format": "wav"}
             content.append({"type": "input_audio", "input_audio": audio})

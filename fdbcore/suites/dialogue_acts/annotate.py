@@ -13,6 +13,7 @@ that is complete needs no key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -74,22 +75,23 @@ def annotate(
     with KeptModel(model, kept_in) as kept:
         tasks = [partial(_label, prompts, kept, text, seed) for text in distinct]
         labels: dict[_Text, Good[Annotation] | Bad | Left] = {}
-        for text, label in zip(distinct, in_order(tasks, jobs), strict=True):
-            labels[text] = label
-            watch(len(labels), len(distinct))
+        with closing(in_order(tasks, jobs)) as found:
+            for text, label in zip(distinct, found, strict=True):
+                labels[text] = label
+                watch(len(labels), len(distinct))
         usage = kept.usage
-    found, problems = [], []
+    labelled, problems = [], []
     for index, response in enumerate(responses):
         mine = {n: labels[texts[index, n]] for n in range(1, repeats + 1) if (index, n) in texts}
         new = [label.item for label in mine.values() if isinstance(label, Good)]
-        found.append(replace(response, annotations=(*response.annotations, *new)))
+        labelled.append(replace(response, annotations=(*response.annotations, *new)))
         where = f"{response.id}, {response.system}, {model.name}"
         problems += [
             Problem(f"{where}, repeat {n}", bad.reason) for n, bad in mine.items() if not isinstance(bad, Good)
         ]
         if response.id not in by_id:
             problems.append(Problem(where, "expected a record of this id, found none"))
-    return Annotated(tuple(found), tuple(problems), usage)
+    return Annotated(tuple(labelled), tuple(problems), usage)
 
 
 def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: int) -> Iterable[tuple[int, int, _Text]]:

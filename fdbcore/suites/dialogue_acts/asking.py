@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -68,11 +68,11 @@ def ask_for(
     return last
 
 
-def in_order(tasks: Sequence[Callable[[], Result]], jobs: int) -> Iterator[Result | Left]:
+def in_order(tasks: Sequence[Callable[[], Result]], jobs: int) -> Generator[Result | Left]:
     """The results in the order of the tasks, `jobs` of which run at a time.
 
     A task that raises a transient PartyError is left; after MOST_LEFT in a row, and for any other error, no more are
-    begun, the running ones end, and the error is raised.
+    begun, the running ones end, and the error is raised. Close it where it may not be read to its end.
     """
     pool = ThreadPoolExecutor(jobs)
     left = 0

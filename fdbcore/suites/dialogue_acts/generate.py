@@ -14,7 +14,8 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -125,10 +126,11 @@ def generate(
         if not (folder / SETTINGS).is_file():
             write_json(folder / SETTINGS, _summary(settings, progress, model, price))
         try:
-            for item, draft in _settled(plan, kept, jobs):
-                _count(progress, item, draft)
-                progress.usage = kept.usage
-                watch(progress)
+            with closing(_settled(plan, kept, jobs)) as settled:
+                for item, draft in settled:
+                    _count(progress, item, draft)
+                    progress.usage = kept.usage
+                    watch(progress)
         finally:
             progress.usage = kept.usage
             _write(folder, settings, progress, model, price)
@@ -140,18 +142,20 @@ def cost_usd(usage: Usage, price: Price) -> float:
     return (usage.tokens_in * price[0] + usage.tokens_out * price[1]) / 1e6
 
 
-def _settled(plan: Plan, model: Model, jobs: int) -> Iterator[tuple[Item, Draft]]:
+def _settled(plan: Plan, model: Model, jobs: int) -> Generator[tuple[Item, Draft]]:
     """Every item and its draft, in order. What is a near-duplicate depends on the order alone, not on who was first."""
     seen = SeenRequests()
     for number, example in enumerate(plan.prompts.examples, 1):
         seen.add(f"example {number}", example["input"]["text"])
-    drafts = in_order([partial(_draft, plan.prompts, model, item) for item in plan.items], jobs)
-    for item, draft in zip(plan.items, drafts, strict=True):
-        if isinstance(draft, Good):
-            draft = _unlike(seen, plan.prompts, model, item, draft)
-        if isinstance(draft, Good):
-            seen.add(item.id, draft.item.user_text)
-        yield item, draft
+    items = plan.items
+    tasks = [partial(_draft, plan.prompts, model, item) for item in items]
+    with closing(in_order(tasks, jobs)) as drafts:
+        for item, draft in zip(items, drafts, strict=True):
+            if isinstance(draft, Good):
+                draft = _unlike(seen, plan.prompts, model, item, draft)
+            if isinstance(draft, Good):
+                seen.add(item.id, draft.item.user_text)
+            yield item, draft
 
 
 def _draft(prompts: Prompts, model: Model, item: Item, last: Bad | None = None) -> Good[Record] | Bad:

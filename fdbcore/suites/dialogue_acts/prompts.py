@@ -27,10 +27,8 @@ PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
     "task": frozenset({"topic", "instruction"}),
     "annotate": frozenset({"acts", "background", "user", "reply"}),
     "again": frozenset({"previous", "error"}),
-    "respond_system": frozenset(),
-    "respond_user": frozenset(),
 }
-"""The prompt files, and what each must hold."""
+"""The prompt files of generation and annotation, and what each must hold."""
 
 _SEEDS: Final = 2**31  # Gemini's are int32
 
@@ -114,10 +112,6 @@ class Prompts:
         """Asks once more, after an answer that cannot be used."""
         asked = self._fill("again", previous=previous, error=error)
         return replace(request, user=f"{request.user}\n\n{asked}")
-
-    def reply_request(self, wav: bytes, seed: int | None = None) -> Request:
-        """Asks a system for its reply to a recorded user."""
-        return Request(self._fill("respond_user"), self._fill("respond_system"), wav=wav, seed=seed)
 
     @cached_property
     def examples(self) -> Sequence[Mapping[str, Any]]:
