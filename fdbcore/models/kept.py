@@ -1,4 +1,4 @@
-"""A model whose replies are kept in a file: what was asked once, with the same words and seed, is not asked again.
+"""A model whose replies, their texts, are kept in a file: what was asked once, with the same seed, is not asked again.
 
 Each line is one reply, written before anybody sees it, so a process may be killed at any moment and the next one goes
 on from there: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "refusal"}.
@@ -59,11 +59,11 @@ class KeptModel(Model):
         except OSError as error:
             raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            self._lock_file()
+            self._read()
+        except BaseException:
             self._file.close()
-            raise RecordingError(f"{self._path}: another process is using it") from None
-        self._read()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -129,6 +129,14 @@ class KeptModel(Model):
                 self._file.truncate(end)  # a part of a line would spoil the next one
                 raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
             self._lines[line["key"]] = line
+
+    def _lock_file(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RecordingError(f"{self._path}: another process is using it") from None
+        except OSError:
+            return  # a file system without locks
 
     def _read(self) -> None:
         """Take the lines that are whole: the last one may have been cut by a kill, and is cut off."""

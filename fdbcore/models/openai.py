@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -37,7 +38,9 @@ class OpenAIModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from openai import OpenAI
 
-        return OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
+        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        return client
 
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
