@@ -17,13 +17,12 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import Asked, Fails, FakeModelServer, Refuses
+from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Asked, Fails, FakeModelServer, Refuses
 from fakes.writers import good
 
 from fdbcore.cli.main import main
 
-pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
-pytest.importorskip("google.genai", reason="needs the SDK of Gemini (pip install 'fdbcore[judge]')")
+pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
 
 @pytest.fixture(autouse=True)

@@ -17,15 +17,23 @@ from typing import Any
 import pytest
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import Answer, Asked, Broken, Drops, Fails, FakeModelServer, Refuses, Says
+from fakes.model_server import (
+    NEEDS_GEMINI,
+    NEEDS_OPENAI,
+    Answer,
+    Asked,
+    Broken,
+    Drops,
+    Fails,
+    FakeModelServer,
+    Refuses,
+    Says,
+)
 
 from fdbcore import registry
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS, VendorModel
 from fdbcore.types import Reply, Request
-
-pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
-pytest.importorskip("google.genai", reason="needs the SDK of Gemini (pip install 'fdbcore[judge]')")
 
 SCHEMA = {
     "type": "object",
@@ -331,6 +339,9 @@ for address in ("openai:x", "gemini:x"):
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.count("pip install 'fdbcore[judge]'") == 2
+
+
+pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
 
 def test_importing_the_models_loads_no_sdk() -> None:

@@ -18,7 +18,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from typing import Any, ClassVar, Self, TypeAlias
+
+import pytest
+
+
+def needs(module: str, package: str) -> pytest.MarkDecorator:
+    """Skips tests where an SDK is not installed; importing it to find out would take all other tests a second."""
+    try:
+        found = find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    return pytest.mark.skipif(not found, reason=f"needs {package} (pip install 'fdbcore[judge]')")
+
+
+NEEDS_OPENAI = needs("openai", "openai")
+NEEDS_GEMINI = needs("google.genai", "google-genai")
 
 
 @dataclass(frozen=True)
