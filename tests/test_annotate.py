@@ -116,7 +116,7 @@ def only_for(name: str, answer: Answer) -> Callable[[Asked], Answer]:
 
 @pytest.mark.parametrize(
     ("answer", "reason", "times"),
-    [("{", "JSON", MOST_ASKED), (Refuses("SAFETY"), "SAFETY", 1), (Broken(), "something other than JSON", 1)],
+    [("{", "JSON", MOST_ASKED), (Refuses("SAFETY"), "SAFETY", 1), (Broken(), "something other than an answer", 1)],
 )
 def test_what_cannot_be_labelled_is_named_and_the_rest_is_there(
     kept: Path, answer: Answer, reason: str, times: int

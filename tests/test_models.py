@@ -258,10 +258,31 @@ def test_nobody_there(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPa
     assert raised.value.transient
 
 
-@pytest.mark.parametrize("body", ['{"candidates": [{"con', "<html>busy</html>", "null", '"text"', "[]", "{}"])
+NO_ANSWERS = (
+    '{"candidates": [{"con',
+    "<html>busy</html>",
+    "null",
+    '"text"',
+    "[]",
+    "{}",
+    '{"choices": [], "candidates": []}',
+    '{"choices": [{}], "candidates": [{}]}',
+    '{"choices": [5], "candidates": [5]}',
+    '{"choices": 5, "candidates": 5}',
+)
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS)
 def test_an_answer_that_is_not_one(vendor: Vendor, serve: Serve, body: str) -> None:
     with pytest.raises(PartyError) as raised:
         vendor.at(serve([Broken(body)])).ask(Request("質問"))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("body", ["<html>\nNot Found</html>", '"no"', '{"error": "no"}', "[]", "null", ""])
+def test_an_error_that_is_not_the_vendors(vendor: Vendor, serve: Serve, body: str) -> None:
+    with pytest.raises(PartyError, match="no such model") as raised:
+        vendor.at(serve([Broken(body, 404)])).ask(Request("質問"))
     assert "\n" not in str(raised.value)
 
 

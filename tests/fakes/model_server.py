@@ -68,9 +68,10 @@ class Fails:
 
 @dataclass(frozen=True)
 class Broken:
-    """Status 200 with this body, which is no JSON."""
+    """This very body, which is not what it should be."""
 
     body: str = '{"cand'
+    status: int = 200
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.fake.wait(answer.after_s)
             self.close_connection = True
         elif isinstance(answer, Broken):
-            self._send(200, answer.body)
+            self._send(answer.status, answer.body)
         elif isinstance(answer, Fails):
             self._send(answer.status, json.dumps(self.fake.failure(answer)), answer.retry_after_s)
         else:
