@@ -149,9 +149,17 @@ def test_a_model_needs_a_name(address: str) -> None:
         registry.model(address)
 
 
-def test_a_server_needs_an_http_address(vendor: Vendor) -> None:
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ws://127.0.0.1", "http://", "http://x:port", "http://[x"])
+def test_a_server_needs_an_http_address(vendor: Vendor, url: str) -> None:
     with pytest.raises(SettingsError, match="expected http"):
-        registry.model(f"{vendor.name}:x", "127.0.0.1:8000")
+        registry.model(f"{vendor.name}:x", url)
+
+
+def test_a_key_that_no_header_can_hold_is_told(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(vendor.variable, "あいことば")
+    with pytest.raises(PartyError, match=f"ASCII letters in {vendor.variable}") as raised:
+        vendor.at(serve([])).ask(Request("質問"))
+    assert "あいことば" not in str(raised.value)
 
 
 @pytest.mark.parametrize("passing", [Fails(429, retry_after_s=0.05), Fails(503, retry_after_s=0.05), Drops()])
