@@ -52,7 +52,7 @@ class Call:
 
     @property
     def quantities(self) -> Mapping[str, Quantity]:
-        """The items of its measures, read anew each time, so that thousands of calls need no memory; none if unscored."""
+        """The items of its measures, read anew each time (thousands need no memory); none if unscored."""
         return read_quantities(self.recording) if self.unscored is None else {}
 
 
