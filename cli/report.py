@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=0,
     metavar="N",
-    help="Also make the pages of the N calls with the worst moments.",
+    help="Also make the pages of the N worst calls.",
 )
 @click.option("--embed-clips", is_flag=True, help="Put 10 s of audio of each worst moment into index.html, to send it.")
 @click.option("--no-audio", is_flag=True, help="Pages without audio, and without links to it.")

@@ -1,4 +1,4 @@
-"""Small charts as SVG: they need no script, take the page's colours, and tell the figure of each bar when pointed at."""
+"""Small charts as SVG: they need no script, take the page's colours, and tell each bar's figure when pointed at."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Axis:
     def counts(self, values: Sequence[float]) -> list[int]:
         """How many values each bin has; a value on an edge is in the bin above it."""
         bins = np.floor((np.array(values, dtype=np.float64) - self.low) / self.width + 1e-9).astype(np.int64)
-        return np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
+        counts: list[int] = np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
+        return counts
 
     def bin_text(self, number: int) -> str:
         """What a bin holds: "0.2 to 0.4 s", "less than -2 s"."""
@@ -71,7 +72,7 @@ def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[f
 
 
 def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -> str:
-    """A figure with a cumulative curve: the share of `of` opportunities that `values` have reached, against their size."""
+    """A figure with a cumulative curve: the share of `of` opportunities that have a value of at most x."""
     if not of:
         return _figure(title, note, '<p class="note">Nothing to show: there are none.</p>')
     ordered = np.sort(np.array(values, dtype=np.float64))

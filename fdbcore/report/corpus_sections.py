@@ -116,7 +116,8 @@ def figures(run: Survey, settings: TurnSettings) -> str:
     cells += [_share(run, "no_response_per_turn", "No answer", "of A's turns: silence for {response_window_ms}")]
     cells += [_stops(run), _silences(run)]
     items = "".join(
-        f'<div><dt>{name}</dt><dd class="value">{value}{_interval(interval)}</dd><dd>{in_words(text, settings)}</dd></div>\n'
+        f'<div><dt>{name}</dt><dd class="value">{value}{_interval(interval)}</dd>'
+        f"<dd>{in_words(text, settings)}</dd></div>\n"
         for name, value, interval, text in cells
     )
     return f'<dl class="figures">\n{items}</dl>'
@@ -255,11 +256,11 @@ def _strip(found: CallMoment) -> str:
     parts = [f'<rect class="marked" x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"/>']
     for y, side in zip((2, 14), SIDES, strict=True):
         parts += [
-            f'<rect class="{side.lower()}" x="{(a - start) * scale:g}" y="{y}" width="{(b - a) * scale:g}" height="10"/>'
-            for a, b in found.speech[side]
+            f'<rect class="{side.lower()}" x="{(s - start) * scale:g}" width="{(e - s) * scale:g}" y="{y}" height="9"/>'
+            for s, e in found.speech[side]
         ]
-    span = (end - start) * scale
-    return f'<svg class="strip" viewBox="0 0 {span:g} 26" preserveAspectRatio="none" aria-hidden="true">{"".join(parts)}</svg>'
+    box = f'viewBox="0 0 {(end - start) * scale:g} 26" preserveAspectRatio="none"'
+    return f'<svg class="strip" {box} aria-hidden="true">{"".join(parts)}</svg>'
 
 
 def evidence(run: Survey) -> str:
