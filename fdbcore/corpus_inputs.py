@@ -158,7 +158,7 @@ def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddit
             what = f"rows of {meta.name} that fit several files" if fitting else f"rows of {meta.name} without a file"
             oddities.add(what, [row[key]])
         elif rows.setdefault(fitting[0], row) != row:
-            oddities.add(f"rows of {meta.name} for a file that has one, left out", [row[key]])
+            oddities.add(f"rows of {meta.name} for a file that has another, left out", [row[key]])
     without = [session.name for number, session in enumerate(sessions) if number not in rows]
     oddities.add(f"files without a row in {meta.name}", without)
     return [
@@ -171,7 +171,7 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
     """Files of the same name, of which all but the first got a number."""
     counts = Counter(session.a.stem if session.recording is None else session.name for session in sessions)
     doubles = [name for name, count in counts.items() if count > 1 and f"{name}-2" in {s.name for s in sessions}]
-    oddities.add("names that several files share: the others are numbered", doubles)
+    oddities.add("names that several files share, the others numbered", doubles)
 
 
 class _Index:
