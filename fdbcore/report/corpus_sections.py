@@ -213,15 +213,17 @@ def charts(run: Survey, settings: TurnSettings) -> str:
     return f'<div class="charts">{"".join(drawn)}</div>'
 
 
-def moments(run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None]) -> str:
-    """The worst moments of each kind, each with the speech around it drawn, and to be heard."""
+def moments(
+    run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None], words: bool
+) -> str:
+    """The worst moments of each kind, each with the speech around it drawn, to be heard, and with the words if known."""
     parts = []
     for kind, (name, meaning) in KINDS.items():
         listed = run.worst.get(kind, [])
         if not listed:
             continue
         limit = f"over {ticks_to_s(LIMIT_TICKS[kind]):g} s"
-        cards = [_card(found, sound(found), page(found), _said(found) if words else "") for found in listed]
+        cards = [_card(each, sound(each), page(each), _said(each) if words else "") for each in listed]
         count = f"{run.found[kind]:,} {limit}" + (f", the worst {len(listed)}" if run.found[kind] > len(listed) else "")
         parts.append(f'<h3>{name} <span class="count">{count}</span></h3><p class="note">{meaning}</p>')
         parts.append(f'<ol class="worst">{"".join(cards[:SHOWN])}</ol>')
