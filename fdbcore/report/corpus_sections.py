@@ -216,7 +216,7 @@ def charts(run: Survey, settings: TurnSettings) -> str:
 def moments(
     run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None], words: bool
 ) -> str:
-    """The worst moments of each kind, each with the speech around it drawn, to be heard, and with the words if known."""
+    """The worst moments of each kind, with the speech around them drawn, to be heard, and with the words if known."""
     parts = []
     for kind, (name, meaning) in KINDS.items():
         listed = run.worst.get(kind, [])
