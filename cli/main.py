@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-COMMANDS = ("dataset", "doctor", "export", "replay", "run")
+COMMANDS = ("dataset", "doctor", "export", "replay", "report", "run")
 
 
 class LazyCommands(click.Group):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AudioFile
-from fdbcore.clips import AUDIO_SUFFIXES
+from fdbcore.audio import AUDIO_SUFFIXES
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.protocols import Speaker
 
