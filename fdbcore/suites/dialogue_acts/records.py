@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
@@ -24,8 +24,6 @@ REFERENCE: Final = "reference"
 
 SUM_TOLERANCE: Final = 0.01
 """Importances that sum to 1 within this are scaled to 1, which is noted; others are an error."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One request of a user, and the replies that are good; the first of `references` is the paper's."""
+    """One request of a user, and the replies that are good; the first of `references` is the paper's.
+
+    where: the line it was read from, for messages.
+    """
 
     id: str
     user_text: str
@@ -80,6 +81,7 @@ class Record:
     topic: str = ""
     locale: str = "ja-JP"
     generator: str = ""
+    where: str = field(default="", compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
@@ -113,13 +115,17 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a system replied to the request of record `id`; text is None where it gave no reply, and `reason` why."""
+    """What a system replied to the request of record `id`; text is None where it gave no reply, and `reason` why.
+
+    where: the line it was read from, for messages.
+    """
 
     id: str
     system: str
     text: str | None
     annotations: tuple[Annotation, ...] = ()
     reason: str = ""
+    where: str = field(default="", compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
@@ -138,6 +144,9 @@ class Response:
         annotations = [annotation.to_json() for annotation in self.annotations]
         reason = {"reason": self.reason} if self.reason else {}
         return {"id": self.id, "system": self.system, "text": self.text, **reason, "annotations": annotations}
+
+
+Line = TypeVar("Line", Record, Response)
 
 
 class Problem(NamedTuple):
@@ -208,16 +217,16 @@ def _step(number: int, item: object) -> Step:
 
 
 def _read(
-    path: Path, parse: Callable[[Mapping[str, Any]], Item], key: Callable[[Item], object]
-) -> tuple[list[Item], list[Problem]]:
-    found: dict[object, Item] = {}
+    path: Path, parse: Callable[[Mapping[str, Any]], Line], key: Callable[[Line], object]
+) -> tuple[list[Line], list[Problem]]:
+    found: dict[object, Line] = {}
     problems: list[Problem] = []
     for where, text in _lines(path):
         named = where
         try:
             line = _object(text)
             named = f"{where} ({line['id']})" if isinstance(line.get("id"), str) else where
-            item = parse(line)
+            item = replace(parse(line), where=named)
             if key(item) in found:
                 raise InputError("expected an id only once, got it again")
             found[key(item)] = item
