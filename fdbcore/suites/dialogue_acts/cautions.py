@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.significance import detectable_difference, items_needed
-from fdbcore.suites.dialogue_acts.comparison import Settings
+from fdbcore.significance import POWER, detectable_difference, items_needed
+from fdbcore.stats import LEVEL
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 
 RANKING_DIFFERENCE: Final = 0.05
@@ -17,16 +17,15 @@ def cautions(
     sets: Sequence[RecordSet],
     rows: Sequence[Mapping[str, Any]],
     compared: Sequence[Mapping[str, Any]],
-    settings: Settings,
 ) -> list[str]:
     """The warnings of a document, from its rows and comparisons, a text each."""
-    return [text for of in sets for text in (*_too_small(of, rows, compared, settings), *_no_ceiling(of, rows))] + [
+    return [text for of in sets for text in (*_too_small(of, rows, compared), *_no_ceiling(of, rows))] + [
         text for of in sets for text in _importances(of)
     ]
 
 
 def _too_small(
-    of: RecordSet, rows: Sequence[Mapping[str, Any]], compared: Sequence[Mapping[str, Any]], settings: Settings
+    of: RecordSet, rows: Sequence[Mapping[str, Any]], compared: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """That a set is too small for a ranking, by the spread of the differences between its systems.
 
@@ -37,15 +36,14 @@ def _too_small(
         row["measures"]["wlcs"]["sd"] for row in rows if (row["set"], row["kind"]) == (of.name, "system")
     ]
     sd = max((spread for spread in spreads if spread is not None), default=0.0)
-    level, power = settings.level, settings.power
-    detectable = detectable_difference(sd, len(of.records), level=level, power=power)
+    detectable = detectable_difference(sd, len(of.records))
     if detectable is None:
         yield f"{of.name}: {len(of.records)} records are too few for any comparison"
     elif detectable > RANKING_DIFFERENCE:
-        needed = items_needed(sd, RANKING_DIFFERENCE, level=level, power=power)
+        needed = items_needed(sd, RANKING_DIFFERENCE)
         yield (
             f"{of.name}: {len(of.records)} records are too few for a ranking. Two systems must be {detectable:.2f} "
-            f"apart in WLCS for a test to tell them apart (two-sided {1 - level:.0%}, power {power:.0%}); "
+            f"apart in WLCS for a test to tell them apart (two-sided {1 - LEVEL:.0%}, power {POWER:.0%}); "
             f"to tell {RANKING_DIFFERENCE:g} it takes about {needed:,}."
         )
 

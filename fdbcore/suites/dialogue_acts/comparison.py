@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from fdbcore.significance import POWER, detectable_difference, holm, sign_flip_p
-from fdbcore.stats import LEVEL, RESAMPLES, SEED, Estimate, bootstrap_columns
+from fdbcore.significance import detectable_difference, holm, sign_flip_p
+from fdbcore.stats import RESAMPLES, SEED, Estimate, bootstrap_columns
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, Row
 
 COMPARED: Final = ("wlcs", "wed", "f1")
@@ -24,13 +24,11 @@ COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
 class Settings:
     """How the figures of a document are computed.
 
-    level, power: of intervals, and of the smallest detectable difference. resamples: of each interval, and flips of
-    each permutation test. as_given: importances were taken as they are, whatever they sum to.
+    as_given: importances were taken as they are, whatever they sum to. resamples: of each interval, and flips of each
+    permutation test.
     """
 
     as_given: bool = False
-    level: float = LEVEL
-    power: float = POWER
     resamples: int = RESAMPLES
     seed: int = SEED
 
@@ -47,7 +45,7 @@ def row_summaries(rows: Sequence[Row], settings: Settings) -> list[dict[str, Any
 
 
 def _estimates(values: Floats, settings: Settings) -> list[Estimate]:
-    return bootstrap_columns(values, level=settings.level, resamples=settings.resamples, seed=settings.seed)
+    return bootstrap_columns(values, resamples=settings.resamples, seed=settings.seed)
 
 
 def _row_json(row: Row, estimates: Sequence[Estimate]) -> dict[str, Any]:
@@ -106,12 +104,8 @@ def _compared(a: Row, b: Row, settings: Settings) -> Iterator[dict[str, Any]]:
             "sd": sd,
             "ci95": estimates[k].interval,
             "p": p_values[k],
-            "smallest_detectable": None if sd is None else _detectable(sd, n, settings),
+            "smallest_detectable": None if sd is None else detectable_difference(sd, n),
         }
-
-
-def _detectable(sd: float, n: int, settings: Settings) -> float | None:
-    return detectable_difference(sd, n, level=settings.level, power=settings.power)
 
 
 def _differences(a: Row, b: Row) -> Floats:
@@ -125,4 +119,5 @@ def _differences(a: Row, b: Row) -> Floats:
 def item_means(values: Floats) -> Floats:
     """The mean of each item over its repeats, (items, columns); NaN where it has none."""
     counts = (~np.isnan(values)).sum(axis=1)
-    return np.divide(np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    means: Floats = np.divide(np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    return means

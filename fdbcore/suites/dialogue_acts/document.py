@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from fdbcore import __version__
+from fdbcore.significance import POWER
+from fdbcore.stats import LEVEL
 from fdbcore.suites.dialogue_acts.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.cautions import cautions
 from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, Settings, comparisons, row_summaries
@@ -53,7 +55,7 @@ def document(
         "diagnosis": list(_diagnoses(items)),
         "published": published() if with_published else [],
         "problems": [problem._asdict() for problem in left_out],
-        "warnings": cautions(sets, summaries, compared, settings),
+        "warnings": cautions(sets, summaries, compared),
     }
 
 
@@ -95,6 +97,8 @@ def _settings_json(settings: Settings, rows: Sequence[Row], compared: int) -> di
         "annotators": list(dict.fromkeys(row.annotator for row in labelled)),
         "repeats": max((len(row.repeats) for row in labelled), default=1),
         **asdict(settings),
+        "level": LEVEL,
+        "power": POWER,
         "sd_ddof": SD_DDOF,
         "family": compared,
     }
