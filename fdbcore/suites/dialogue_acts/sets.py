@@ -58,6 +58,14 @@ def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[Recor
     return sets, problems
 
 
+def with_references(sets: Sequence[RecordSet], responses: Sequence[Response]) -> list[Response]:
+    """The responses, and after them the (first) reference text of each record as one, where it is not there already."""
+    there = {response.id for response in responses if response.system == REFERENCE}
+    records = {record.id: record for of in sets for record in of.records.values() if record.id not in there}
+    texts = [Response(id, REFERENCE, record.references[0].text) for id, record in records.items()]
+    return [*responses, *texts]
+
+
 def matched(sets: Sequence[RecordSet], responses: Iterable[Response]) -> tuple[list[Answers], list[Problem]]:
     """The responses by set and system, and which of them, and of the records, are left out.
 
