@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,10 +16,9 @@ from . import options
 from .options import DONE, FAILED, FILE, INTERRUPTED
 
 if TYPE_CHECKING:
+    from fdbcore.protocols import Model
     from fdbcore.suites.dialogue_acts.records import Problem, Response
     from fdbcore.suites.dialogue_acts.sets import RecordSet
-
-FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts (the ceiling), with this model."
@@ -101,7 +99,7 @@ def _material(
             read, found = _responses(path, as_given)
             responses += read
             problems += found
-        except InputError as error:
+        except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     if not responses:
         raise InputError(f"{problems[-1].where}: {problems[-1].reason}")
@@ -131,11 +129,11 @@ def _own_references(paths: Sequence[Path]) -> list[Path]:
 def _annotated(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
-    annotator: Any,
+    annotator: Model,
     out: Path,
     repeats: int,
     jobs: int,
-    still: bool,  # noqa: ANN401
+    still: bool,
 ) -> tuple[list[Response], list[Problem]]:
     """The responses, and the reference texts of their sets, with the annotations of a model."""
     from fdbcore.suites.dialogue_acts.annotate import annotate
@@ -171,5 +169,4 @@ def _print(content: dict[str, Any], out: Path, as_json: bool, quiet: bool) -> No
     if as_json:
         click.echo(json.dumps(content, ensure_ascii=False))
     elif not quiet:
-        width = shutil.get_terminal_size((80, 24)).columns
-        click.echo(f"{screen(content, max(FEWEST_COLUMNS, min(width, MOST_COLUMNS)))}\n\n{out / 'report.html'}")
+        click.echo(f"{screen(content, options.columns())}\n\n{out / 'report.html'}")

@@ -51,7 +51,7 @@ def screen(document: Document, width: int) -> str:
         *(block for of in document["sets"] for block in _set_blocks(document, of, width)),
         _published(document["published"], width),
         [line for text in (LEGEND, LEGEND_OF_ROWS, _settings(document["settings"])) for line in wrapped(text, width)],
-        list(_problems(document["problems"], width)),
+        list(problem_lines(document["problems"], width)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
@@ -80,7 +80,7 @@ def _scores(rows: Sequence[Document], width: int) -> list[str]:
     groups = [
         Group("", ["n"], [4], [[str(row["n"])] for row in given]),
         _group("mean [95 % interval]", ("wlcs", "wed"), given, _with_interval, 17),
-        _group("SD", ("wlcs", "wed"), given, lambda measure: _number(measure["sd"])),
+        _group("SD", ("wlcs", "wed"), given, lambda measure: number_text(measure["sd"])),
         _group("parts of WED", ("deletion", "insertion", "substitution"), given, _mean),
         _group("ours", ("recall", "f1"), given, _mean, 6),
         _group("uniform", ("wlcs", "wed"), uniform, _mean),
@@ -99,18 +99,20 @@ def _name(row: Document) -> str:
 
 
 def _mean(measure: Document) -> str:
-    return _number(measure["mean"])
+    return number_text(measure["mean"])
 
 
 def _with_interval(measure: Document) -> str:
-    return f"{_number(measure['mean'])} {_interval(measure['ci95']):>11}"
+    return f"{number_text(measure['mean'])} {interval_text(measure['ci95']):>11}"
 
 
-def _number(value: float | None) -> str:
+def number_text(value: float | None) -> str:
+    """Three decimals."""
     return NONE if value is None else f"{value:.3f}"
 
 
-def _interval(limits: Sequence[float] | None, sign: str = "") -> str:
+def interval_text(limits: Sequence[float] | None, sign: str = "") -> str:
+    """Two decimals, as "[0.77,0.90]"; sign: "+" to show it."""
     return f"[{','.join(f'{limit:{sign}.2f}' for limit in limits)}]" if limits else NONE
 
 
@@ -138,10 +140,10 @@ def _comparisons(compared: Sequence[Document], settings: Document, width: int) -
         yield from wrapped(f"{a} - {b}, annotated by {annotator}", width, 2)
         cells = [
             [
-                f"{_signed(one['difference'])} {_interval(one['ci95'], '+'):>13}",
-                _number(one["p"]),
-                _number(one["p_holm"]),
-                _number(one["smallest_detectable"]),
+                f"{_signed(one['difference'])} {interval_text(one['ci95'], '+'):>13}",
+                number_text(one["p"]),
+                number_text(one["p_holm"]),
+                number_text(one["smallest_detectable"]),
             ]
             for one in own
         ]
@@ -183,7 +185,7 @@ def _published(rows: Sequence[Document], width: int) -> list[str]:
         groups = [
             Group("", [], [], [[] for _ in own]),
             _group("mean", ("wlcs", "wed"), own, _mean),
-            _group("SD", ("wlcs", "wed"), own, lambda measure: _number(measure["sd"])),
+            _group("SD", ("wlcs", "wed"), own, lambda measure: number_text(measure["sd"])),
             _group("parts of WED", ("deletion", "insertion", "substitution"), own, _mean),
         ]
         lines += [f"set written and annotated by {of}", *table([row["system"] for row in own], groups, width)]
@@ -200,10 +202,11 @@ def _settings(settings: Document) -> str:
     )
 
 
-def _problems(problems: Sequence[Document], width: int) -> Iterator[str]:
+def problem_lines(problems: Sequence[Document], width: int) -> Iterator[str]:
+    """How many things were left out, and the first of them."""
     if problems:
         yield f"left out: {len(problems)}"
     for problem in problems[:PROBLEMS]:
         yield from wrapped(f"  {problem['where']}: {problem['reason']}", width, 4)
     if len(problems) > PROBLEMS:
-        yield f"  and {len(problems) - PROBLEMS} more, in scores.json"
+        yield f"  and {len(problems) - PROBLEMS} more (--json has all)"
