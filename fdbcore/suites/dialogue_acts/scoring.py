@@ -4,6 +4,10 @@ Measures, per item. `wlcs`, `wed` and its parts `deletion` (redundant), `inserti
 (another act of similar weight) are those of the paper (sections 4.1.1 and 4.1.2). `wlcs` counts the importances that
 the reply gives, so a reply of one act can have all of it; `recall`, which is ours, is the same with the importances of
 the reference, and `f1` the harmonic mean of the two.
+
+WED is the same either way, but it is no metric: equal acts match for nothing whatever they weigh, so a detour by a
+sequence that weighs its acts otherwise can be shorter. The triangle inequality holds among sequences of equally many
+acts that all weigh the same.
 """
 
 from __future__ import annotations
