@@ -1,4 +1,4 @@
-"""A scores document of the dialogue-act suite with true alignments, of any size, for the tests of what is drawn of it."""
+"""A scores document of the dialogue-act suite, of any size and with true alignments, for the tests of its drawings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,21 @@ from fdbcore.acts import ACTS, align_acts
 
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 AUTHORED: Final = (
-    ("timer", "パスタをゆでるから、8分たったら教えて。", "わかりました。8分後に音でお知らせします。ほかの鍋もはかりますか？"),
-    ("messages", "母に伝言を残して。", "どんな伝言にしますか？録音が終わったら「おわり」と言ってください。すぐに送ります。"),
-    ("calendar", "来月3日に歯医者の予約を入れて。", "はい、カレンダーに入れますね。何時からですか？どこの歯医者さんですか？"),
+    (
+        "timer",
+        "パスタをゆでるから、8分たったら教えて。",
+        "わかりました。8分後に音でお知らせします。ほかの鍋もはかりますか？",
+    ),
+    (
+        "messages",
+        "母に伝言を残して。",
+        "どんな伝言にしますか？録音が終わったら「おわり」と言ってください。すぐに送ります。",
+    ),
+    (
+        "calendar",
+        "来月3日に歯医者の予約を入れて。",
+        "はい、カレンダーに入れますね。何時からですか？どこの歯医者さんですか？",
+    ),
     ("alarm", "今日のアラームは？", "アラームは6時半と7時の2件です。どちらか止めますか？"),
     ("weather", "傘いるかな。", "夕方から雨なので、折りたたみ傘があると安心です。"),
 )
@@ -91,7 +103,9 @@ def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed:
             }
         ],
         "rows": [
-            _row(name, "system", weights, found) for weights in ("given", "uniform") for name, found in by_system.items()
+            _row(name, "system", weights, found)
+            for weights in ("given", "uniform")
+            for name, found in by_system.items()
         ],
         "comparisons": [
             _comparison(measure, a, b, by_system) for a, b in combinations(systems, 2) for measure in ("wed", "wlcs")

@@ -11,24 +11,27 @@ from fdbcore.suites.dialogue_acts.words import PARTS, mean
 
 Row = Mapping[str, Any]
 
-STRIP_WIDTH, STRIP_HEIGHT = 240, 18
-CELL_WIDTH, CELL_HEIGHT, MATRIX_LEFT, MATRIX_TOP = 42, 30, 104, 44
-NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, SYSTEMS_TOP = 176, 190, 62, 26, 46
+STRIP_WIDTH, STRIP_HEIGHT = 240, 22
+CELL_WIDTH, CELL_HEIGHT, MATRIX_LEFT, MATRIX_TOP = 47, 30, 116, 44
+NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, SYSTEMS_TOP = 196, 190, 62, 26, 46
 NAME_PX: Final = 13
 
 
-def strip(measures: Mapping[str, Mapping[str, Any]], marks: Mapping[str, float] | None = None, most: float = 1.0) -> str:
+def strip(
+    measures: Mapping[str, Mapping[str, Any]], marks: Mapping[str, float] | None = None, most: float = 1.0
+) -> str:
     """The distance (WED) as one bar of what is missing, redundant and swapped, on a scale from 0 to `most`.
 
     marks: name and distance of what it is to be seen against; each is an upright line.
     """
     unit = (STRIP_WIDTH - 2) / most
-    x, parts = 1.0, [f'<path class="axis" d="M1 {STRIP_HEIGHT - 2}H{STRIP_WIDTH - 1}"/>']
+    x, parts = 1.0, [f'<path class="axis" d="M1 {STRIP_HEIGHT - 5}H{STRIP_WIDTH - 1}"/>']
     for name, word in PARTS.items():
         width = measures[name]["mean"] * unit
         if width > 0:
             parts.append(
-                f'<rect class="part {word}" x="{number(x)}" y="4" width="{number(width)}" height="{STRIP_HEIGHT - 6}"/>'
+                f'<rect class="part {word}" x="{number(x)}" y="5" '
+                f'width="{number(width)}" height="{STRIP_HEIGHT - 10}"/>'
             )
             x += width
     for name, value in (marks or {}).items():
@@ -49,9 +52,7 @@ def matrix(diagnosis: Mapping[str, Any]) -> str:
     parts = _matrix_heads(acts)
     for i, row in enumerate(values):
         y = MATRIX_TOP + i * CELL_HEIGHT
-        parts.append(
-            f'<text class="end" x="{MATRIX_LEFT - 8}" y="{y + 20}">{_head(acts[i], "redundant")}</text>'
-        )
+        parts.append(f'<text class="end" x="{MATRIX_LEFT - 8}" y="{y + 20}">{_head(acts[i], "redundant")}</text>')
         for j, value in enumerate(row):
             parts.append(_cell(acts[i], acts[j], value, top, MATRIX_LEFT + j * CELL_WIDTH, y))
     width, height = MATRIX_LEFT + len(acts) * CELL_WIDTH, MATRIX_TOP + len(acts) * CELL_HEIGHT
@@ -82,13 +83,12 @@ def _cell(reference: str, reply: str, value: float, top: float, x: float, y: flo
     share = value / top if top else 0.0
     css = "cell same" if reference == reply else "cell"
     size = f'width="{CELL_WIDTH - 2}" height="{CELL_HEIGHT - 2}"'
-    text = "" if value == 0 else (f"{value:.2f}" if top < 100 else f"{value:.0f}")
-    on = " on" if share > 0.55 else ""
+    text = f'<text class="middle small" x="{x + CELL_WIDTH / 2:g}" y="{y + 20}">{mean(value)}</text>' if value else ""
     return (
-        f"<g><title>{xml(reference)}, {xml(reply)}: {value:.4g}</title>"
-        f'<rect class="{css}" x="{x + 1}" y="{y + 1}" {size} fill-opacity="{0.04 + 0.96 * share:.3f}"/>'
+        f"<g><title>{xml(reference)} in the reference, {xml(reply)} in the reply: {mean(value)}</title>"
+        f'<rect class="{css}" x="{x + 1}" y="{y + 1}" {size} fill-opacity="{0.04 + 0.7 * share:.3f}"/>'
         + (f'<rect class="frame" x="{x + 1}" y="{y + 1}" {size}/>' if reference == reply else "")
-        + f'<text class="middle small{on}" x="{x + CELL_WIDTH / 2:g}" y="{y + 20}">{text}</text></g>'
+        + f"{text}</g>"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.suites.dialogue_acts.words import mean, span
+from fdbcore.suites.dialogue_acts.words import mean, p_text, span
 
 Document = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -76,29 +76,34 @@ def _ranking(systems: Sequence[Row], compared: Sequence[Mapping[str, Any]], docu
     best = systems[0]["system"]
     by_wed = [c for c in compared if c["measure"] == "wed" and best in (c["a"], c["b"])]
     beaten = [c for c in by_wed if better(c, document) == best]
-    level = [c for c in by_wed if better(c, document) is None]
-    if beaten and not level and len(by_wed) == 1:
+    if len(beaten) == len(by_wed) == 1:
         yield (
             f"{best} answers better than {_other(beaten[0], best)}: its distance from the reference replies (WED) is "
             f"lower by {_by(beaten[0])}."
         )
     elif beaten:
-        others = "; ".join(f"than {_other(c, best)} by {_by(c)}" for c in beaten)
-        yield f"{best} answers best: its distance from the reference replies (WED) is lower {others}."
-    for comparison in level:
-        yield _undecided(comparison)
+        others = "; ".join(f"than that of {_other(c, best)} by {_by(c)}" for c in beaten)
+        rank = "best" if len(beaten) == len(by_wed) else "better than some"
+        yield f"{best} answers {rank}: its distance from the reference replies (WED) is lower {others}."
+    for comparison in by_wed:
+        if better(comparison, document) is None:
+            yield _undecided(comparison, document)
+    if not by_wed:
+        yield f"{best} has the least distance (WED), but no records are scored for it and another system alike."
     yield from _other_way(best, compared, document)
 
 
-def _undecided(c: Mapping[str, Any]) -> str:
+def _undecided(c: Mapping[str, Any], document: Document) -> str:
+    ahead, other = (c["a"], c["b"]) if c["difference"] < 0 else (c["b"], c["a"])
     text = (
-        f"Whether {c['a']} or {c['b']} answers better cannot be told from {c['n']} records: they differ in their "
-        f"distance from the reference replies (WED) by {mean(abs(c['difference']))}"
+        f"Whether {ahead} answers better than {other} cannot be told from {c['n']} records: its distance from the "
+        f"reference replies (WED) is lower by {_by(c)}"
     )
-    if c["ci95"]:
-        text += f", and the 95 % interval of the difference is {span(c['ci95'])}"
+    if c["ci95"] and min(c["ci95"]) * max(c["ci95"]) > 0:
+        made = len(document["comparisons"])
+        text += f", but p is {p_text(c['p_holm'])} when corrected for the {made} comparisons made"
     if c["smallest_detectable"] is not None:
-        text += f"; a difference would have to be about {mean(c['smallest_detectable'])} to be seen with so few"
+        text += f"; so few show only differences of about {mean(c['smallest_detectable'])} or more (four times in five)"
     return f"{text}."
 
 

@@ -16,14 +16,15 @@ from fdbcore.recording import write_text
 from fdbcore.suites.dialogue_acts import charts, sections, svg
 from fdbcore.suites.dialogue_acts.findings import Document, leads
 from fdbcore.suites.dialogue_acts.picture import picture
-from fdbcore.suites.dialogue_acts.words import PARTS, Item, acts_of
+from fdbcore.suites.dialogue_acts.sections import language
+from fdbcore.suites.dialogue_acts.words import PARTS, Item, acts_of, weight
 
 ITEMS_PER_CHUNK: Final = 200
 
 
 def write_report(document: Document, path: Path) -> Path:
     """Write the report of a scores document to `path` and return it. Raises RecordingError if it cannot be written."""
-    write_text(path, page(document))
+    write_text(path, svg.clean(page(document)))
     return path
 
 
@@ -49,7 +50,9 @@ def page(document: Document) -> str:
         settings=sections.settings(document),
         glossary=sections.glossary(),
         footer=svg.xml(f"fdbcore {_version(document)} · {document['schema']}"),
-        rows=packed([_row(item, number) for number, item in enumerate(document["items"])]),
+        rows=packed(
+            [_row(item, number, language(document, item["set"])) for number, item in enumerate(document["items"])]
+        ),
         pictures="\n".join(
             f'<script type="text/plain" class="pictures">{packed(chunk)}</script>' for chunk in _pictures(document)
         ),
@@ -65,20 +68,21 @@ def packed(value: object) -> str:
 
 
 def _pictures(document: Document) -> Iterable[list[str]]:
-    languages = {of["name"]: str(of["locale"]) for of in document["sets"]}
     items = document["items"]
     for start in range(0, len(items), ITEMS_PER_CHUNK):
-        yield [picture(item, languages.get(item["set"], "ja-JP")) for item in items[start : start + ITEMS_PER_CHUNK]]
+        yield [picture(item, language(document, item["set"])) for item in items[start : start + ITEMS_PER_CHUNK]]
 
 
-def _row(item: Item, number: int) -> dict[str, Any]:
+def _row(item: Item, number: int, lang: str) -> dict[str, Any]:
     """What the list of items needs to show, find and sort one."""
     texts = [item["user"], item["reference"]["text"], item["response"]["text"] or "", item["background"], item["id"]]
     scores = item["scores"]
     parts = {name: {"mean": scores[name]} for name in ("wed", *PARTS)}
     return {
         "number": number,
+        "lang": lang,
         **{name: item[name] for name in ("set", "id", "topic", "system", "annotator", "repeat", "user", "background")},
+        "score": weight(scores["wed"]),
         "scores": {name: scores[name] for name in ("wed", "wlcs", *PARTS)},
         "acts": _acts(item),
         "text": "\n".join(texts).lower(),
@@ -101,7 +105,12 @@ def _choices(items: Iterable[Item]) -> str:
     """What the list of items can be narrowed to; a choice of one is none."""
     listed = list(items)
     selects = []
-    for name, every in (("set", "every set"), ("annotator", "every annotator"), ("system", "every system"), ("topic", "every topic")):
+    for name, every in (
+        ("set", "every set"),
+        ("annotator", "every annotator"),
+        ("system", "every system"),
+        ("topic", "every topic"),
+    ):
         values = list(dict.fromkeys(str(item[name]) for item in listed))
         if len(values) > 1:
             selects.append(_select(name, every, {value: value for value in values}))

@@ -57,13 +57,15 @@ def picture(item: Item, lang: str = "ja") -> str:
     pen.costs(item["path"], reference, reply, _unit(item), headline(item))
     for sentence in reasons(item):
         pen.sentence(sentence)
-    return drawing("".join(pen.parts), WIDTH, pen.y + MARGIN, " ".join([headline(item) + ".", *reasons(item)]), "picture")
+    return drawing(
+        "".join(pen.parts), WIDTH, pen.y + MARGIN, " ".join([headline(item) + ".", *reasons(item)]), "picture"
+    )
 
 
 def _unit(item: Item) -> float:
     """How wide 1.00 is, so that the longest row fits."""
     sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
-    return ROW / max(1.0, item["scores"]["wed"], *sums)
+    return float(ROW / max(1.0, item["scores"]["wed"], *sums))
 
 
 def _rows(item: Item) -> tuple[list[Block], list[Block]]:
@@ -101,7 +103,7 @@ class _Pen:
         if text is None:
             self._lines(["(no reply)"], "muted", self.y + 32, 18)
         else:
-            self._lines(wrap(text, ROW / SAID_PX), "said", self.y + 33, 19, self.lang)
+            self._lines(wrap(text, ROW / SAID_PX - 1), "said", self.y + 33, 19, self.lang)
 
     def sentence(self, text: str) -> None:
         """A sentence of ours."""
@@ -189,9 +191,7 @@ def _cost(block: Block, cost: float, x: float, width: float, y: float) -> str:
 def _inset(x: float, width: float, y: float, height: float) -> str:
     """The frame within a block, clear of its neighbours'."""
     by = min(2.0, width / 4)
-    return (
-        f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
-    )
+    return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
 
 
 def _link(above: Block, below: Block, top: float, bottom: float, cost: float) -> str:

@@ -7,11 +7,12 @@ from html import escape
 from typing import Any, Final
 
 from fdbcore.acts import ACTS
-from fdbcore.report.tables import NOTES, facts, flat, table
+from fdbcore.report.tables import facts, flat, table
 from fdbcore.report.words import NONE
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.findings import DIRECTIONS, Document, Row, better, group_rows, groups
 from fdbcore.suites.dialogue_acts.picture import picture
+from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.svg import xml
 from fdbcore.suites.dialogue_acts.words import CASES, PARTS, mean, p_text, span, weight
 
@@ -25,6 +26,7 @@ MEASURE_NAMES: Final = {
     "f1": "F1 ↑",
 }
 KINDS: Final = {"ceiling": "ceiling: the reference texts, annotated again", "baseline": "baseline"}
+OPEN: Final = 2  # diagnoses; the others are folded
 TERMS: Final = {
     "Dialogue act": "What a part of a reply does: one of "
     "Question (質問), Check-Question (確認質問), Answer (回答), Inform (情報提供), Request (依頼), Suggestion (提案), "
@@ -40,7 +42,7 @@ TERMS: Final = {
     "A reply of one act can have all of it.",
     "Recall": "The same with the importances of the reference. Not in the paper.",
     "F1": "The harmonic mean of weighted LCS and recall. Not in the paper.",
-    "Ceiling": "The reference texts themselves, annotated again by the same annotator: as good as a score can get here.",
+    "Ceiling": "The reference texts themselves, annotated again by the same annotator, which is as good as it gets.",
     "Baselines": "Replies that ignore the request: what a score must exceed to mean anything.",
     "Uniform weights": "A control: every act of a sequence weighs the same.",
     "Smallest detectable": "The difference that this many records would show four times in five.",
@@ -73,9 +75,7 @@ def warnings(document: Document) -> str:
 def systems(document: Document) -> str:
     """A table for each set and annotator."""
     most = max([1.0, *(row["measures"]["wed"]["mean"] or 0 for row in document["rows"])])
-    return "\n".join(
-        f"{_heading(document, group)}{_system_table(document, group, most)}" for group in groups(document)
-    )
+    return "\n".join(f"{_heading(document, group)}{_system_table(document, group, most)}" for group in groups(document))
 
 
 def _heading(document: Document, group: tuple[str, str], level: str = "h3") -> str:
@@ -92,7 +92,9 @@ def _system_table(document: Document, group: tuple[str, str], most: float) -> st
         if row["kind"] != "system" and row["n"]
     }
     columns = ["replies of", "n", *MEASURE_NAMES.values(), "uniform weights"]
-    body = [(_label(row, marks, most), [_counts(row), *_cells(row), _uniform(uniform.get(row["system"]))]) for row in rows]
+    body = [
+        (_label(row, marks, most), [_counts(row), *_cells(row), _uniform(uniform.get(row["system"]))]) for row in rows
+    ]
     return f'<div class="systems">{table(columns, body)}</div>'
 
 
@@ -129,12 +131,25 @@ def _uniform(row: Row | None) -> str:
 
 def comparisons(document: Document) -> str:
     """The paired differences between systems."""
-    columns = ["a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)", "smallest detectable", NOTES]
-    columns[-1] = NOTES
-    rows = [(_pair(c, document), _comparison(c, document)) for c in document["comparisons"]]
+    columns = [
+        "a − b",
+        "measure",
+        "n",
+        "difference",
+        "95 % interval",
+        "p",
+        "p (Holm)",
+        "smallest detectable",
+        "verdict",
+    ]
+    rows = [(_pair(c, document), _comparison(c, document)) for c in _wed_first(document["comparisons"])]
     if not rows:
         return "<p>There are no two systems to compare.</p>"
-    return f'<div class="compared">{table(columns, rows).replace(NOTES, "verdict")}</div>'
+    return f'<div class="compared">{table(columns, rows)}</div>'
+
+
+def _wed_first(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(found, key=lambda c: list(DIRECTIONS).index(c["measure"]) if c["measure"] in DIRECTIONS else 9)
 
 
 def _pair(c: Mapping[str, Any], document: Document) -> str:
@@ -201,12 +216,13 @@ def diagnosis(document: Document) -> str:
     found = document["diagnosis"]
     if not found:
         return "<p>There is nothing to diagnose.</p>"
-    return "\n".join(_diagnosis(document, each, is_open=index < 2) for index, each in enumerate(found))
+    return "\n".join(_diagnosis(document, each, is_open=index < OPEN) for index, each in enumerate(found))
 
 
 def _diagnosis(document: Document, found: Mapping[str, Any], is_open: bool) -> str:
     group = found["set"], found["annotator"]
     place = f" <span class='meaning'>{xml(group[0])}, {xml(group[1])}</span>" if len(groups(document)) > 1 else ""
+    ceiling = " (ceiling)" if found["system"] == REFERENCE else ""
     lists = [
         _ranked("Missing", found["missing"].items()),
         _ranked("Redundant", found["redundant"].items()),
@@ -214,7 +230,7 @@ def _diagnosis(document: Document, found: Mapping[str, Any], is_open: bool) -> s
     ]
     return (
         f'<details class="diagnosis" {"open" if is_open else ""}>'
-        f"<summary><h3><bdi>{xml(found['system'])}</bdi>{place}</h3></summary>\n"
+        f"<summary><h3><bdi>{xml(found['system'])}</bdi>{ceiling}{place}</h3></summary>\n"
         f'<div class="halves"><figure>{charts.matrix(found)}</figure><div class="ranked">{"".join(lists)}</div></div>\n'
         f"{_topics(found['topics'])}</details>"
     )
@@ -229,7 +245,9 @@ def _ranked(title: str, pairs: Iterable[tuple[str, float]], most: int = 6) -> st
     items = "".join(f"<li><span>{xml(name)}</span> <b>{mean(value)}</b></li>" for name, value in listed[:most])
     rest = f"<li class='meaning'>and {len(listed) - most} more</li>" if len(listed) > most else ""
     total = mean(sum(value for _, value in listed))
-    return f"<div><h4>{title} <span class='meaning'>{total}</span></h4><ol>{items or '<li>nothing</li>'}{rest}</ol></div>"
+    return (
+        f"<div><h4>{title} <span class='meaning'>{total}</span></h4><ol>{items or '<li>nothing</li>'}{rest}</ol></div>"
+    )
 
 
 def _topics(topics: Sequence[Mapping[str, Any]]) -> str:
@@ -244,17 +262,20 @@ def _topics(topics: Sequence[Mapping[str, Any]]) -> str:
 
 def legend() -> str:
     """The acts in their colours, and what became of them in its signs."""
-    acts = "".join(f'<li><svg class="acts" width="18" height="14"><rect class="{act.lower()}" width="18" height="14"/></svg>{act}</li>' for act in ACTS)
-    signs = "".join(
-        f'<li><svg class="acts" width="26" height="14"><rect class="part {word}" x="1" y="1" width="24" height="12"/></svg>{word}</li>'
-        for word in PARTS.values()
+    signs = [(act, act.lower()) for act in ACTS] + [(word, f"part {word}") for word in PARTS.values()]
+    items = "".join(
+        '<li><svg class="acts" width="22" height="14"><rect '
+        f'class="{css}" x="1" y="1" width="20" height="12"/></svg>{name}</li>'
+        for name, css in signs
     )
-    return f'<ul class="legend" aria-label="Legend">{acts}{signs}</ul>'
+    return f'<ul class="legend" aria-label="Legend">{items}</ul>'
 
 
 def settings(document: Document) -> str:
     """How the figures were computed, on what."""
-    sets = [pair for of in document["sets"] for pair in flat({of["name"]: {k: v for k, v in of.items() if k != "name"}})]
+    sets = [
+        pair for of in document["sets"] for pair in flat({of["name"]: {k: v for k, v in of.items() if k != "name"}})
+    ]
     return facts([*flat(document["settings"]), *sets])
 
 

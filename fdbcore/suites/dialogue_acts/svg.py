@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Final
 
 from fdbcore.acts import ACTS
 
-SHORT_NAMES: Final = dict(zip(ACTS, ("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), strict=True))
-ACT_CLASSES: Final = {act: act.lower() for act in ACTS}
+SHORT_NAMES: Final[dict[str, str]] = dict(zip(ACTS, ("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), strict=True))
+ACT_CLASSES: Final[dict[str, str]] = {act: act.lower() for act in ACTS}
 
-DEFINITIONS: Final = "".join(
-    f'<pattern id="acts-hatch-{where}" width="6" height="6" patternUnits="userSpaceOnUse" '
-    f'patternTransform="rotate(45)"><path class="hatch {where}" d="M0 0V6"/></pattern>'
-    f'<pattern id="acts-dots-{where}" width="5" height="5" patternUnits="userSpaceOnUse">'
-    f'<circle class="dot {where}" cx="2.5" cy="2.5" r="1"/></pattern>'
-    for where in ("on-act", "on-page")
+DEFINITIONS: Final = (
+    "".join(
+        f'<pattern id="acts-hatch-{where}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><path class="hatch {where}" d="M0 0V6"/></pattern>'
+        for where in ("on-act", "on-page")
+    )
+    + '<pattern id="acts-dots" width="5" height="5" patternUnits="userSpaceOnUse">'
+    '<circle class="dot" cx="2.5" cy="2.5" r="1"/></pattern>'
 )
 """The patterns that drawings refer to."""
 
@@ -37,28 +40,35 @@ _WIDE: Final = "WFA"  # of Unicode's East Asian widths: in Japanese text the amb
 
 
 def xml(text: str) -> str:
-    """The text escaped for XML and HTML; what neither can hold (control characters, lone surrogates) becomes U+FFFD."""
-    return escape(_NOT_XML.sub("\ufffd", text))
+    """The text, cleaned, and escaped for XML and HTML."""
+    return escape(clean(text))
+
+
+def clean(text: str) -> str:
+    """The text without what no file of text should hold: control characters and lone surrogates become U+FFFD."""
+    return _NOT_XML.sub("\ufffd", text)
 
 
 def width_em(text: str) -> float:
     """About how wide the text is, in ems."""
-    return sum(_character_em(character) for character in text)
+    return sum(map(_character_em, text))
 
 
 def wrap(text: str, most_em: float) -> list[str]:
     """The text in lines of about `most_em`, broken between Japanese characters or at spaces.
 
-    Closing marks and small kana never begin a line (they hang over rather), and opening brackets never end one.
+    Closing marks and small kana never begin a line (one may hang over rather), and opening brackets never end one.
     """
     lines = []
     for paragraph in text.strip().splitlines() or [""]:
-        line = ""
+        line, width = "", 0.0
         for piece in _pieces(paragraph, most_em):
-            if line.strip() and width_em(line + piece.rstrip(_CLOSING)) > most_em:
+            added = width_em(piece)
+            if line.strip() and width + added > most_em + (piece[-1] in _CLOSING):
                 lines.append(line.rstrip())
-                line = ""
-            line += piece if line else piece.lstrip()
+                line, width = "", 0.0
+            if line or not piece.isspace():
+                line, width = line + piece, width + added
         lines.append(line.rstrip())
     return lines
 
@@ -100,7 +110,8 @@ def standalone(svg: str) -> str:
 
 def style() -> str:
     """The style sheet of the drawings in a page, for light and dark."""
-    return f"{_static('picture.css')}\n@media (prefers-color-scheme: dark) {{\n{_static('picture-dark.css')}}}\n"
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_static('picture-dark.css')}}}\n"
+    return f"{_static('picture.css')}\n{dark}"
 
 
 def _pieces(paragraph: str, most_em: float) -> list[str]:
@@ -120,10 +131,11 @@ def _pieces(paragraph: str, most_em: float) -> list[str]:
     return pieces
 
 
+@cache
 def _character_em(character: str) -> float:
     if unicodedata.combining(character):
-        return 0
-    return 1 if unicodedata.east_asian_width(character) in _WIDE else _NARROW_EM
+        return 0.0
+    return 1.0 if unicodedata.east_asian_width(character) in _WIDE else _NARROW_EM
 
 
 def _static(name: str) -> str:

@@ -52,11 +52,7 @@ def acts_of(item: Item) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[s
 def headline(item: Item) -> str:
     """The distance as the sum that it is: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
     scores = item["scores"]
-    parts = [
-        f"{weight(scores[name])} {word}"
-        for name, word in PARTS.items()
-        if scores[name]
-    ]
+    parts = [f"{weight(scores[name])} {word}" for name, word in PARTS.items() if scores[name]]
     return f"Distance (WED) {weight(scores['wed'])}" + (f" = {' + '.join(parts)}" if parts else "")
 
 
@@ -64,9 +60,9 @@ def reasons(item: Item) -> list[str]:
     """Why the distance (WED) and the overlap (weighted LCS) are what they are: a sentence for each."""
     if not item["response"]["steps"]:
         return ["No reply, so all of the reference is missing and nothing is in common."]
-    sentences = [
-        sentence for sentence in (_missing(item), _redundant(item), _swapped(item)) if sentence
-    ] or ["Every act is there, in order, and nothing else: a distance of 0."]
+    sentences = [sentence for sentence in (_missing(item), _redundant(item), _swapped(item)) if sentence] or [
+        "Every act is there, in order, and nothing else: a distance of 0."
+    ]
     return [*sentences, _common(item)]
 
 

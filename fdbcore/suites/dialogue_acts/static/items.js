@@ -4,9 +4,11 @@ const ITEMS_PER_PAGE = 40;
 
 const form = document.getElementById("choices");
 const list = document.getElementById("items");
+const count = document.getElementById("count");
 const more = document.getElementById("more");
 const packedPictures = [...document.querySelectorAll("script.pictures")];
 const chunks = new Map();
+const linked = Number(/^#item=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
 let found = [];
 
 async function unpack(script) {
@@ -52,18 +54,20 @@ function entry(item) {
   const summary = element(
     "summary",
     "",
-    element("b", "score", item.scores.wed.toFixed(2)),
+    element("b", "score", item.score),
     drawing(item.strip),
     element("span", "user", item.user),
     element("span", "where", ...where),
   );
-  summary.querySelector(".user").lang = "ja";
+  summary.querySelector(".user").lang = item.lang;
   const details = element("details", "item", summary);
   details.addEventListener("toggle", () => details.open && show(details, item));
+  details.open = item.number === linked;
   return details;
 }
 
 async function show(details, item) {
+  history.replaceState(null, "", `#item=${item.number}`);
   if (details.childElementCount > 1) return;
   const opened = element("div", "opened");
   details.append(opened);
@@ -78,17 +82,25 @@ function extend() {
   more.hidden = list.childElementCount >= found.length;
 }
 
-function choose(items) {
+function choose() {
   const choice = { set: "", annotator: "", system: "", topic: "", ...Object.fromEntries(new FormData(form)) };
-  found = items.filter((item) => matches(item, choice)).sort(compare(choice.order));
-  document.getElementById("count").textContent = `${found.length} of ${items.length} replies. Open one to see why.`;
+  present(items.filter((item) => matches(item, choice)).sort(compare(choice.order)));
+}
+
+function present(chosen) {
+  found = chosen;
+  count.textContent = `${found.length} of ${items.length} replies. Open one to see why.`;
   list.replaceChildren();
   extend();
 }
 
 const items = await unpack(document.getElementById("rows"));
-form.addEventListener("input", () => choose(items));
+form.addEventListener("input", choose);
 form.addEventListener("submit", (event) => event.preventDefault());
 more.addEventListener("click", extend);
-choose(items);
+if (items[linked]) {
+  present([items[linked]]);
+  count.textContent = `One of ${items.length} replies, as linked. Choose anything above to see the others.`;
+  count.scrollIntoView();
+} else choose();
 document.documentElement.dataset.drawn = "yes";
