@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-COMMANDS: Final = ("speak",)
+COMMANDS: Final = ("generate", "speak")
 
 
 class LazyCommands(click.Group):

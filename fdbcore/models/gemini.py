@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
@@ -17,7 +18,7 @@ _LONGEST_WAIT_S: Final = 120.0
 
 
 def gemini(name: str, base_url: str | None = None) -> Model:
-    """The model `name`, at Google or at `base_url`; its key is in GEMINI_API_KEY or GOOGLE_API_KEY."""
+    """The model `name`, at Google or at `base_url`; its key is in GOOGLE_API_KEY or GEMINI_API_KEY."""
     return GeminiModel(name, base_url)
 
 
@@ -26,7 +27,8 @@ class GeminiModel(VendorModel):
 
     vendor = "gemini"
     package = "google-genai"
-    key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    module = "google.genai"
+    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in the order of the vendor's own rule
     base_url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_base_url = "https://generativelanguage.googleapis.com"
 
@@ -38,12 +40,12 @@ class GeminiModel(VendorModel):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
-        try:
-            from google import genai
-        except ImportError as error:
-            raise self.missing(error) from error
+        from google import genai
+
         options: Any = {"base_url": self.base_url, "timeout": round(self._timeout_s * 1000)}
-        return genai.Client(api_key=self.key(), vertexai=False, http_options=options)
+        client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
+        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        return client
 
     def ask(self, request: Request) -> Reply:
         """See `Model.ask`."""
@@ -116,7 +118,7 @@ class GeminiModel(VendorModel):
 
 
 def _parts(request: Request) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"text": request.user}]
+    parts: list[dict[str, Any]] = [{"text": request.user}] if request.user else []
     if request.wav is not None:
         parts.append({"inline_data": {"data": request.wav, "mime_type": "audio/wav"}})
     return parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +27,7 @@ class OpenAIModel(VendorModel):
 
     vendor = "openai"
     package = "openai"
+    module = "openai"
     key_variables = ("OPENAI_API_KEY",)
     base_url_variable = "OPENAI_BASE_URL"
     default_base_url = "https://api.openai.com/v1"
@@ -34,11 +36,11 @@ class OpenAIModel(VendorModel):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
-        try:
-            from openai import OpenAI
-        except ImportError as error:
-            raise self.missing(error) from error
-        return OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
+        from openai import OpenAI
+
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
+        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        return client
 
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
@@ -63,7 +65,7 @@ class OpenAIModel(VendorModel):
         return self._reply(completion)
 
     def _body(self, request: Request) -> dict[str, Any]:
-        content: list[dict[str, Any]] = [{"type": "text", "text": request.user}]
+        content: list[dict[str, Any]] = [{"type": "text", "text": request.user}] if request.user else []
         if request.wav is not None:
             audio = {"data": base64.b64encode(request.wav).decode("ascii"), "format": "wav"}
             content.append({"type": "input_audio", "input_audio": audio})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -26,12 +27,13 @@ _ECHO_CHARS: Final = 6  # so much of the key in a word makes it an echo of the k
 class VendorModel(Model):
     """A model at a vendor, or at another server that speaks the vendor's API; a subclass speaks it, by one SDK.
 
-    base_url: of that server; None: the vendor's, or what `base_url_variable` says. Raises SettingsError if there is no
-    name, or base_url is no http address.
+    base_url: of that server; None: the vendor's, or what `base_url_variable` says. Raises MissingExtraError if the SDK
+    is not installed, SettingsError if there is no name, or base_url is no http address. The key is asked for later.
     """
 
     vendor: ClassVar[str]
     package: ClassVar[str]
+    module: ClassVar[str]
     key_variables: ClassVar[tuple[str, ...]]
     base_url_variable: ClassVar[str]
     default_base_url: ClassVar[str]
@@ -39,6 +41,8 @@ class VendorModel(Model):
     def __init__(self, name: str, base_url: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
         if not name.strip():
             raise SettingsError(f"model: expected {self.vendor}:NAME, got no name")
+        if not _is_installed(self.module):
+            raise MissingExtraError(f"{self.vendor}: expected {self.package}: pip install 'fdbcore[judge]'")
         self.name = f"{self.vendor}:{name}"
         self.base_url = base_url or os.environ.get(self.base_url_variable) or self.default_base_url
         if urlsplit(self.base_url).scheme not in ("http", "https"):
@@ -52,11 +56,7 @@ class VendorModel(Model):
 
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
-        try:
-            sdk = f"{self.package} {version(self.package)}"
-        except PackageNotFoundError:
-            sdk = self.package
-        return {"name": self.name, "sdk": sdk, "server": self.server}
+        return {"name": self.name, "sdk": f"{self.package} {version(self.package)}", "server": self.server}
 
     @property
     def server(self) -> str:
@@ -71,10 +71,6 @@ class VendorModel(Model):
                 return key
         expected = " or ".join(self.key_variables)
         raise PartyError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
-
-    def missing(self, error: ImportError) -> MissingExtraError:
-        """That the SDK is not there."""
-        return MissingExtraError(f"{self.name}: expected {error.name}: pip install 'fdbcore[judge]'")
 
     def error(self, reason: str, transient: bool = False) -> PartyError:
         """That the model cannot be had."""
@@ -105,6 +101,13 @@ class VendorModel(Model):
         words = ["…" if any(_echoes(word, key) for key in keys) else word for word in text.split()]
         line = " ".join(words)
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
 
 
 def _echoes(word: str, key: str) -> bool:
