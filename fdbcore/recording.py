@@ -27,6 +27,9 @@ from fdbcore.types import Happening, Pcm, Side, TurnEvent
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
+REPLY = "reply"
+"""The kind of event by which a side answers in text; with its voice, if it has one."""
+
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES = "derived/quantities.json"
 
@@ -92,6 +95,7 @@ class RecordingWriter:
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
+        self._replied: set[Side | None] = set()
         write_json(path / META, self._meta)
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
@@ -132,11 +136,17 @@ class RecordingWriter:
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
+        if kind == REPLY:
+            self._replied.add(side)
         self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False))
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""
         return any(event.kind == "speech_start" and event.side == side for event in self._turns)
+
+    def has_replied(self, side: Side) -> bool:
+        """Whether that side has answered in text so far."""
+        return side in self._replied
 
     def note(self, **meta: object) -> None:
         """Add to meta.json what is known only now, e.g. the timing certificate."""

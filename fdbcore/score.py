@@ -49,14 +49,15 @@ def score(recording: Recording) -> dict[str, Any]:
 
 
 def unscored(recording: Recording) -> str | None:
-    """Why a recording has no measures: it is invalid, by the fault of the harness, or never began. Else None.
+    """Why a recording has no measures: it is invalid, by the fault of the harness, never began, or is no speech of B's.
 
     A system that has failed in a conversation that was held counts: what it did not answer is in the denominators.
     """
     outcome = recording.as_held.get("outcome") or {}
-    if outcome.get("kind") == "invalid" or (outcome.get("kind") == "failed" and not recording.n_ticks):
+    kind, reason = outcome.get("kind"), outcome.get("reason")
+    if kind == "invalid" or (kind == "failed" and not recording.n_ticks) or (kind == "done" and reason):
         who = f"side {outcome['side']}: " if outcome.get("side") else ""
-        return f"{outcome['kind']}: {who}{outcome.get('reason')}"
+        return f"{kind}: {who}{reason}"
     return None if recording.n_ticks else "nothing was recorded"
 
 
