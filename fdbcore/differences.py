@@ -1,4 +1,4 @@
-"""Two groups of sessions compared: the difference of a pooled measure, how sure it is, and what could be seen at all."""
+"""Two groups of sessions compared: the difference of a pooled measure, how sure it is, and what could be seen."""
 
 from __future__ import annotations
 
