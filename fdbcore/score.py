@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore import stats
 from fdbcore.errors import RecordingError
@@ -114,19 +115,29 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 
 
-def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
-    """One summary an id over all sessions; the session is the unit that intervals resample."""
+def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
+
+    A summary's "clusters" says how many there are that have the measure.
+    """
+    of = list(map(str, range(len(sessions)))) if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    return {name: _summary([s[name] for s in sessions if name in s]) for name in ids}
+    return {name: _summary(*pool(name, sessions, of)) for name in ids}
 
 
-def _summary(pooled: Sequence[Quantity]) -> dict[str, Any]:
-    first = pooled[0]
+def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> tuple[list[Quantity], list[str]]:
+    """The quantities `name` of those sessions that have it, and the cluster of each."""
+    found = [(s[name], cluster) for s, cluster in zip(sessions, clusters, strict=True) if name in s]
+    return [quantity for quantity, _ in found], [cluster for _, cluster in found]
+
+
+def _summary(pooled: Sequence[Quantity], clusters: Sequence[str]) -> dict[str, Any]:
+    first, count = pooled[0], {"clusters": len(set(clusters))}
     if isinstance(first, Share):
-        return _share([q for q in pooled if isinstance(q, Share)])
+        return _share([q for q in pooled if isinstance(q, Share)], clusters) | count
     if isinstance(first, Ratio):
-        return _ratio([q for q in pooled if isinstance(q, Ratio)])
-    return _values([q for q in pooled if isinstance(q, Values)])
+        return _ratio([q for q in pooled if isinstance(q, Ratio)], clusters) | count
+    return _values([q for q in pooled if isinstance(q, Values)], clusters) | count
 
 
 def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
@@ -136,15 +147,17 @@ def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _values(pooled: Sequence[Values]) -> dict[str, Any]:
+def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> dict[str, Any]:
     values = np.array([value for q in pooled for value in q.values])
-    clusters = np.repeat(np.arange(len(pooled)), [len(q.values) for q in pooled])
-    median = stats.bootstrap_ci(values, clusters, stats.MEDIAN)
+    of_values = np.repeat(clusters, [len(q.values) for q in pooled])
+    median = stats.bootstrap_ci(values, of_values, stats.MEDIAN)
+    p95 = stats.bootstrap_ci(values, of_values, stats.Quantile(0.95))
     return {
         "n": len(values),
         "median": median.value,
         "p90": stats.quantile(values, 0.9),
-        "p95": stats.quantile(values, 0.95),
+        "p95": p95.value,
+        "p95_ci95": p95.interval,
         "mean": float(values.mean()) if len(values) else None,
         "max": float(values.max()) if len(values) else None,
         "ci95": median.interval,
@@ -153,7 +166,7 @@ def _values(pooled: Sequence[Values]) -> dict[str, Any]:
     }
 
 
-def _share(pooled: Sequence[Share]) -> dict[str, Any]:
+def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
     count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
     chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
     weight = sum(weight for _, weight in chances)
@@ -163,7 +176,7 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson_by_cluster([q.count for q in pooled], [q.n for q in pooled]),
+        "ci95": stats.wilson_by_cluster(*share_by_cluster(pooled, clusters, sorted(set(clusters)))),
         "unit": "share",
         "excluded": _excluded(pooled),
     }
@@ -172,9 +185,16 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
     return summary
 
 
-def _ratio(pooled: Sequence[Ratio]) -> dict[str, Any]:
+def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Counts and trials of each of the clusters `names` (sorted, k of them), (2, k)."""
+    numbers = np.searchsorted(names, clusters)
+    columns = ([q.count for q in pooled], [q.n for q in pooled])
+    return np.array([np.bincount(numbers, weights=column, minlength=len(names)) for column in columns])
+
+
+def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> dict[str, Any]:
     rows = np.array([(q.total, q.exposure) for q in pooled])
-    ratio = stats.bootstrap_ci(rows, np.arange(len(rows)), stats.ratio_of_sums)
+    ratio = stats.bootstrap_ci(rows, clusters, stats.ratio_of_sums)
     return {
         "n": sum(q.n for q in pooled),
         "median": None,

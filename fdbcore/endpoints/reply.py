@@ -30,6 +30,7 @@ from fdbcore._ext.resample import Resampler
 from fdbcore.clips import read_clip
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, PartyError, SettingsError
+from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint, Model
 from fdbcore.recording import REPLY
 from fdbcore.types import (
@@ -132,9 +133,14 @@ class ReplyEndpoint(Endpoint):
         self._measured: dict[str, int] = {}
 
     def open(self, side: Side) -> None:
-        """Make the model, which contacts nobody. SettingsError or MissingExtraError if it cannot be made."""
+        """Make the model, which contacts nobody. SettingsError if that fails for want of a key."""
         self._side = side
         self._model = registry.model(f"{_VENDORS[self._kind]}:{self._name}", self._base_url)
+        if isinstance(self._model, VendorModel):
+            try:
+                self._model.key()
+            except PartyError as error:  # the user's fault: no case is to fail for it
+                raise SettingsError(str(error)) from None
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now; None: lockstep."""
