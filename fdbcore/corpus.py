@@ -89,6 +89,11 @@ class Corpus:
         return {sha256: count for sha256, (_, count) in self._made_by[0].items()}
 
     @property
+    def all_settings(self) -> Sequence[Mapping[str, Any]]:
+        """Each settings that scored calls have, the most common first."""
+        return [settings for settings, _ in self._made_by[0].values()]
+
+    @property
     def versions(self) -> Mapping[str, Sequence[str]]:
         """The versions of each package that made the scored calls, the most common first."""
         return self._made_by[1]

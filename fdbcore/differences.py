@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, cast
@@ -13,7 +14,7 @@ from fdbcore import stats
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.score import share_by_cluster
 from fdbcore.significance import POWER, holm
-from fdbcore.stats import LEVEL, Estimate, Interval, t_quantile
+from fdbcore.stats import LEVEL, Estimate, Interval, Statistic, t_quantile
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """Quantities of one measure, one a session, and the cluster of each; as `score.pool` gives them."""
@@ -41,19 +42,49 @@ class Difference:
     reason: str = ""
 
 
-def difference(a: Pool, b: Pool) -> Difference:
-    """The measure pooled over the sessions of `a` less that over those of `b`.
+def difference(
+    a: Pool, b: Pool, statistic: Statistic | None = None, *, times: float = 1.0, level: float = LEVEL
+) -> Difference:
+    """The measure pooled over the sessions of `a` less `times` that over those of `b`.
 
     Paired where clusters (the items that both answered, say) have sessions of both: a resample draws them for both.
     Shares by the square-and-add interval at their effective n, all else by bootstrap. Without sessions there is none.
+    statistic: of the items of Values, else their median.
     """
     clusters, shared = len({*a[1], *b[1]}), len({*a[1]} & {*b[1]})
     if not a[0] or not b[0]:
         return Difference(None, None, clusters, shared, reason="no items")
-    found = _shares(a, b) if isinstance(a[0][0], Share) else _bootstrapped(a, b, paired=shared > 0)
-    return Difference(
-        found.value, found.interval, clusters, shared, found.p, None, _detectable(found, a, b, shared), found.reason
-    )
+    if isinstance(a[0][0], Share):
+        found = _shares(a, b, times, level)
+    else:
+        found = _bootstrapped(a, b, statistic, times, level)
+    detectable = _detectable(found, a, b, shared, level)
+    return Difference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
+
+
+def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:
+    """The measure pooled over sessions, with its interval; none without sessions. statistic: see `difference`."""
+    if not pool[0]:
+        return Estimate(None, None, 0, "no items")
+    if not isinstance(pool[0][0], Share):
+        return stats.bootstrap_ci(*_items(pool), _statistic(pool, statistic), level=level)
+    successes, n = share_by_cluster(cast(Sequence[Share], pool[0]), pool[1], names := sorted({*pool[1]}))
+    if not n.sum():
+        return Estimate(None, None, len(names), "no items")
+    interval = stats.wilson_by_cluster(successes, n, level)
+    return Estimate(float(successes.sum() / n.sum()), interval, int((n > 0).sum()))
+
+
+def pooled_value(pool: Pool, statistic: Statistic | None = None) -> float | None:
+    """The measure pooled over sessions; None without items. statistic: see `difference`."""
+    if not pool[0]:
+        return None
+    if isinstance(pool[0][0], Share):
+        shares = cast(Sequence[Share], pool[0])
+        return sum(q.count for q in shares) / n if (n := sum(q.n for q in shares)) else None
+    items, _ = _items(pool)
+    value = _statistic(pool, statistic)(items) if len(items) else math.nan
+    return None if math.isnan(value) else value
 
 
 def with_holm(family: Iterable[Difference]) -> list[Difference]:
@@ -63,16 +94,22 @@ def with_holm(family: Iterable[Difference]) -> list[Difference]:
     return [each if each.p is None else replace(each, p_holm=next(corrected)) for each in members]
 
 
-def _shares(a: Pool, b: Pool) -> Estimate:
+def _shares(a: Pool, b: Pool, times: float, level: float) -> Estimate:
     names = sorted({*a[1], *b[1]})
     (successes_a, n_a), (successes_b, n_b) = (share_by_cluster(cast(Sequence[Share], q), of, names) for q, of in (a, b))
-    return stats.wilson_difference(successes_a, n_a, successes_b, n_b)
+    return stats.wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
 
 
-def _bootstrapped(a: Pool, b: Pool, paired: bool) -> Estimate:
-    compare = stats.paired_difference_ci if paired else stats.independent_difference_ci
-    statistic = stats.MEDIAN if isinstance(a[0][0], Values) else stats.ratio_of_sums
-    return compare(*_items(a), *_items(b), statistic)
+def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:
+    compare = stats.paired_difference_ci if {*a[1]} & {*b[1]} else stats.independent_difference_ci
+    items, clusters = _items(b)
+    # All statistics grow with their items: that of `times` the items (or totals) is `times` that of the items.
+    scaled = items * times if items.ndim == 1 else items * (times, 1.0)
+    return compare(*_items(a), scaled, clusters, _statistic(a, statistic), level=level)
+
+
+def _statistic(pool: Pool, statistic: Statistic | None) -> Statistic:
+    return (statistic or stats.MEDIAN) if isinstance(pool[0][0], Values) else stats.ratio_of_sums
 
 
 def _items(pool: Pool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.str_]]:
@@ -87,10 +124,10 @@ def _items(pool: Pool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.str_]]:
     return np.array([(q.total, q.exposure) for q in ratios]), np.asarray(clusters, np.str_)
 
 
-def _detectable(found: Estimate, a: Pool, b: Pool, shared: int) -> float | None:
+def _detectable(found: Estimate, a: Pool, b: Pool, shared: int, level: float) -> float | None:
     """From half the interval's width, which is t standard errors wide."""
     clusters = shared or min(len({*a[1]}), len({*b[1]}))
     if found.interval is None or clusters < FEWEST_CLUSTERS:
         return None
-    t = t_quantile((1 + LEVEL) / 2, clusters - 1)
+    t = t_quantile((1 + level) / 2, clusters - 1)
     return (found.interval.high - found.interval.low) / 2 * (1 + t_quantile(POWER, clusters - 1) / t)

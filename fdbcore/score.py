@@ -68,13 +68,16 @@ def quantities(recording: Recording) -> dict[str, Quantity]:
 
 
 def read_quantities(recording: Recording) -> dict[str, Quantity]:
-    """The quantities that `score` kept for a recording, none if it is unscored; computed if it was scored before they
-    were kept. RecordingError if they cannot be read."""
+    """The quantities that `score` kept for a recording, none if it is unscored; computed if it was scored by a version
+    that kept none, or others. RecordingError if they cannot be read."""
     path = recording.path / QUANTITIES
     if not path.is_file():
         return quantities(recording)
     try:
-        return {name: stored.from_json(values) for name, values in read_json(path)["quantities"].items()}
+        kept = read_json(path)
+        if kept["schema"] != QUANTITIES_SCHEMA:  # of another version: what is compared is by one definition
+            return quantities(recording)
+        return {name: stored.from_json(values) for name, values in kept["quantities"].items()}
     except (AttributeError, KeyError, TypeError) as error:
         raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
 

@@ -29,7 +29,7 @@ HEADLINES: Final = (
 
 MOST_GROUPS: Final = 20
 NO_VALUE: Final = "(none)"
-_ITEM_COLUMNS: Final = ("clip",)  # of a live run: what all its systems are asked
+_ITEM_COLUMNS: Final = ("clip", "scenario")  # what all systems are asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ FEW_CLUSTERS: Final = 15
 ITEMS_BEYOND: Final = 5
 ITEMS_BEYOND_FOR_INTERVAL: Final = 10
 
+ALL_THE_SAME: Final = "no interval: every resample gives the same value"
+
 _P_HALVINGS: Final = 24
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -207,9 +209,14 @@ def independent_difference_ci(
 
 
 def wilson_difference(
-    successes_a: npt.ArrayLike, n_a: npt.ArrayLike, successes_b: npt.ArrayLike, n_b: npt.ArrayLike, level: float = LEVEL
+    successes_a: npt.ArrayLike,
+    n_a: npt.ArrayLike,
+    successes_b: npt.ArrayLike,
+    n_b: npt.ArrayLike,
+    level: float = LEVEL,
+    times: float = 1.0,
 ) -> Estimate:
-    """The share of A less that of B over the same clusters, (k,) each, from the limits of `wilson_by_cluster`.
+    """The share of A less `times` that of B over the same clusters, (k,) each, from the limits of `wilson_by_cluster`.
 
     The square-and-add interval of Newcombe (1998), with the correlation of the two shares over clusters; a cluster that
     has no trials of one side counts for the other only. It needs no success on either side.
@@ -225,11 +232,12 @@ def wilson_difference(
         limits_a, limits_b = wilson_by_cluster(a, trials_a, level), wilson_by_cluster(b, trials_b, level)
         assert limits_a is not None
         assert limits_b is not None
-        below = _added(share_a - limits_a.low, limits_b.high - share_b, correlation)
-        above = _added(limits_a.high - share_a, share_b - limits_b.low, correlation)
-        return Interval(share_a - share_b - below, share_a - share_b + above)
+        below = _added(share_a - limits_a.low, times * (limits_b.high - share_b), correlation)
+        above = _added(limits_a.high - share_a, times * (share_b - limits_b.low), correlation)
+        return Interval(value - below, value + above)
 
-    return Estimate(share_a - share_b, interval(level), clusters, p=_p_of_zero(interval))
+    value = share_a - times * share_b
+    return Estimate(value, interval(level), clusters, p=_p_of_zero(interval))
 
 
 def _correlation(x: Floats, y: Floats) -> float:
@@ -287,7 +295,7 @@ def expanded_percentile(resampled: Floats, clusters: int, level: float = LEVEL) 
     if undefined := int(np.isnan(resampled).sum()):
         return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
     if resampled.min() == resampled.max():
-        return None, "no interval: every resample gives the same value"
+        return None, ALL_THE_SAME
     return _between(np.sort(resampled), clusters, level), ""
 
 

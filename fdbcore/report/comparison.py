@@ -1,0 +1,166 @@
+"""Two runs compared measure by measure, or groups of calls of one run: what differs, how surely, what is better."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, Final
+
+from fdbcore.corpus import Corpus
+from fdbcore.differences import Difference, Pool, difference, with_holm
+from fdbcore.errors import InputError
+from fdbcore.report.directions import DIRECTIONS
+from fdbcore.score import pool, summarise
+from fdbcore.statements import HEADLINES, Group, groups, paired_by, unit
+
+COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
+MOST_GROUPS: Final = 6
+"""Of one run: with more, each pair against each other is too many comparisons to tell anything."""
+SIGNIFICANT: Final = 0.05
+_MATCHING: Final = 0.5  # of the smaller side's calls must have their like, or else names are equal by accident
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Calls of two sides to be compared; what answers the same item has the same cluster on both.
+
+    title: which calls; "" for all. paired_by: "call name", a column, or None where the sides have nothing in common.
+    """
+
+    title: str
+    a: Group
+    b: Group
+    clusters_a: Sequence[str]
+    clusters_b: Sequence[str]
+    paired_by: str | None
+
+    def pools(self, measure: str) -> tuple[Pool, Pool]:
+        """The measure's quantities of both sides."""
+        of_a, of_b = (self.a.quantities, self.clusters_a), (self.b.quantities, self.clusters_b)
+        return pool(measure, *of_a), pool(measure, *of_b)
+
+
+def match(title: str, a: Group, b: Group, column: str | None) -> Matched:
+    """Pair calls by the values of `column`, or of a column of items, or by their names; as none, if few fit."""
+    chosen = paired_by([a, b], unit([*a.calls, *b.calls], column))
+    of_a, of_b = a.clusters(chosen), b.clusters(chosen)
+    shared, fewest = len({*of_a} & {*of_b}), min(len({*of_a}), len({*of_b}))
+    if shared > 1 and shared >= _MATCHING * fewest:
+        return Matched(title, a, b, of_a, of_b, chosen.column or "call name")
+    return Matched(title, a, b, [f"a {name}" for name in of_a], [f"b {name}" for name in of_b], None)
+
+
+def check_comparable(run: Corpus, baseline: Corpus) -> list[str]:
+    """What differs in the settings of two runs, such as "turns min_silence_ms: 300, baseline 200"."""
+    leaves = [{each for settings in corpus.all_settings for each in _leaves(settings)} for corpus in (run, baseline)]
+    names = dict.fromkeys(name for name, _ in sorted(leaves[0] ^ leaves[1]))
+    return [f"{name}: {_values(leaves[0], name)}, baseline {_values(leaves[1], name)}" for name in names]
+
+
+def _leaves(settings: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
+    """What decides on events: the name of each setting with its value."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{name} {key}".strip())
+        elif key not in ("bias_ms", "rate_hz"):  # a telephone call has its own rate: that is the call's, no setting
+            yield f"{name} {key}".strip(), json.dumps(value)
+
+
+def _values(leaves: set[tuple[str, str]], name: str) -> str:
+    return " and ".join(sorted(value.strip('"') for key, value in leaves if key == name)) or "none"
+
+
+def pairs(run: Group, baseline: Group | None, by: str | None, cluster: str | None) -> tuple[list[Matched], list[str]]:
+    """What is to be compared with what, and what has nothing to be compared with, in words.
+
+    InputError for a column that is not there, and for too many groups.
+    """
+    if baseline is None:
+        assert by is not None
+        found = groups(run, by)
+        if not 2 <= len(found) <= MOST_GROUPS:
+            raise InputError(f"--by {by}: expected 2 to {MOST_GROUPS} values without a baseline, got {len(found)}")
+        return [match("", *pair, cluster) for pair in combinations(found, 2)], []
+    if by is None:
+        return [match("", run, baseline, cluster)], []
+    new, old = ({group.name: group for group in groups(of, by)} for of in (run, baseline))
+    lonely = [f"{by} = {name}: only in the {'run' if name in new else 'baseline'}" for name in new.keys() ^ old.keys()]
+    both = [name for name in new if name in old]
+    return [match(f"{by} = {name}", new[name], old[name], cluster) for name in both], sorted(lonely)
+
+
+def rows(compared: Sequence[Matched]) -> list[list[dict[str, Any]]]:
+    """The headline measures of each comparison; all of them are one family for Holm's correction."""
+    found: list[tuple[int, str, Difference]] = []
+    for number, matched in enumerate(compared):
+        for name in HEADLINES:
+            a, b = matched.pools(name)
+            if a[0] or b[0]:
+                found.append((number, name, difference(a, b)))
+    corrected = with_holm([each for *_, each in found])
+    listed: list[list[dict[str, Any]]] = [[] for _ in compared]
+    for (number, name, _), each in zip(found, corrected, strict=True):
+        listed[number].append(_row(name, compared[number], each))
+    return listed
+
+
+def _row(name: str, matched: Matched, found: Difference) -> dict[str, Any]:
+    a, b = (summarise([{name: q} for q in of], clusters).get(name) for of, clusters in matched.pools(name))
+    return {
+        "measure": name,
+        "better": DIRECTIONS.get(name),
+        "verdict": verdict(name, found),
+        "a": a,
+        "b": b,
+        **asdict(found),
+    }
+
+
+def verdict(measure: str, found: Difference) -> str:
+    """better, worse or different, where Holm's correction leaves a difference; else "not shown"."""
+    if found.value is None or found.p_holm is None or found.p_holm >= SIGNIFICANT:
+        return "not shown"
+    direction = DIRECTIONS.get(measure)
+    if direction is None:
+        return "different"
+    return "better" if (found.value < 0) == (direction == "less") else "worse"
+
+
+def comparison(
+    run: Corpus, baseline: Corpus | None, compared: Sequence[Matched], by: str | None, notes: Sequence[str]
+) -> dict[str, Any]:
+    """The comparison as JSON values, without its gates."""
+    return {
+        "schema": COMPARISON_SCHEMA,
+        "run": _described(run),
+        "baseline": None if baseline is None else _described(baseline),
+        "by": by,
+        "notes": list(notes),
+        "comparisons": [
+            {
+                "title": matched.title,
+                "a": {"name": "run" if baseline else matched.a.name, "calls": len(matched.a.calls)},
+                "b": {"name": "baseline" if baseline else matched.b.name, "calls": len(matched.b.calls)},
+                "paired_by": matched.paired_by,
+                "clusters": len({*matched.clusters_a} | {*matched.clusters_b}),
+                "shared": len({*matched.clusters_a} & {*matched.clusters_b}),
+                "measures": measures,
+            }
+            for matched, measures in zip(compared, rows(compared), strict=True)
+        ],
+    }
+
+
+def _described(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "path": str(corpus.path),
+        "calls": len(corpus.calls),
+        "unscored": {call.name: call.unscored for call in corpus.calls if call.unscored is not None},
+        "settings": corpus.settings,
+        "settings_sha256s": dict(corpus.settings_sha256s),
+        "versions": dict(corpus.versions),
+    }
+
+

@@ -1,0 +1,192 @@
+"""Gates decided on intervals: passed, failed, or not to be told with so many calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+from fdbcore.differences import FEWEST_CLUSTERS, Difference, difference, estimate, pooled_value
+from fdbcore.errors import InputError
+from fdbcore.measures.quantities import Share, Values
+from fdbcore.report.comparison import Matched, match
+from fdbcore.report.gate_file import Gate, Gates, nearest
+from fdbcore.report.glossary import MEASURES
+from fdbcore.score import pool
+from fdbcore.significance import POWER
+from fdbcore.statements import NO_VALUE, Group, unit
+from fdbcore.stats import ALL_THE_SAME, Estimate, Interval, t_quantile
+
+Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
+
+PASSED, FAILED, UNMEASURED = 0, 1, 3
+"""What a command with gates exits with."""
+CLUSTERS_TO_TRUST_SAMENESS: Final = 100
+MOST_CALLS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a gate: the statistic itself, how many items and calls it is of, and the unit of the measure."""
+
+    value: float | None
+    n: int
+    calls: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a gate.
+
+    value, interval: what the limit `limit` is for: the statistic of the run, or its excess over `times` that of the
+    baseline. level: of the interval. paired_by: as in Matched. calls_needed: about how many of each side would decide
+    it, with four chances in five, if the value stays; None where that is not to be said. reason: why there is no
+    value or interval. group: the calls that it is about.
+    """
+
+    gate: Gate
+    status: Status
+    level: float
+    run: Side
+    baseline: Side | None = None
+    value: float | None = None
+    interval: Interval | None = None
+    limit: float = 0.0
+    paired_by: str | None = None
+    calls_needed: int | None = None
+    reason: str = ""
+    group: Group | None = None
+
+
+def decide(gates: Gates, run: Group, baseline: Group | None, cluster: str | None = None) -> list[Decision]:
+    """What becomes of each gate. InputError for a measure, column or value that is nowhere, and for no baseline."""
+    for gate in gates.gates:
+        _check(gate, run, baseline)
+    return [_decided(gate, gates.level_of_each, run, baseline, cluster) for gate in gates.gates]
+
+
+def exit_code(decisions: Sequence[Decision], gates: Gates) -> int:
+    """0: all passed; 1: one failed; 3: none failed, and one could not be measured or told."""
+    statuses = {decision.status for decision in decisions}
+    cannot = {"pass": PASSED, "fail": FAILED, "error": UNMEASURED}[gates.cannot_tell]
+    found = {FAILED} if "failed" in statuses else set()
+    found |= {cannot} if "cannot tell" in statuses else set()
+    found |= {UNMEASURED} if "not measured" in statuses else set()
+    return next(code for code in (FAILED, UNMEASURED, PASSED) if code in found or code == PASSED)
+
+
+def _check(gate: Gate, run: Group, baseline: Group | None) -> None:
+    known = {*MEASURES, *(name for quantities in run.quantities for name in quantities)}
+    if gate.measure not in known:
+        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{nearest(gate.measure, known)}")
+    if gate.needs_baseline and baseline is None:
+        raise InputError(f"{gate.text}: expected --baseline, which the gate names")
+    if gate.statistic and any(
+        not isinstance(quantities[gate.measure], Values)
+        for quantities in run.quantities
+        if gate.measure in quantities
+    ):
+        raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
+    for column, value in gate.where.items():
+        _check_where(gate, column, value, run)
+
+
+def _check_where(gate: Gate, column: str, value: str, run: Group) -> None:
+    columns = dict.fromkeys(name for call in run.calls for name in call.columns)
+    if column not in columns:
+        raise InputError(f"{gate.text}: where {column}: expected a column of the calls{_known(column, list(columns))}")
+    values = dict.fromkeys(call.columns.get(column) or NO_VALUE for call in run.calls)
+    if value not in values:
+        raise InputError(f"{gate.text}: where {column} = {value}: expected a value of it{_known(value, list(values))}")
+
+
+def _known(name: str, known: Sequence[str]) -> str:
+    return nearest(name, known) or (f", one of {', '.join(known[:10])}" if known else ", and there are none")
+
+
+def chosen(group: Group, where: Mapping[str, str]) -> Group:
+    """The calls of a group that have these values."""
+    fits = [
+        number
+        for number, call in enumerate(group.calls)
+        if all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
+    ]
+    return Group(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
+
+
+def _decided(gate: Gate, level: float, run: Group, baseline: Group | None, cluster: str | None) -> Decision:
+    of_run = chosen(run, gate.where)
+    if not gate.needs_baseline or baseline is None:
+        pooled = pool(gate.measure, of_run.quantities, of_run.clusters(unit(run.calls, cluster)))
+        found = estimate(pooled, gate.function, level=level)
+        decision = Decision(gate, "passed", level, _side(gate, of_run), limit=gate.plus, group=of_run)
+        return _with(decision, found)
+    matched = match(gate.about, of_run, chosen(baseline, gate.where), cluster)
+    return _against(gate, level, matched)
+
+
+def _against(gate: Gate, level: float, matched: Matched) -> Decision:
+    a, b = matched.pools(gate.measure)
+    found = difference(a, b, gate.function, times=gate.times, level=level)
+    run, baseline = _side(gate, matched.a), _side(gate, matched.b)
+    reason = found.reason
+    if not a[0] or not b[0]:
+        reason = f"no call of the {'run' if not a[0] else 'baseline'} has it"
+    decision = Decision(
+        gate, "passed", level, run, baseline, limit=gate.plus, paired_by=matched.paired_by, group=matched.a
+    )
+    return _with(decision, replace(found, reason=reason))
+
+
+def _side(gate: Gate, group: Group) -> Side:
+    pooled = pool(gate.measure, group.quantities, [""] * len(group.calls))
+    quantities = pooled[0]
+    if not quantities:
+        return Side(None, 0, len(group.calls), "")
+    n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
+    unit_ = "share" if isinstance(quantities[0], Share) else quantities[0].unit
+    return Side(pooled_value(pooled, gate.function), n, len(group.calls), unit_)
+
+
+def _with(decision: Decision, found: Estimate | Difference) -> Decision:
+    """The decision by what was estimated."""
+    if found.value is None:
+        return replace(decision, status="not measured", reason=found.reason)
+    interval = found.interval
+    if interval is None and found.reason == ALL_THE_SAME and found.clusters >= CLUSTERS_TO_TRUST_SAMENESS:
+        interval = Interval(found.value, found.value)
+    decision = replace(decision, value=found.value, interval=interval)
+    if interval is None:
+        return replace(decision, status="cannot tell", reason=found.reason)
+    best, worst = interval if decision.gate.at_most else interval[::-1]
+    if _holds(worst, decision):
+        return decision
+    if not _holds(best, decision):
+        return replace(decision, status="failed")
+    return replace(decision, status="cannot tell", calls_needed=_calls_needed(decision, best, worst, found.clusters))
+
+
+def _holds(value: float, decision: Decision) -> bool:
+    return value <= decision.limit if decision.gate.at_most else value >= decision.limit
+
+
+def _calls_needed(decision: Decision, best: float, worst: float, clusters: int) -> int | None:
+    """See Decision. An interval is t standard errors wide on each side, and these shrink with the root of n."""
+    assert decision.value is not None
+    margin = abs(decision.limit - decision.value)
+    reach = abs((worst if _holds(decision.value, decision) else best) - decision.value)
+    freedom = max(clusters, FEWEST_CLUSTERS) - 1
+    power = t_quantile(POWER, freedom) / t_quantile((1 + decision.level) / 2, freedom)
+    calls = float(decision.run.calls)
+    if decision.baseline is not None:
+        calls = 2 / (1 / calls + 1 / decision.baseline.calls)  # as many on each side tell as much
+    needed = calls * (reach * (1 + power) / margin) ** 2 if margin else math.inf
+    return rounded(needed) if needed <= MOST_CALLS else None
+
+
+def rounded(count: float) -> int:
+    """Upward, to two digits: a number of this kind is known no better."""
+    step = math.pow(10, max(math.floor(math.log10(count)) - 1, 0))
+    return math.ceil(count / step) * round(step)
