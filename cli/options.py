@@ -12,8 +12,8 @@ import click
 from fdbcore.errors import SettingsError
 from fdbcore.types import TurnSettings
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130
-"""Exit codes; click's own for wrong usage is 2."""
+DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
+"""Exit codes; click's own for wrong usage is 2. UNMEASURED: of gates, which say by FAILED that one has failed."""
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 

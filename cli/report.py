@@ -14,7 +14,7 @@ import click
 from fdbcore.errors import FdbError, InputError
 
 from . import options
-from .options import DONE, FAILED, FILE
+from .options import DONE, FAILED, FILE, UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.corpus import Call, Corpus
@@ -34,22 +34,55 @@ if TYPE_CHECKING:
 @click.option("--embed-clips", is_flag=True, help="Put 10 s of audio of each worst moment into index.html, to send it.")
 @click.option("--no-audio", is_flag=True, help="Pages without audio, and without links to it.")
 @click.option("--no-words", is_flag=True, help="Pages without what was said.")
+@click.option("--baseline", type=FILE, metavar="RUN", help="Compare with this run, measure by measure.")
+@click.option("--by", metavar="COLUMN", help="Compare groups of calls: with each other, or each with the baseline's.")
+@click.option("--cluster", metavar="COLUMN", help="What intervals resample and pair, such as the speaker.")
+@click.option("--different-settings", is_flag=True, help="Compare runs that were not made with the same settings.")
+@click.option("--gate", type=FILE, metavar="FILE.toml", help="Decide these conditions; the exit code tells.")
+@click.option("--junit", type=FILE, metavar="FILE.xml", help="Write what became of the gates for a CI system.")
+@options.as_json
 @options.quiet
 def report(
-    run: Path, names: tuple[str, ...], worst: int, embed_clips: bool, no_audio: bool, no_words: bool, quiet: bool
+    run: Path,
+    names: tuple[str, ...],
+    worst: int,
+    embed_clips: bool,
+    no_audio: bool,
+    no_words: bool,
+    baseline: Path | None,
+    by: str | None,
+    cluster: str | None,
+    different_settings: bool,
+    gate: Path | None,
+    junit: Path | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
-    """Write the tables and index.html of RUN, of `fdbcore replay` or of `fdbcore run`, anew; or pages of single calls.
+    """Write the tables and index.html of RUN, of `fdbcore replay` or of `fdbcore run`, anew; or pages of single calls;
+    or compare.html.
 
-    A call's own page is RUN/NAME/report.html.
+    A call's own page is RUN/NAME/report.html. With --gate the exit code is 0 if all gates passed, 1 if one failed, and
+    3 if one could not be measured, or told with so many calls.
     """
     from fdbcore.corpus import Corpus
     from fdbcore.report.index import Shown
 
+    from .compare import Compared, compare
+
     if embed_clips and no_audio:
         raise click.UsageError("--embed-clips and --no-audio exclude each other")
+    if junit is not None and gate is None:
+        raise click.UsageError("--junit: expected --gate")
+    compares = bool(baseline or by or gate)
+    if as_json and not compares:
+        raise click.UsageError("--json: expected --baseline, --by or --gate")
     shown = Shown(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
+    code = DONE
     try:
-        if names:
+        if compares:
+            asked = Compared(run, baseline, by, cluster, different_settings, gate, junit, as_json, quiet)
+            code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
+        elif names:
             _write_pages(_named(Corpus.of(run), names), shown, quiet)
         else:
             _write_run(run, shown, worst, quiet)
@@ -57,8 +90,8 @@ def report(
         raise click.UsageError(str(error)) from None
     except FdbError as error:
         click.echo(f"fdbcore report: {error}", err=True)
-        sys.exit(FAILED)
-    sys.exit(DONE)
+        sys.exit(UNMEASURED if gate else FAILED)
+    sys.exit(code)
 
 
 def _named(corpus: Corpus, names: Iterable[str]) -> list[Call]:

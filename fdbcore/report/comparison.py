@@ -162,5 +162,3 @@ def _described(corpus: Corpus) -> dict[str, Any]:
         "settings_sha256s": dict(corpus.settings_sha256s),
         "versions": dict(corpus.versions),
     }
-
-

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 from fdbcore.differences import FEWEST_CLUSTERS, Difference, difference, estimate, pooled_value
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Share, Values
+from fdbcore.recording import REPORT
 from fdbcore.report.comparison import Matched, match
 from fdbcore.report.gate_file import Gate, Gates, nearest
+from fdbcore.report.gate_moments import Worst
 from fdbcore.report.glossary import MEASURES
 from fdbcore.score import pool
 from fdbcore.significance import POWER
@@ -84,9 +87,7 @@ def _check(gate: Gate, run: Group, baseline: Group | None) -> None:
     if gate.needs_baseline and baseline is None:
         raise InputError(f"{gate.text}: expected --baseline, which the gate names")
     if gate.statistic and any(
-        not isinstance(quantities[gate.measure], Values)
-        for quantities in run.quantities
-        if gate.measure in quantities
+        not isinstance(quantities[gate.measure], Values) for quantities in run.quantities if gate.measure in quantities
     ):
         raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
     for column, value in gate.where.items():
@@ -190,3 +191,47 @@ def rounded(count: float) -> int:
     """Upward, to two digits: a number of this kind is known no better."""
     step = math.pow(10, max(math.floor(math.log10(count)) - 1, 0))
     return math.ceil(count / step) * round(step)
+
+
+def gates_json(
+    file: Path, gates: Gates, decisions: Sequence[Decision], worst: Sequence[Sequence[Worst]]
+) -> dict[str, Any]:
+    """The gates as JSON values. worst: what to listen to for each gate; pages of its calls are taken to exist."""
+    return {
+        "file": str(file),
+        "level": gates.level,
+        "cannot_tell": gates.cannot_tell,
+        "exit_code": exit_code(decisions, gates),
+        "results": [_result(decision, of) for decision, of in zip(decisions, worst, strict=True)],
+    }
+
+
+def _result(decision: Decision, worst: Sequence[Worst]) -> dict[str, Any]:
+    gate = decision.gate
+    return {
+        "gate": gate.text,
+        "where": dict(gate.where),
+        "measure": gate.measure,
+        "status": decision.status,
+        "unit": decision.run.unit,
+        "value": decision.value,
+        "interval": decision.interval,
+        "level": decision.level,
+        "limit": decision.limit,
+        "times": gate.times,
+        "run": asdict(decision.run),
+        "baseline": decision.baseline and asdict(decision.baseline),
+        "paired_by": decision.paired_by,
+        "calls_needed": decision.calls_needed,
+        "reason": decision.reason,
+        "worst": [
+            {
+                "call": each.call.name,
+                "file": each.file,
+                "start_s": each.start_s,
+                "text": each.text,
+                "page": f"{each.call.path / REPORT}#t={each.start_s:g}",
+            }
+            for each in worst
+        ],
+    }

@@ -1,0 +1,136 @@
+"""The page of a comparison, compare.html: gates, then measure by measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+from urllib.parse import quote
+
+from fdbcore.recording import write_text
+from fdbcore.report import comparison_words as words
+from fdbcore.report import sections
+from fdbcore.report.glossary import MEASURES, in_words
+from fdbcore.report.html import static
+from fdbcore.report.tables import NOTES, facts, flat, table
+from fdbcore.report.words import clock_text
+from fdbcore.types import TurnSettings
+
+COMPARE: Final = "compare.html"
+DETECTABLE: Final = "detectable"
+
+Values = Mapping[str, Any]
+
+
+def write_comparison(document: Values, folder: Path) -> Path:
+    """Write compare.html into the folder of the run and return its path. RecordingError if it cannot be written."""
+    path = folder / COMPARE
+    write_text(path, page(document, folder))
+    return path
+
+
+def page(document: Values, folder: Path) -> str:
+    """The whole page. Every text that comes from a file is escaped. folder: what its links are relative to."""
+    run, baseline = document["run"], document["baseline"]
+    settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
+    title = Path(run["path"]).resolve().name
+    return Template(static("compare.html")).substitute(
+        title=escape(f"{title} compared – fdbcore"),
+        style=static("report.css") + static("compare.css"),
+        header=_header(document, title),
+        warnings=_warnings(document),
+        gates=_gates(document["gates"], folder) if "gates" in document else "",
+        comparisons="\n".join(_compared(compared, settings) for compared in document["comparisons"]),
+        evidence=facts(flat({"run": _evidence(run)}) + (flat({"baseline": _evidence(baseline)}) if baseline else [])),
+        glossary=sections.glossary(settings),
+    )
+
+
+def _header(document: Values, title: str) -> str:
+    run, baseline = document["run"], document["baseline"]
+    parts = [f"{run['calls']:,} calls"]
+    parts += [f"against {escape(baseline['path'])}, {baseline['calls']:,} calls"] if baseline else []
+    parts += [f"by {escape(document['by'])}"] if document["by"] else []
+    return (
+        f'<p class="product">fdbcore · comparison</p>\n<h1>{escape(title)}</h1>\n'
+        f'<p class="facts">{" · ".join(parts)}</p>'
+    )
+
+
+def _warnings(document: Values) -> str:
+    items = "".join(f"<li>{escape(text)}</li>" for text in words.notices(document))
+    return f'<ul class="warnings" role="alert">{items}</ul>' if items else ""
+
+
+def _evidence(described: Values) -> dict[str, Any]:
+    return {key: described[key] for key in ("path", "versions", "settings")} | {
+        "settings SHA-256": list(described["settings_sha256s"])
+    }
+
+
+def _gates(gates: Values, folder: Path) -> str:
+    cards = "\n".join(_gate(gate, folder) for gate in gates["results"])
+    note = (
+        f"Each gate is decided on an interval so wide that all {len(gates['results'])} together hold at "
+        f"{100 * gates['level']:g} %. Cannot tell: the interval lies on both sides of the limit."
+    )
+    return (
+        f'<section aria-labelledby="gates-title"><h2 id="gates-title">{escape(words.gates_verdict(gates))}</h2>'
+        f'<p class="note">{note}</p><ul class="gates">{cards}</ul></section>'
+    )
+
+
+def _gate(gate: Values, folder: Path) -> str:
+    status = words.STATUSES[gate["status"]]
+    lines = [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])]
+    told = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    moments = "".join(_moment(moment, folder) for moment in gate["worst"])
+    return (
+        f'<li class="{gate["status"].replace(" ", "-")}"><p><b class="status">{status}</b> '
+        f"<code>{escape(words.gate_name(gate))}</code></p>{told}"
+        + (f'<ol class="moments">{moments}</ol>' if moments else "")
+        + "</li>"
+    )
+
+
+def _moment(moment: Values, folder: Path) -> str:
+    path, _, time = moment["page"].partition("#")
+    address = f"{quote(Path(path).relative_to(folder).as_posix())}#{time}"
+    return (
+        f'<li><a href="{escape(address)}"><span class="at">{clock_text(moment["start_s"])}</span>'
+        f"<span>{escape(moment['text'])}<span class='meaning'>{escape(moment['call'])}</span></span></a></li>"
+    )
+
+
+def _compared(compared: Values, settings: TurnSettings) -> str:
+    a, b = compared["a"], compared["b"]
+    title = compared["title"] or f"{a['name']} against {b['name']}"
+    note = f"{a['name']}: {a['calls']:,} calls; {b['name']}: {b['calls']:,} calls; {words.pairing(compared)}."
+    note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
+    columns = ("measure", a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE, "verdict", NOTES)
+    rows = [_row(row, settings) for row in compared["measures"]]
+    used = [k for k in range(len(columns) - 1) if any(cells[k] for _, cells in rows)]
+    shown = [(name, [cells[k] for k in used]) for name, cells in rows]
+    return (
+        f"<section><h2>{escape(title)}</h2><p class='note'>{escape(note)}</p>"
+        f"{table([columns[0], *(escape(columns[k + 1]) for k in used)], shown)}</section>"
+    )
+
+
+def _row(row: Values, settings: TurnSettings) -> tuple[str, list[str]]:
+    unit, text = words.unit_of(row), MEASURES[row["measure"]]
+    name = (
+        f"{escape(text.label)}<span class='meaning'>{escape(in_words(text.meaning, settings))}</span>"
+        f"<span class='literature'><code>{escape(row['measure'])}</code></span>"
+    )
+    sides = [
+        f"{words.amount(words.headline(row[s]), unit)}<span class='meaning'>{words.counts(row[s])}</span>" for s in "ab"
+    ]
+    value = words.difference(row["value"], None, unit)
+    limits = f"<span class='meaning'>{words.limits_text(row['interval'], unit)}</span>" if row["interval"] else ""
+    detectable = words.step(row["detectable"], unit) if row["detectable"] else ""
+    verdict = f"<span class='verdict {row['verdict'].replace(' ', '-')}'>{row['verdict']}</span>"
+    p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ").replace("<", "&lt;")
+    return name, [*sides, f"{value}{limits}", p, detectable, verdict, escape(row["reason"])]

@@ -1,0 +1,160 @@
+"""A comparison and its gates in words, from their JSON values; shared by the screen, the page and JUnit's file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore.report.glossary import MEASURES
+from fdbcore.report.words import NONE, counted
+from fdbcore.stats import FEW_CLUSTERS
+
+Values = Mapping[str, Any]
+
+DECIMALS: Final = {"share": 1, "ms": 0, "s": 2, "1/min": 2, "s/min": 2}
+UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
+STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "CANNOT TELL", "not measured": "NOT MEASURED"}
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A figure with its unit: "6.1 %", "820 ms"."""
+    return NONE if value is None else f"{_digits(value, unit)} {UNITS.get(unit, unit)}"
+
+
+def step(value: float, unit: str) -> str:
+    """The size of a difference: "1.2 points", "14 ms"."""
+    return f"{_digits(value, unit)} {_step_unit(unit)}"
+
+
+def difference(value: float | None, interval: Sequence[float] | None, unit: str) -> str:
+    """A difference with its interval: "+4.1 points [3.0, 5.2]"."""
+    if value is None:
+        return NONE
+    limits = f" {limits_text(interval, unit)}" if interval else ""
+    return f"{_digits(value, unit, '+')} {_step_unit(unit)}{limits}"
+
+
+def _step_unit(unit: str) -> str:
+    return "points" if unit == "share" else UNITS.get(unit, unit)
+
+
+def limits_text(interval: Sequence[float], unit: str) -> str:
+    """ "[3.0, 5.2]"."""
+    return f"[{', '.join(_digits(limit, unit) for limit in interval)}]"
+
+
+def _digits(value: float, unit: str, sign: str = "") -> str:
+    shown = 100 * value if unit == "share" else value
+    decimals = DECIMALS.get(unit, 2)
+    return f"{round(shown, decimals) + 0.0:{sign}.{decimals}f}"  # no -0.0
+
+
+def p_text(p: float | None) -> str:
+    """ "p = 0.012", "p < 0.001"."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def label(measure: str) -> str:
+    """What a reader calls a measure."""
+    return MEASURES[measure].label if measure in MEASURES else measure
+
+
+def headline(summary: Values | None) -> float | None:
+    """The figure by which a pooled measure is known."""
+    if summary is None:
+        return None
+    value: float | None = summary["mean"] if summary["median"] is None else summary["median"]
+    return value
+
+
+def unit_of(row: Values) -> str:
+    """The unit of a compared measure."""
+    unit: str = (row["a"] or row["b"])["unit"]
+    return unit
+
+
+def counts(summary: Values | None) -> str:
+    """ "163 of 8,000", "n = 7,533"."""
+    if summary is None:
+        return "none"
+    return f"{summary['count']:,} of {summary['n']:,}" if "count" in summary else f"n = {summary['n']:,}"
+
+
+def pairing(compared: Values) -> str:
+    """How the two sides were put together."""
+    if compared["paired_by"] is None:
+        return "unpaired: the two sides share no items"
+    return f"paired by {compared['paired_by']}: {compared['shared']:,} of {compared['clusters']:,} on both sides"
+
+
+def cautions(compared: Values) -> Iterator[str]:
+    """What a reader must know of a comparison."""
+    if compared["clusters"] < FEW_CLUSTERS:
+        yield f"fewer than {FEW_CLUSTERS} items: the intervals may be too narrow"
+
+
+def notices(document: Values) -> list[str]:
+    """What must be known before any figure."""
+    found = list(document["notes"])
+    for name in ("run", "baseline"):
+        described = document[name]
+        if described and described["unscored"]:
+            of = counted(described["calls"], "call")
+            names = ", ".join(list(described["unscored"])[:3])
+            found.append(f"{name}: {len(described['unscored']):,} of {of} not scored, in no figure: {names}")
+    return found
+
+
+def gate_name(gate: Values) -> str:
+    """The line of a gate, with the calls that it is about."""
+    about = ", ".join(f"{column} = {value}" for column, value in gate["where"].items())
+    return gate["gate"] + (f" where {about}" if about else "")
+
+
+def gate_finding(gate: Values) -> str:
+    """What a gate was decided by."""
+    unit, limit = gate["unit"], gate["limit"]
+    if gate["value"] is None:
+        return str(gate["reason"])
+    of = f"{100 * gate['level']:.4g} % interval"
+    if not gate["times"]:
+        limits = f" {limits_text(gate['interval'], unit)}" if gate["interval"] else ""
+        return f"{amount(gate['value'], unit)}{limits} ({of}), limit {amount(limit, unit)}"
+    against = "the baseline" if gate["times"] == 1 else f"{gate['times']:g} x the baseline"
+    allowed = _digits(limit, unit, "+") if limit else "0"
+    return f"{difference(gate['value'], gate['interval'], unit)} against {against} ({of}), allowed {allowed}"
+
+
+def gate_basis(gate: Values) -> str:
+    """The figures of both sides, with n and calls."""
+    sides = [("run", gate["run"]), *([("baseline", gate["baseline"])] if gate["baseline"] else [])]
+    unit = gate["unit"]
+    told = [
+        f"{name} {amount(side['value'], unit)} (n = {side['n']:,}, {counted(side['calls'], 'call')})"
+        for name, side in sides
+    ]
+    if gate["baseline"]:
+        told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "unpaired")
+    return ", ".join(told)
+
+
+def gate_advice(gate: Values) -> str:
+    """What it would take to tell; "" where that is not the question."""
+    if gate["status"] != "cannot tell":
+        return ""
+    if gate["interval"] is None:
+        return str(gate["reason"])
+    n, each = gate["run"]["calls"], " on each side" if gate["baseline"] else ""
+    if gate["calls_needed"] is None:
+        return f"cannot tell with {counted(n, 'call')}: the figure is at its limit, and more calls hardly help"
+    needed = f"about {gate['calls_needed']:,} calls{each} would"
+    return f"cannot tell with {counted(n, 'call')}: {needed}, if the figure stays"
+
+
+def gates_verdict(gates: Values) -> str:
+    """All gates in one line: "1 of 4 gates failed, 1 cannot tell"."""
+    found = [gate["status"] for gate in gates["results"]]
+    told = [f"{found.count(status)} {status}" for status in STATUSES if status in found]
+    return f"{counted(len(found), 'gate')}: {', '.join(told)}"
