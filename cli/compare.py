@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Paper:
+    """What to draw for a paper."""
+
+    folder: Path
+    reference: Path | None
+    strips: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """What to compare, as the options say it."""
 
@@ -32,6 +41,7 @@ class Compared:
     different_settings: bool
     gate: Path | None
     junit: Path | None
+    paper: Paper | None
     as_json: bool
     quiet: bool
 
@@ -57,10 +67,11 @@ def compare(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> i
     document = comparison(run, baseline, compared, asked.by, notes + lonely)
     if gates is not None:
         document["gates"] = _decided(gates, asked, of_run, of_baseline, write_pages)
-    page = write_comparison(document, asked.run)
+    page = write_comparison(document, asked.run) if compared or gates else None
+    figures = [] if asked.paper is None else _drawn(asked.paper, run, of_run, of_baseline, document, asked)
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
-    _print(document, page, asked)
+    _print(document, [*([page] if page else []), *figures], asked)
     return document["gates"]["exit_code"] if gates is not None else DONE
 
 
@@ -110,10 +121,25 @@ def _decided(
     return gates_json(asked.gate, gates, decisions, moments)
 
 
-def _print(document: dict[str, Any], page: Path, asked: Compared) -> None:
+def _drawn(
+    paper: Paper, run: Corpus, of_run: Group, of_baseline: Group | None, document: dict[str, Any], asked: Compared
+) -> list[Path]:
+    from fdbcore.corpus import Corpus
+    from fdbcore.report.paper import strips_of, write_paper
+    from fdbcore.statements import groups, read
+
+    found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
+    if of_baseline is not None:
+        found["baseline"] = of_baseline
+    reference = None if paper.reference is None else read(Corpus.of(paper.reference))
+    return write_paper(paper.folder, found, reference, document, strips_of(run, paper.strips), asked.cluster)
+
+
+def _print(document: dict[str, Any], written: Sequence[Path], asked: Compared) -> None:
     from fdbcore.report.comparison_screen import comparison_screen
 
     if asked.as_json:
         click.echo(json.dumps(document, ensure_ascii=False))
     elif not asked.quiet:
-        click.echo(f"{comparison_screen(document, shutil.get_terminal_size().columns)}\n\n{page}")
+        screen = comparison_screen(document, shutil.get_terminal_size().columns)
+        click.echo("\n".join([screen, "", *map(str, written)]))

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 @click.option("--different-settings", is_flag=True, help="Compare runs that were not made with the same settings.")
 @click.option("--gate", type=FILE, metavar="FILE.toml", help="Decide these conditions; the exit code tells.")
 @click.option("--junit", type=FILE, metavar="FILE.xml", help="Write what became of the gates for a CI system.")
+@click.option("--figures", type=FILE, metavar="DIR", help="Write figures (SVG) and tables for a paper here.")
+@click.option("--reference", type=FILE, metavar="RUN", help="Of the figures: conversations between people.")
+@click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="Draw an exchange: call@1:05-1:15.")
 @options.as_json
 @options.quiet
 def report(
@@ -55,6 +58,9 @@ def report(
     different_settings: bool,
     gate: Path | None,
     junit: Path | None,
+    figures: Path | None,
+    reference: Path | None,
+    strips: tuple[str, ...],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -67,20 +73,23 @@ def report(
     from fdbcore.corpus import Corpus
     from fdbcore.report.index import Shown
 
-    from .compare import Compared, compare
+    from .compare import Compared, Paper, compare
 
     if embed_clips and no_audio:
         raise click.UsageError("--embed-clips and --no-audio exclude each other")
     if junit is not None and gate is None:
         raise click.UsageError("--junit: expected --gate")
-    compares = bool(baseline or by or gate)
+    if figures is None and (reference is not None or strips):
+        raise click.UsageError("--reference and --strip: expected --figures")
+    compares = bool(baseline or by or gate or figures)
     if as_json and not compares:
-        raise click.UsageError("--json: expected --baseline, --by or --gate")
+        raise click.UsageError("--json: expected --baseline, --by, --gate or --figures")
     shown = Shown(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
     code = DONE
     try:
         if compares:
-            asked = Compared(run, baseline, by, cluster, different_settings, gate, junit, as_json, quiet)
+            paper = None if figures is None else Paper(figures, reference, strips)
+            asked = Compared(run, baseline, by, cluster, different_settings, gate, junit, paper, as_json, quiet)
             code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
         elif names:
             _write_pages(_named(Corpus.of(run), names), shown, quiet)

@@ -72,7 +72,9 @@ def planted_run(
     path: Path, *of: Planted, turns: TurnSettings = TurnSettings(), made_by: str | None = None
 ) -> list[int]:
     """A scored run of these calls at `path`; how many turns of each call are cut off."""
-    settings = {"turns": asdict(turns), "vad": {side: {"name": "energy", "version": "1"} for side in "AB"}}
+    turns = turns or TurnSettings()
+    vad = {"name": "energy", "version": "1"} | detector
+    settings = {"turns": asdict(turns), "vad": {side: vad for side in "AB"}}
     made = versions() | ({"fdbcore": made_by} if made_by else {})
     meta = {
         "schema": RECORDING_SCHEMA,

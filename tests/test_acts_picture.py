@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.acts import ACTS
+from fdbcore.report.svg import wrap
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.picture import MARGIN, ROW, WIDTH, picture
-from fdbcore.suites.dialogue_acts.svg import standalone, style, wrap
+from fdbcore.suites.dialogue_acts.svg import standalone, style
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, headline, reasons
 
 SVG: Final = "{http://www.w3.org/2000/svg}"

@@ -110,7 +110,7 @@ def notices(document: Values) -> list[str]:
 def gate_name(gate: Values) -> str:
     """The line of a gate, with the calls that it is about."""
     about = ", ".join(f"{column} = {value}" for column, value in gate["where"].items())
-    return gate["gate"] + (f" where {about}" if about else "")
+    return f"{gate['gate']} where {about}" if about else str(gate["gate"])
 
 
 def gate_finding(gate: Values) -> str:

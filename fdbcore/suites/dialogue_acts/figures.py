@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.recording import write_text
+from fdbcore.report.paper_tables import PaperTable, csv_text
+from fdbcore.report.svg import clean
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.findings import Document, Row, group_rows, groups
 from fdbcore.suites.dialogue_acts.picture import picture
 from fdbcore.suites.dialogue_acts.sections import language
-from fdbcore.suites.dialogue_acts.svg import clean, standalone
+from fdbcore.suites.dialogue_acts.svg import standalone
 from fdbcore.suites.dialogue_acts.words import mean
 
 COLUMNS: Final = (
@@ -35,20 +34,6 @@ COLUMNS: Final = (
 )
 LATEX_COLUMNS: Final = "lllrrrrrlrrrrr"
 STATISTICS: Final = ("mean", "sd", "low", "high")
-LATEX_ESCAPES: Final = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "[": "{[}",  # after the end of a line it would be an argument
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "−": "$-$",
-        "–": "--",
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-    }
-)
-MARKDOWN_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|~#!])")
 
 
 def write_figures(document: Document, folder: Path) -> list[Path]:
@@ -82,36 +67,28 @@ def _files(document: Document) -> Iterator[tuple[str, str]]:
 
 def markdown(document: Document) -> str:
     """The rows as a Markdown table under its caption."""
-    lines = _lines(document, lambda text: MARKDOWN_SPECIAL.sub(r"\\\1", _one_line(text)))
-    rule = [":--" if column in ("l",) else "--:" for column in LATEX_COLUMNS]
-    table = [COLUMNS, rule, *lines]
-    return f"{_caption(document)}\n\n" + "".join(f"| {' | '.join(cells)} |\n" for cells in table)
+    return _table(document).markdown()
 
 
 def latex(document: Document) -> str:
     """The rows as a LaTeX table, which needs the package booktabs."""
-    body = "".join(f"    {' & '.join(cells)} \\\\\n" for cells in _lines(document, _latex_text))
-    head = " & ".join(_latex_text(column) for column in COLUMNS)
-    return (
-        "\\begin{table*}\n  \\centering\n  \\small\n"
-        f"  \\caption{{{_latex_text(_caption(document))}}}\n"
-        f"  \\begin{{tabular}}{{{LATEX_COLUMNS}}}\n    \\toprule\n    {head} \\\\\n    \\midrule\n{body}"
-        "    \\bottomrule\n  \\end{tabular}\n\\end{table*}\n"
-    )
+    return _table(document).latex()
+
+
+def _table(document: Document) -> PaperTable:
+    return PaperTable(_caption(document), COLUMNS, LATEX_COLUMNS, list(_lines(document)))
 
 
 def table_csv(document: Document) -> str:
     """Every row with every measure, as the document has them: mean, standard deviation and limits of the interval."""
     known = ("set", "annotator", "system", "kind", "weights", "n", "no_reply", "unscored")
     names = list(document["rows"][0]["measures"]) if document["rows"] else []
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*known, *(f"{name}_{statistic}" for name in names for statistic in STATISTICS)])
-    for row in document["rows"]:
-        writer.writerow(
-            [*(row[key] for key in known), *(value for name in names for value in _all(row["measures"][name]))]
-        )
-    return text.getvalue()
+    columns = [*known, *(f"{name}_{statistic}" for name in names for statistic in STATISTICS)]
+    rows = (
+        [*(row[key] for key in known), *(value for name in names for value in _all(row["measures"][name]))]
+        for row in document["rows"]
+    )
+    return csv_text(columns, rows)
 
 
 def _all(summary: Mapping[str, Any]) -> list[float | None]:
@@ -129,13 +106,10 @@ def _caption(document: Document) -> str:
     )
 
 
-def _lines(document: Document, escape: Callable[[str], str]) -> Iterator[list[str]]:
+def _lines(document: Document) -> Iterator[list[str]]:
     for group in groups(document):
         for row in group_rows(document, group):
-            yield [
-                escape(text)
-                for text in (row["set"], row["annotator"] or "–", _named(row), str(row["n"]), *_numbers(row))
-            ]
+            yield [row["set"], row["annotator"] or "–", _named(row), str(row["n"]), *_numbers(row)]
 
 
 def _named(row: Row) -> str:
@@ -148,11 +122,3 @@ def _numbers(row: Row) -> list[str]:
     interval = f"[{mean(wed['ci95'][0])}, {mean(wed['ci95'][1])}]" if wed["ci95"] else "–"
     rest = [mean(measures[name]["mean"]) for name in ("deletion", "insertion", "substitution", "recall", "f1")]
     return [mean(wlcs["mean"]), mean(wlcs["sd"]), mean(wed["mean"]), mean(wed["sd"]), interval, *rest]
-
-
-def _latex_text(text: str) -> str:
-    return _one_line(text).translate(LATEX_ESCAPES)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

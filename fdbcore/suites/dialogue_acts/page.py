@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fdbcore.acts import ACTS
 from fdbcore.recording import write_text
+from fdbcore.report.svg import clean, xml
 from fdbcore.suites.dialogue_acts import charts, sections, svg
 from fdbcore.suites.dialogue_acts.findings import Document, leads
 from fdbcore.suites.dialogue_acts.picture import picture
@@ -24,7 +25,7 @@ ITEMS_PER_CHUNK: Final = 200
 
 def write_report(document: Document, path: Path) -> Path:
     """Write the report of a scores document to `path` and return it. Raises RecordingError if it cannot be written."""
-    write_text(path, svg.clean(page(document)))
+    write_text(path, clean(page(document)))
     return path
 
 
@@ -39,7 +40,7 @@ def page(document: Document) -> str:
         definitions=svg.definitions(),
         header=sections.header(document),
         warnings=sections.warnings(document),
-        lead="".join(f'<p class="lead">{svg.xml(text)}</p>' for text in (first, *others)),
+        lead="".join(f'<p class="lead">{xml(text)}</p>' for text in (first, *others)),
         legend=sections.legend(),
         systems=sections.systems(document),
         comparisons=sections.comparisons(document),
@@ -49,7 +50,7 @@ def page(document: Document) -> str:
         choices=_choices(document["items"]),
         settings=sections.settings(document),
         glossary=sections.glossary(),
-        footer=svg.xml(f"fdbcore {document['settings'].get('fdbcore', '')} · {document['schema']}"),
+        footer=xml(f"fdbcore {document['settings'].get('fdbcore', '')} · {document['schema']}"),
         rows=packed(
             [_row(item, number, language(document, item["set"])) for number, item in enumerate(document["items"])]
         ),
@@ -120,7 +121,7 @@ def _choices(items: Iterable[Item]) -> str:
 
 
 def _select(name: str, every: str, values: Mapping[str, str]) -> str:
-    options = "".join(f'<option value="{svg.xml(value)}">{svg.xml(text)}</option>' for value, text in values.items())
+    options = "".join(f'<option value="{xml(value)}">{xml(text)}</option>' for value, text in values.items())
     return f'<select name="{name}" aria-label="{name}"><option value="">{every}</option>{options}</select>'
 
 

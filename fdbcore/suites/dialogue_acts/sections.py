@@ -7,13 +7,13 @@ from html import escape
 from typing import Any, Final
 
 from fdbcore.acts import ACTS
+from fdbcore.report.svg import xml
 from fdbcore.report.tables import facts, flat, table
 from fdbcore.report.words import NONE
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.findings import DIRECTIONS, Document, Row, better, group_rows, groups
 from fdbcore.suites.dialogue_acts.picture import picture
 from fdbcore.suites.dialogue_acts.records import REFERENCE
-from fdbcore.suites.dialogue_acts.svg import xml
 from fdbcore.suites.dialogue_acts.words import CASES, PARTS, mean, p_text, span, weight
 
 MEASURE_NAMES: Final = {

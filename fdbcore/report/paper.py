@@ -1,0 +1,178 @@
+"""What `fdbcore report --figures` writes: figures and tables of runs for a paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.corpus import Call, Corpus
+from fdbcore.errors import InputError
+from fdbcore.recording import Recording, write_text
+from fdbcore.report import comparison_words as words
+from fdbcore.report.gate_file import nearest
+from fdbcore.report.paper_figures import MOST_SYSTEMS, System, curve_figure, fto_figure, system
+from fdbcore.report.paper_strip import strip_figure
+from fdbcore.report.paper_tables import PaperTable, csv_text
+from fdbcore.report.svg import clean
+from fdbcore.report.words import counted
+from fdbcore.score import summarise
+from fdbcore.statements import HEADLINES, Group, unit
+from fdbcore.types import ticks_to_s
+
+LONG_COLUMNS: Final = ("measure", "system", "value", "low", "high", "unit", "n", "count", "clusters", "calls")
+DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "Detectable")
+PEOPLE: Final = "A after B, same calls"
+
+_SPAN: Final = re.compile(
+    r"(?:(?P<start_min>\d+):)?(?P<start_s>\d+(?:\.\d+)?)-(?:(?P<end_min>\d+):)?(?P<end_s>\d+(?:\.\d+)?)"
+)
+
+Strip = tuple[Recording, float, float]
+Summaries = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def write_paper(
+    folder: Path,
+    groups: Mapping[str, Group],
+    reference: Group | None,
+    document: Mapping[str, Any],
+    strips: Sequence[Strip] = (),
+    cluster: str | None = None,
+) -> list[Path]:
+    """Write figures and tables into `folder`, and return their paths.
+
+    fto.svg, response.svg: a line a group, over the reference's offsets of both sides (else over those of A after B in
+    the same calls). strip-N.svg. table.md, table.tex (booktabs), table.csv: the headline measures of each group.
+    differences.md, .tex, .csv: what `document` compares. InputError for too many groups.
+    """
+    if len(groups) > MOST_SYSTEMS:
+        raise InputError(f"--figures: expected at most {MOST_SYSTEMS} groups, got {len(groups)}")
+    systems = [system(name, group) for name, group in groups.items()]
+    summaries = {
+        name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
+    }
+    paths = []
+    for name, text in _files(systems, summaries, _reference(systems, reference), document, strips):
+        write_text(folder / name, clean(text))
+        paths.append(folder / name)
+    return paths
+
+
+def strips_of(run: Corpus, asked: Iterable[str]) -> list[Strip]:
+    """The recordings and times (s) of strips such as "call0007@1:05-1:15.5". InputError says what is wrong with one."""
+    calls = {call.name: call for call in run.calls}
+    return [_strip(calls, text) for text in asked]
+
+
+def _strip(calls: Mapping[str, Call], text: str) -> Strip:
+    name, _, span = text.rpartition("@")
+    found = _SPAN.fullmatch(span)
+    if found is None:
+        raise InputError(f"--strip {text}: expected CALL@START-END, such as call@1:05-1:15.5")
+    if name not in calls:
+        raise InputError(f"--strip {text}: expected a call of the run, got {name}{nearest(name, calls)}")
+    recording = calls[name].recording
+    start_s, end_s = (60 * int(found[f"{at}_min"] or 0) + float(found[f"{at}_s"]) for at in ("start", "end"))
+    length_s = ticks_to_s(recording.n_ticks)
+    if not 0 <= start_s < end_s <= length_s:
+        raise InputError(f"--strip {text}: expected START before END, within the {length_s:g} s of the call")
+    return recording, start_s, end_s
+
+
+def _reference(systems: Sequence[System], reference: Group | None) -> tuple[str, list[int]]:
+    if reference is None:
+        return PEOPLE, [ms for each in systems for ms in each.fto_ms["A"]]
+    found = system("reference", reference)
+    return "reference", [*found.fto_ms["A"], *found.fto_ms["B"]]
+
+
+def _files(
+    systems: Sequence[System],
+    summaries: Summaries,
+    reference: tuple[str, list[int]],
+    document: Mapping[str, Any],
+    strips: Sequence[Strip],
+) -> Iterator[tuple[str, str]]:
+    yield "fto.svg", fto_figure(systems, reference)
+    yield "response.svg", curve_figure(systems)
+    for number, strip in enumerate(strips, 1):
+        yield f"strip-{number}.svg", strip_figure(*strip)
+    table = measures_table(systems, summaries)
+    yield "table.md", table.markdown()
+    yield "table.tex", table.latex()
+    yield "table.csv", csv_text(LONG_COLUMNS, _long(systems, summaries))
+    if document["comparisons"]:
+        differences = differences_table(document)
+        yield "differences.md", differences.markdown()
+        yield "differences.tex", differences.latex()
+        yield "differences.csv", csv_text(differences.columns, differences.rows)
+
+
+def measures_table(systems: Sequence[System], summaries: Summaries) -> PaperTable:
+    """A row a measure, a column a system: the figure with its interval, and its n."""
+    listed = [name for name in HEADLINES if any(name in of for of in summaries.values())]
+    rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
+    sizes = "; ".join(
+        f"{each.name}: {counted(each.calls, 'call')}, {counted(each.eligible, 'turn')} of A" for each in systems
+    )
+    caption = (
+        f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
+        "intervals (shares: Wilson at the effective n of clustered turns; else bootstrap, calls resampled). Shares are "
+        "of all turns, or onsets, n; the median answer time is of the n turns that were answered."
+    )
+    return PaperTable(caption, ["Measure", *(each.name for each in systems)], "l" + "r" * len(systems), rows)
+
+
+def _cell(summary: Mapping[str, Any] | None) -> str:
+    if summary is None or words.headline(summary) is None:
+        return "–"
+    limits = f" {words.limits_text(summary['ci95'], summary['unit'])}" if summary["ci95"] else ""
+    return f"{words.amount(words.headline(summary), summary['unit'])}{limits}, n = {summary['n']:,}"
+
+
+def _long(systems: Sequence[System], summaries: Summaries) -> Iterator[list[object]]:
+    """Every measure of every system, in full."""
+    for each in systems:
+        for name, summary in summaries[each.name].items():
+            low, high = summary["ci95"] or (None, None)
+            known = [summary[key] if key in summary else None for key in ("unit", "n", "count", "clusters")]
+            yield [name, each.name, words.headline(summary), low, high, *known, each.calls]
+
+
+def differences_table(document: Mapping[str, Any]) -> PaperTable:
+    """What differs, with the denominators of both sides."""
+    rows = [_difference(compared, row) for compared in document["comparisons"] for row in compared["measures"]]
+    sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
+    caption = (
+        f"Differences ({sizes}). Intervals: 95 %, bootstrap over what the sides are paired by, else over calls; shares "
+        "by the square-and-add method. p: Holm's correction over all rows. Detectable: the true difference found with "
+        "80 % power."
+    )
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
+    return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows)
+
+
+def _sizes(compared: Mapping[str, Any]) -> str:
+    sides = " less ".join(f"{compared[side]['name']} ({counted(compared[side]['calls'], 'call')})" for side in "ab")
+    title = f"{compared['title']}: " if compared["title"] else ""
+    return f"{title}{sides}, {words.pairing(compared)}"
+
+
+def _difference(compared: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    of = words.unit_of(row)
+    sides = [f"{words.amount(words.headline(row[side]), of)} ({words.counts(row[side])})" for side in "ab"]
+    limits = words.limits_text(row["interval"], of) if row["interval"] else "–"
+    p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ") or "–"
+    detectable = words.step(row["detectable"], of) if row["detectable"] else "–"
+    name = compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}"
+    return [
+        name,
+        words.label(row["measure"]),
+        *sides,
+        words.difference(row["value"], None, of),
+        limits,
+        p,
+        detectable,
+    ]
