@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from fdbcore.errors import SettingsError
 from fdbcore.types import TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.measures.marks import Mark
+    from fdbcore.recording import Recording
 
 DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
 """Exit codes; click's own for wrong usage is 2. UNMEASURED: of gates, which say by FAILED that one has failed."""
@@ -25,6 +30,40 @@ changes = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
 quiet = click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+
+
+def marks(command: Callable[..., None]) -> Callable[..., None]:
+    """An agent's own log, for one call."""
+    log = click.option("--marks", type=FILE, metavar="FILE.jsonl", help="The agent's own log of this call: time, name.")
+    offset = click.option("--marks-offset-ms", type=float, help="What to add to its times, instead of an estimate.")
+    return log(offset(command))
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The marks of an agent's log, and the offset of its clock if that was given."""
+
+    marks: Sequence[Mark]
+    offset_ms: float | None
+
+    def lay(self, recording: Recording) -> None:
+        """Keep the marks with a recording. InputError where the offset cannot be told."""
+        from fdbcore.report.marks import lay_marks
+
+        lay_marks(recording, self.marks, self.offset_ms)
+
+
+def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | None:
+    """The log that the options name; InputError if it cannot be used, or belongs to no single call."""
+    from fdbcore.measures.marks import read_marks
+
+    if path is None:
+        if offset_ms is not None:
+            raise SettingsError("--marks-offset-ms: expected --marks")
+        return None
+    if calls != 1:
+        raise SettingsError(f"--marks {path}: expected one call, got {calls}")
+    return Log(read_marks(path), offset_ms)
 
 
 def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

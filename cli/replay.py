@@ -15,7 +15,7 @@ from fdbcore.errors import FdbError, SettingsError
 from fdbcore.types import TICKS_PER_S
 
 from . import options
-from .options import DONE, FAILED, FILE, INTERRUPTED, changed_settings
+from .options import DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings
 
 if TYPE_CHECKING:
     from fdbcore.recording import Recording
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that replay several sessions; as many as processors.")
 @click.option("--meta", type=FILE, help="A CSV table of the calls: columns joined by file name; agent_channel swaps.")
+@options.marks
 @options.out("fdbcore-run")
 @options.as_json
 @options.quiet
@@ -47,6 +48,8 @@ def replay(
     real_time: bool,
     jobs: int | None,
     meta: Path | None,
+    marks: Path | None,
+    marks_offset_ms: float | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -71,6 +74,7 @@ def replay(
         named = named_files(paths, oddities)
         sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms)
         calls = planned(sessions, meta, oddities) if len(sessions) > 1 or meta is not None else []
+        log = options.read_log(marks, marks_offset_ms, len(calls) or 1)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     if calls:
@@ -82,7 +86,7 @@ def replay(
     show_progress = not (quiet or as_json) and sys.stderr.isatty()
     (session,) = sessions
     try:
-        recording, document = _replay_one(session, out, vad, settings, real_time, show_progress)
+        recording, document = _replay_one(session, out, vad, settings, real_time, show_progress, log)
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
         sys.exit(FAILED)
@@ -104,7 +108,13 @@ def damages(recording: Recording) -> list[str]:
 
 
 def _replay_one(
-    session: SessionInput, out: Path, vad: str | None, changes: Mapping[str, int], real_time: bool, show_progress: bool
+    session: SessionInput,
+    out: Path,
+    vad: str | None,
+    changes: Mapping[str, int],
+    real_time: bool,
+    show_progress: bool,
+    log: Log | None,
 ) -> tuple[Recording, dict[str, Any]]:
     from fdbcore.offline import replay_session
     from fdbcore.report.document import document
@@ -115,6 +125,9 @@ def _replay_one(
         recording = replay_session(session, out, vad, changes, real_time, on_tick)
     scores = score(recording)
     write_report(recording, scores)
+    if log is not None:  # it may be refused, and then the report is there all the same
+        log.lay(recording)
+        write_report(recording, scores)
     return recording, document(recording, scores)
 
 
@@ -138,4 +151,7 @@ def _print(recording: Recording, document: dict[str, Any], as_json: bool, quiet:
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False))
     elif not quiet:
-        click.echo(f"{screen(recording, document)}\n{recording.path / 'report.html'}")
+        from fdbcore.report.marks import screen_lines
+
+        log = screen_lines(document["marks"]) if document["marks"] else []
+        click.echo("\n".join([screen(recording, document), *log, str(recording.path / "report.html")]))

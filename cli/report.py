@@ -14,7 +14,7 @@ import click
 from fdbcore.errors import FdbError, InputError
 
 from . import options
-from .options import DONE, FAILED, FILE, UNMEASURED
+from .options import DONE, FAILED, FILE, UNMEASURED, Log
 
 if TYPE_CHECKING:
     from fdbcore.corpus import Call, Corpus
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--figures", type=FILE, metavar="DIR", help="Write figures (SVG) and tables for a paper here.")
 @click.option("--reference", type=FILE, metavar="RUN", help="Of the figures: conversations between people.")
 @click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="Draw an exchange: call@1:05-1:15.")
+@options.marks
 @options.as_json
 @options.quiet
 def report(
@@ -61,6 +62,8 @@ def report(
     figures: Path | None,
     reference: Path | None,
     strips: tuple[str, ...],
+    marks: Path | None,
+    marks_offset_ms: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -81,6 +84,8 @@ def report(
         raise click.UsageError("--junit: expected --gate")
     if figures is None and (reference is not None or strips):
         raise click.UsageError("--reference and --strip: expected --figures")
+    if marks is not None and not names:
+        raise click.UsageError("--marks: expected --call, which it is the log of")
     compares = bool(baseline or by or gate or figures)
     if as_json and not compares:
         raise click.UsageError("--json: expected --baseline, --by, --gate or --figures")
@@ -92,7 +97,8 @@ def report(
             asked = Compared(run, baseline, by, cluster, different_settings, gate, junit, paper, as_json, quiet)
             code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
         elif names:
-            _write_pages(_named(Corpus.of(run), names), shown, quiet)
+            log = options.read_log(marks, marks_offset_ms, len(names))
+            _write_pages(_named(Corpus.of(run), names), shown, quiet, log)
         else:
             _write_run(run, shown, worst, quiet)
     except InputError as error:
@@ -114,10 +120,11 @@ def _named(corpus: Corpus, names: Iterable[str]) -> list[Call]:
     return [calls[name] for name in names]
 
 
-def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool) -> None:
+def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | None = None) -> None:
     from fdbcore.errors import AudioError
     from fdbcore.report.audio import make_playable
     from fdbcore.report.html import write_report
+    from fdbcore.report.marks import marks_of, screen_lines
     from fdbcore.score import score
 
     for call in calls:
@@ -127,8 +134,13 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool) -> None:
                 make_playable(recording)
             except AudioError as error:
                 click.echo(f"fdbcore report: {call.name}: a page without audio: {error}", err=True)
+        if log is not None:
+            log.lay(recording)
         path = write_report(recording, score(recording), audio=shown.audio)
         if not quiet:
+            laid = marks_of(recording)
+            if log is not None and laid is not None:
+                click.echo("\n".join(screen_lines(laid)))
             click.echo(path)
 
 

@@ -32,6 +32,7 @@ REPLY = "reply"
 
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES = "derived/quantities.json"
+MARKS = "derived/marks.json"
 
 
 def write_text(path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import held
+from fdbcore.report.marks import marks_of
 from fdbcore.types import ticks_to_s
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/1"
@@ -32,6 +33,7 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
         "unscored": unscored,
         "timing": recording.meta.get("timing"),
         "held": held(recording),
+        "marks": marks_of(recording),
     }
 
 

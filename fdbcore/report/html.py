@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import MissingExtraError
 from fdbcore.recording import REPORT, Recording, write_text
-from fdbcore.report import certificate, figures, sections
+from fdbcore.report import certificate, figures, marks, sections
 from fdbcore.report.audio import audio_url
 from fdbcore.report.document import document
 from fdbcore.report.words import ears, title
@@ -56,6 +56,7 @@ def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) ->
         audio=url,
         ears=escape(json.dumps(heard)),
         heard=escape(", ".join(f"{side} {ear}" for side, ear in heard.items())),
+        marks=marks.section(content["marks"]),
         numbers=numbers,
         timing=certificate.section(content),
         evidence=sections.evidence(content),

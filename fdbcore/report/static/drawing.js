@@ -8,6 +8,8 @@ const BETWEEN_ROW = 0;
 const MARK_ROWS = { A: 1.22, B: -1.22 };
 const ROW_HEIGHT = 0.5;
 const TOP = 3.5;
+const LOG_ROW = 0.2 - TOP;
+const PX_PER_CHARACTER = 7;
 const SMALL_PX = 600;
 const WIDEST_LABEL_PX = 52;
 const PX_PER_BAR = 4;
@@ -27,7 +29,7 @@ function drawTimeline(data, scene) {
   const reach = [Math.max(0, scene.view[0] - span), Math.min(data.length_s, scene.view[1] + span)];
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
-  const traces = [missed(data, drawn), overlaps(data, drawn), ...lanes, bars(data, drawn), delays(data, drawn)];
+  const traces = [missed(data, drawn), overlaps(data, drawn), ...lanes, bars(data, drawn), delays(data, drawn), logged(data, drawn)];
   return { traces, layout: timelineLayout(data, drawn) };
 }
 
@@ -73,6 +75,24 @@ function delays(data, { from, to }) {
     y: changes.map(({ side }) => (side === "A" ? TOP - 0.1 : 0.1 - TOP)),
     marker: { symbol: "diamond", size: 9, color: palette.text },
     hovertext: changes.map((change) => change.text),
+    hoverinfo: "text",
+  };
+}
+
+/** Marks of the agent's own log: lines at the lower edge of the plot, named where there is room for the name. */
+function logged(data, { from, to, secondsPerPx }) {
+  const seen = data.logged.filter((mark) => mark.time_s >= from && mark.time_s <= to);
+  const room = (mark, next) => !next || (next.time_s - mark.time_s) / secondsPerPx > PX_PER_CHARACTER * mark.name.length;
+  return {
+    type: "scatter",
+    mode: "markers+text",
+    x: seen.map((mark) => mark.time_s),
+    y: seen.map(() => LOG_ROW),
+    marker: { symbol: "line-ns", size: 16, line: { width: 2, color: palette.text } },
+    text: seen.map((mark, index) => (room(mark, seen[index + 1]) ? `  ${mark.name}` : "")),
+    textposition: "middle right",
+    textfont: { size: 10, color: palette.text },
+    hovertext: seen.map((mark) => `${clockText(mark.time_s, 2)} ${mark.name}, by the agent's log`),
     hoverinfo: "text",
   };
 }

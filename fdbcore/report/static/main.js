@@ -15,6 +15,7 @@ async function main() {
     overlaps: overlapSpans(events),
     events,
     moments: content.moments,
+    logged: content.marks?.marks ?? [],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
@@ -71,6 +72,7 @@ class Page {
   }
 
   listKinds() {
+    document.getElementById("legend-marks").hidden = !this.data.logged.length;
     document.getElementById("legend-missed").hidden = !this.data.missed.length;
     document.getElementById("legend-delay").hidden = !this.data.delays.length;
     const present = new Set(this.data.events.map((event) => event.kind));
