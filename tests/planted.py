@@ -69,7 +69,7 @@ def activity(rng: np.random.Generator, of: Planted) -> tuple[Track, Track, list[
 
 
 def planted_run(
-    path: Path, *of: Planted, turns: TurnSettings = TurnSettings(), made_by: str | None = None
+    path: Path, *of: Planted, turns: TurnSettings | None = None, made_by: str | None = None, **detector: str
 ) -> list[int]:
     """A scored run of these calls at `path`; how many turns of each call are cut off."""
     turns = turns or TurnSettings()
