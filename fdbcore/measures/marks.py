@@ -31,6 +31,7 @@ FEWEST: Final = 6
 LEAST_SHARE: Final = 0.5
 RIVAL_SHARE: Final = 0.7
 NEARLY_AS_MANY: Final = 0.8
+NEARLY_AS_STEADY: Final = 2.0
 _BEFORE_S: Final = 2.0
 _EARLIEST_S: Final = -0.5
 
@@ -87,9 +88,10 @@ def _mark(line: str, place: str) -> Mark:
 def estimate_offset(marks: Sequence[Mark], dialogue: Dialogue) -> Offset:
     """The offset that puts a mark just at B's onsets: the median distance, within the order statistics' 95 %.
 
-    Of the marks that keep within TOLERANCE_S of a constant distance to the starts of B's turns, the latest one is
-    taken. InputError if fewer than FEWEST onsets, or than half of them, have such a mark, or if another offset would do
-    nearly as well, as in a conversation that is too regular.
+    Of the marks that keep within TOLERANCE_S of a constant distance to the starts of B's turns, and do so at nearly as
+    many of them and nearly as steadily as the best, the latest one is taken. InputError if fewer than FEWEST onsets, or
+    than half of them, have such a mark, or if another offset would do nearly as well, as in a conversation that is too
+    regular.
     """
     onsets = np.array(sorted(ticks_to_s(e.start_tick) for e in dialogue.events if e.kind == "turn" and e.side == "B"))
     found = {name: _aligned(onsets, np.array([m.time_s for m in marks if m.name == name])) for name in _names(marks)}
@@ -101,8 +103,10 @@ def estimate_offset(marks: Sequence[Mark], dialogue: Dialogue) -> Offset:
             "(--marks-offset-ms gives it)"
         )
     enough = NEARLY_AS_MANY * max(len(of) for of in told.values())
-    candidates = [(name, of) for name, of in told.items() if len(of) >= enough]
-    anchor, distances = min(candidates, key=lambda item: float(np.median(item[1])))
+    spreads_s = {name: _spread_s(of) for name, of in told.items() if len(of) >= enough}
+    steady_s = NEARLY_AS_STEADY * min(spreads_s.values()) + TICK_MS / 1000
+    steady = [name for name, spread_s in spreads_s.items() if spread_s <= steady_s]
+    anchor, distances = min(((name, told[name]) for name in steady), key=lambda item: float(np.median(item[1])))
     low, high = _median_limits(distances)
     return Offset(float(np.median(distances)), low, high, anchor, len(distances), len(onsets))
 
@@ -111,17 +115,22 @@ def _names(marks: Sequence[Mark]) -> list[str]:
     return list(dict.fromkeys(mark.name for mark in marks))
 
 
+def _spread_s(distances: Floats) -> float:
+    return float(np.median(np.abs(distances - np.median(distances))))
+
+
 def _aligned(onsets_s: Floats, times_s: Floats) -> tuple[Floats, str]:
-    """Distances of onsets from their marks at the offset that matches the most, sorted; and why that is not enough."""
-    distances = np.sort((onsets_s[:, None] - times_s).ravel())
+    """Distances of onsets from their marks at the offset that matches the most; and why that is not enough."""
+    pairs = onsets_s[:, None] - times_s
+    distances = np.sort(pairs.ravel())
     if not len(distances):
         return distances, "B never takes the floor"
     ends = np.searchsorted(distances, distances + 2 * TOLERANCE_S, side="right")
     counts = ends - np.arange(len(distances))
     best = int(np.argmax(counts))
     centre = float(np.median(distances[best : ends[best]]))
-    near = np.abs(distances - centre) <= TOLERANCE_S
-    matched = distances[near]
+    nearest = pairs[np.arange(len(onsets_s)), np.abs(pairs - centre).argmin(axis=1)]
+    matched = nearest[np.abs(nearest - centre) <= TOLERANCE_S]
     apart = np.abs(distances - centre) > 3 * TOLERANCE_S
     rival = int(counts[apart].max(initial=0))
     possible = min(len(onsets_s), len(times_s))
