@@ -57,8 +57,9 @@ def ask_for(
     """
     while last is None or last.asked < MOST_ASKED:
         asked = 1 if last is None else last.asked + 1
+        now = request if last is None else prompts.again(request, last.text, last.reason, last.asked)
         try:
-            text = model.ask(request if last is None else prompts.again(request, last.text, last.reason)).text
+            text = model.ask(now).text
         except RefusalError as error:
             return Bad(str(error), "", asked, refused=True)
         try:

@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fdbcore.acts import ACTS
 from fdbcore.errors import InputError
@@ -31,6 +31,7 @@ PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
 """The prompt files of generation and annotation, and what each must hold."""
 
 _SEEDS: Final = 2**31  # Gemini's are int32
+_SEED_STEP: Final = 1_000_003  # far from the seeds of other items, which are one apart
 
 
 def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +81,7 @@ def record_schema(locale: str) -> dict[str, Any]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """What a record is to be about; `name` begins the ids of its records."""
 
     name: str
@@ -108,10 +108,11 @@ class Prompts:
         text = self._fill("annotate", acts=self._fill("acts"), background=background, user=user, reply=reply)
         return Request(text, schema=STEPS_SCHEMA, seed=seed % _SEEDS)
 
-    def again(self, request: Request, previous: str, error: str) -> Request:
-        """Asks once more, after an answer that cannot be used."""
-        asked = self._fill("again", previous=previous, error=error)
-        return replace(request, user=f"{request.user}\n\n{asked}")
+    def again(self, request: Request, previous: str, error: str, asked: int) -> Request:
+        """Asks once more, after `asked` answers that cannot be used; with another seed, or they might come again."""
+        told = self._fill("again", previous=previous, error=error)
+        seed = None if request.seed is None else (request.seed + asked * _SEED_STEP) % _SEEDS
+        return replace(request, user=f"{request.user}\n\n{told}", seed=seed)
 
     @cached_property
     def examples(self) -> Sequence[Mapping[str, Any]]:
@@ -119,6 +120,8 @@ class Prompts:
         name = f"examples.{self._language}.json"
         try:
             examples: list[Mapping[str, Any]] = json.loads(self._text(name))
+            if not isinstance(examples, list):
+                raise InputError(f"got {type(examples).__name__}")
             for number, example in enumerate(examples, 1):
                 Record.from_json({"id": f"example {number}", **example})
         except (ValueError, TypeError) as error:
