@@ -133,12 +133,12 @@ class ReplyEndpoint(Endpoint):
         self._measured: dict[str, int] = {}
 
     def open(self, side: Side) -> None:
-        """Make the model, which contacts nobody. SettingsError if that fails for want of a key."""
+        """Make the model and load its SDK; nobody is contacted. SettingsError without a key, or MissingExtraError."""
         self._side = side
         self._model = registry.model(f"{_VENDORS[self._kind]}:{self._name}", self._base_url)
         if isinstance(self._model, VendorModel):
             try:
-                self._model.key()
+                self._model.prepare()
             except PartyError as error:  # the user's fault: no case is to fail for it
                 raise SettingsError(str(error)) from None
 
