@@ -266,9 +266,11 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
             click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
             click.echo(recordings[0].path / REPORT)
             return
-        if recordings:
+        if found["measures"]:
             click.echo(run_screen(recordings, found["measures"]))
     click.echo(folder.path)
+    if folder.plan.material is not None:
+        click.echo(f"fdbcore score --suite {folder.plan.material.suite} {folder.path}")
 
 
 def counts_text(counts: dict[str, int]) -> str:

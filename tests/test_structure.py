@@ -40,6 +40,7 @@ LAYERS = (
         "redaction",
     ),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
+    ("asr",),
     ("session", "endpoints"),
     ("measures",),
     ("score",),

@@ -1,7 +1,7 @@
 """Japanese by Open JTalk with the voice Mei, both inside pyopenjtalk-plus: the same text gives the same bytes.
 
 Kanji, numbers, dates and counters are read in their context. ONNX Runtime belongs to it: without it 何人 and 何日 are
-misread as naninin and naninichi.
+misread, as naninin and naninichi.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy.typing as npt
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.protocols import Speaker
 
-GAIN: Final = 0.5
-"""The voice alone goes up to 1.4 times full scale."""
+GAIN: Final = 0.35
+"""The voice alone goes up to 1.9 times full scale; so it speaks at about -26 dBov."""
 
 CREDIT: Final = (
     'HTS Voice "Mei" (mei_normal), (c) 2009-2013 Nagoya Institute of Technology, Department of Computer Science; '
     "released by the MMDAgent Project Team (http://www.mmdagent.jp/) under CC BY 3.0 "
-    "(https://creativecommons.org/licenses/by/3.0/); its speech is used here at half its level"
+    "(https://creativecommons.org/licenses/by/3.0/); its speech is used here at a lower level"
 )
 
 
