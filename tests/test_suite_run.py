@@ -84,7 +84,7 @@ def held_live(data: str, named: Mapping[str, str], out: Path) -> set[str]:
     parties = [System(name, with_defaults(address, users.prompts())) for name, address in named.items()]
     plan = make_plan(parties, found, LiveSettings(vad="energy"), material=material)
     with RunFolder(out, plan) as folder:
-        run_cases(folder, calls_per_job=len(plan.cases))
+        run_cases(folder, jobs=len(plan.cases), calls_per_process=len(plan.cases))
         return {(folder.outcome(case) or {})["kind"] for case in plan.cases}
 
 
