@@ -14,6 +14,7 @@ from fdbcore.errors import FdbError, InputError, SettingsError
 
 from . import options
 from .options import DONE, FAILED, FILE, INTERRUPTED
+from .status import status
 
 if TYPE_CHECKING:
     from fdbcore.protocols import Model
@@ -69,7 +70,8 @@ def score(
         for annotator in models:
             responses, found = _annotated(sets, responses, annotator, out, repeats, jobs, quiet or as_json)
             problems += found
-        content = document(sets, responses, problems, Settings(as_given), published)
+        named = [annotator.name for annotator in models]
+        content = document(sets, responses, problems, Settings(as_given), published, named)
         _write(content, responses, out, figures)
     except InputError as error:
         raise click.UsageError(str(error)) from error
@@ -117,13 +119,11 @@ def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem
 
 
 def _own_references(paths: Sequence[Path]) -> list[Path]:
-    """The records that runs were held with."""
-    runs = [path for path in paths if path.is_dir()]
-    if not runs:
-        return []
-    from fdbcore.suites.dialogue_acts.replies import records_of
+    """The records that runs were held with; runs of the same ones share them."""
+    from fdbcore.suites.dialogue_acts.sets import RECORDS
 
-    return list(dict.fromkeys(records for run in runs if (records := records_of(run))))
+    kept = [path / RECORDS for path in paths if (path / RECORDS).is_file()]
+    return list({file.read_bytes(): file for file in reversed(kept)}.values())[::-1]
 
 
 def _annotated(
@@ -133,20 +133,32 @@ def _annotated(
     out: Path,
     repeats: int,
     jobs: int,
-    still: bool,
+    quiet: bool,
 ) -> tuple[list[Response], list[Problem]]:
-    """The responses, and the reference texts of their sets, with the annotations of a model."""
-    from fdbcore.suites.dialogue_acts.annotate import annotate
-    from fdbcore.suites.dialogue_acts.sets import with_references
+    """The responses, and the reference texts of their sets, with the annotations of a model; it keeps its own so far.
 
-    records = {record.id: record for of in sets for record in of.records.values()}
+    What no set has alone is not scored, and not annotated either.
+    """
+    from fdbcore.suites.dialogue_acts.annotate import annotate, references
+    from fdbcore.suites.dialogue_acts.records import REFERENCE
+    from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
+    from fdbcore.suites.dialogue_acts.sets import by_id, without_response
 
-    def show(line: str) -> None:
-        if not still:
-            click.echo(line, err=True)
-
-    asked = with_references(sets, responses)
-    return annotate(asked, records, annotator, kept=out, repeats=repeats, jobs=jobs, show=show)
+    records = by_id(sets)
+    asked = [*responses, *references(without_response(records.values(), responses, REFERENCE))]
+    open_ones = [r.id in records and not annotated_by(r, annotator.name, repeats) for r in asked]
+    with status(quiet) as show:
+        found = annotate(
+            [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
+            records.values(),
+            annotator,
+            out / "annotator-replies.jsonl",
+            repeats=repeats,
+            jobs=jobs,
+            watch=lambda count, of: show(f"{annotator.name}: {count} of {of} replies annotated"),
+        )
+    labelled = iter(found.responses)
+    return [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)], list(found.problems)
 
 
 def _write(content: dict[str, Any], responses: Sequence[Response], out: Path, figures: Path | None) -> None:

@@ -20,7 +20,7 @@ from fdbcore.suites.dialogue_acts.comparison import COMPARED, Settings, comparis
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Response
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Row, system_row
-from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, with_references
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, by_id, matched, without_response
 
 FEW = Settings(resamples=200)
 
@@ -203,12 +203,10 @@ def test_a_response_finds_its_set_by_its_id_alone() -> None:
     assert found[0].responses["r0"].annotations[0].steps[0].act == "Question"
 
 
-def test_reference_texts_are_added_where_they_are_missing() -> None:
-    of = record_set(["Q 1", "Inf 1"], ["Inf 1"])
-    there = Response("r0", REFERENCE, "text r0")
-    found = with_references([of], [there])
-    assert found[0] is there
-    assert [(one.id, one.system, one.text) for one in found[1:]] == [("r1", REFERENCE, "text r1")]
+def test_ids_that_several_sets_have_are_no_records_to_score() -> None:
+    one, two = record_set(["Q 1"], ["Q 1"], name="one"), record_set(["Q 1"], name="two")
+    assert list(by_id([one, two])) == ["r1"]
+    assert without_response(one.records.values(), [response("r0", "Q 1")], "s") == [one.records["r1"]]
 
 
 def test_items_tell_which_reference_counted_and_how_it_is_aligned() -> None:
