@@ -81,10 +81,10 @@ def _annotators(answers: Sequence[Answers]) -> list[str]:
 
 def _unscored(answers: Sequence[Answers], asked: Collection[str]) -> Iterator[Problem]:
     for one in answers:
-        own = [other for other in answers if other.set.name == one.set.name]
+        expected = annotators(one, [other for other in answers if other.set.name == one.set.name])
         for reply in one.responses.values():
             there = {annotation.annotator for annotation in reply.annotations}
-            missing = [name for name in annotators(one, own) if name not in there and name not in asked]
+            missing = [name for name in expected if name not in there and name not in asked]
             if missing and not no_reply(reply):
                 whose = "" if missing == [NOBODY] else f" of {', '.join(missing)}"
                 reason = f"{one.system}: expected an annotation{whose}, got none (--annotator has one made)"
