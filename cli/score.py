@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.registry import SUITES
 
 from . import options
 from .options import DONE, FAILED, FILE, INTERRUPTED
@@ -27,7 +28,7 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 
 @click.command()
 @click.argument("paths", nargs=-1, type=FILE, metavar="[RESPONSES.jsonl|RUN]...")
-@click.option("--suite", required=True, type=click.Choice(["dialogue-acts"]))
+@click.option("--suite", required=True, type=click.Choice(list(SUITES)))
 @click.option("--references", multiple=True, type=FILE, metavar="FILE", help=REFERENCES_HELP)
 @click.option("--annotator", "annotators", multiple=True, metavar="VENDOR:NAME", help=ANNOTATOR_HELP)
 @click.option("--base-url", metavar="URL", help="Another server that speaks the annotator's API.")
