@@ -38,8 +38,9 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
               "input-clocked systems in lockstep, as fast as they compute; compute time is not counted.")  # fmt: skip
 @click.option("--max-s", type=click.FloatRange(0.01), default=600.0, show_default=True, help="Longest conversation.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that hold calls.")
-@click.option("--calls-per-job", type=click.IntRange(1), default=1, show_default=True, help="Calls in each of them.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four to a process."
+)
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with one system.")
 @click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
 @options.vad
@@ -58,7 +59,6 @@ def run(
     clock: str,
     max_s: float,
     jobs: int,
-    calls_per_job: int,
     limits: Sequence[str],
     seed: int | None,
     vad: str,
@@ -95,10 +95,10 @@ def run(
         )
         check_same_plan(out, plan)
         if dry_run:
-            _print_costs(RunFolder(out, plan), jobs * calls_per_job, as_json)
+            _print_costs(RunFolder(out, plan), jobs, as_json)
             return
         with RunFolder(out, plan) as folder:
-            code = _run(folder, jobs, calls_per_job, as_json, quiet)
+            code = _run(folder, jobs, as_json, quiet)
     except InputError as error:
         raise click.UsageError(redacted(str(error))) from None
     except FdbError as error:
@@ -158,7 +158,7 @@ def _limits(texts: Sequence[str]) -> dict[str, int]:
     return limits
 
 
-def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet: bool) -> int:
+def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     """Hold what is left of the cases, score what there is, and print it; the exit code."""
     from fdbcore.run_summary import summarise
     from fdbcore.runner import GO_ON, NOW, run_cases
@@ -174,7 +174,7 @@ def _run(folder: RunFolder, jobs: int, calls_per_job: int, as_json: bool, quiet:
                 _test_timing(folder, lines)
             if lines:
                 _say_where_to_join(folder)
-            run_cases(folder, jobs=jobs, calls_per_job=calls_per_job, watch=display, asked=display.asked)
+            run_cases(folder, jobs=jobs, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
     for failure in failures:

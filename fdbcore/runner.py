@@ -20,6 +20,10 @@ from fdbcore.workers import Call, Worker
 BACK_OFF_S: Final = (2.0, 15.0)
 """The pauses before a case is held again: for the second and the third time."""
 
+CALLS_PER_PROCESS: Final = 4
+"""How many calls share a process: their packets leave within 2 ms (p99), with two WebRTC legs each (`python -m
+benchmarks live`), and what kills the process takes no more with it."""
+
 GO_ON, FINISH, NOW = 0, 1, 2
 """What a run can be asked to do: begin no more calls; end those that are live as well."""
 
@@ -56,7 +60,7 @@ class _Attempt:
 
 
 @dataclass(slots=True)
-class _Job:
+class _Process:
     worker: Worker
     calls: dict[int, _Attempt] = field(default_factory=dict)
 
@@ -65,19 +69,19 @@ def run_cases(
     folder: RunFolder,
     *,
     jobs: int = 1,
-    calls_per_job: int = 1,
+    calls_per_process: int = CALLS_PER_PROCESS,
     watch: Watch | None = None,
     asked: Callable[[], int] = lambda: GO_ON,
     back_off_s: Sequence[float] = BACK_OFF_S,
 ) -> None:
-    """Hold every case of the open `folder` that has not ended, in the plan's order, on up to `jobs` processes.
+    """Hold every case of the open `folder` that has not ended, in the plan's order, `jobs` at a time.
 
     `asked` is looked at several times a second: GO_ON, FINISH or NOW; after the last two it returns with cases left.
     Raises FdbError, once the live calls are over, for what would keep all other cases from being held as well (a full
     disk, an extra that is not installed). Processes are spawned: a script that calls this needs the usual
     `if __name__ == "__main__"`.
     """
-    _Runner(folder, jobs, calls_per_job, watch or Watch(), asked, back_off_s).run()
+    _Runner(folder, jobs, calls_per_process, watch or Watch(), asked, back_off_s).run()
 
 
 def expected_wall_s(plan: Plan, cases: Iterable[Case], slots: int) -> float:
@@ -100,22 +104,23 @@ class _Runner:
         self,
         folder: RunFolder,
         jobs: int,
-        calls_per_job: int,
+        calls_per_process: int,
         watch: Watch,
         asked: Callable[[], int],
         back_off_s: Sequence[float],
     ) -> None:
         self._folder = folder
         self._plan = folder.plan
-        self._calls_per_job = calls_per_job
         self._watch = watch
         self._asked = asked
         self._back_off_s = back_off_s
         self._waiting = [
             _Attempt(case, folder.attempts(case)) for case in self._plan.cases if folder.outcome(case) is None
         ]
-        self._n_jobs = min(jobs, math.ceil(len(self._waiting) / calls_per_job))
-        self._jobs: list[_Job] = []
+        self._at_once = max(1, min(jobs, len(self._waiting)))
+        self._n_processes = math.ceil(min(jobs, len(self._waiting)) / calls_per_process)
+        self._slots = min(calls_per_process, self._at_once)
+        self._processes: list[_Process] = []
         self._error: str | None = None
 
     def run(self) -> None:
@@ -124,8 +129,8 @@ class _Runner:
             while (request := self._request()) < NOW and (self._live or (request == GO_ON and self._waiting)):
                 if request == GO_ON:
                     self._begin_calls()
-                for connection in wait([job.worker.connection for job in self._jobs], timeout=_LOOK_S):
-                    self._read(next(job for job in self._jobs if job.worker.connection is connection))
+                for connection in wait([process.worker.connection for process in self._processes], timeout=_LOOK_S):
+                    self._read(next(process for process in self._processes if process.worker.connection is connection))
                 self._watch.progress(self._progress())
         if self._error is not None:
             raise FdbError(self._error)
@@ -135,18 +140,23 @@ class _Runner:
 
     @property
     def _live(self) -> list[tuple[_Attempt, int]]:
-        return [(attempt, job.worker.progress[slot]) for job in self._jobs for slot, attempt in job.calls.items()]
+        return [
+            (attempt, process.worker.progress[slot])
+            for process in self._processes
+            for slot, attempt in process.calls.items()
+        ]
 
     def _begin_calls(self) -> None:
         """Give free slots what may begin, once every process is loaded: loading would disturb calls that are live."""
-        while len(self._jobs) < self._n_jobs:
-            self._jobs.append(_Job(Worker(self._folder.path, self._plan.settings, self._calls_per_job)))
-        if not all(job.worker.ready for job in self._jobs):
+        while len(self._processes) < self._n_processes:
+            self._processes.append(_Process(Worker(self._folder.path, self._plan.settings, self._slots)))
+        if not all(process.worker.ready for process in self._processes):
             return
-        for slot in range(self._calls_per_job):
-            for job in self._jobs:
-                if slot not in job.calls and (attempt := self._next()) is not None:
-                    self._begin(job, slot, attempt)
+        for slot in range(self._slots):
+            for process in self._processes:
+                free = slot not in process.calls and len(self._live) < self._at_once
+                if free and (attempt := self._next()) is not None:
+                    self._begin(process, slot, attempt)
 
     def _next(self) -> _Attempt | None:
         """Take the first attempt whose time has come and whose servers are free."""
@@ -159,33 +169,33 @@ class _Runner:
                 return attempt
         return None
 
-    def _begin(self, job: _Job, slot: int, attempt: _Attempt) -> None:
+    def _begin(self, process: _Process, slot: int, attempt: _Attempt) -> None:
         case = attempt.case
         meta = {"case": case.to_json(), "attempts": attempt.earlier, "selftest": self._folder.selftest}
-        job.calls[slot] = attempt
+        process.calls[slot] = attempt
         path = self._folder.path / case.name
-        job.worker.hold(Call(slot, path, case.user.address, case.system.address, meta))
+        process.worker.hold(Call(slot, path, case.user.address, case.system.address, meta))
 
-    def _read(self, job: _Job) -> None:
-        ended = job.worker.ended()
+    def _read(self, process: _Process) -> None:
+        ended = process.worker.ended()
         if ended is None:
-            self._bury(job)
+            self._bury(process)
             return
         for call in ended:
-            attempt = job.calls.pop(call.slot)
+            attempt = process.calls.pop(call.slot)
             if call.outcome is not None:
                 self._end(attempt, call.outcome)
             else:
                 self._error = self._error or call.error
 
-    def _bury(self, job: _Job) -> None:
+    def _bury(self, process: _Process) -> None:
         """A process has died: its calls are the harness's fault, and held again; the run goes on with a new process."""
-        cause = job.worker.cause_of_death()
-        self._jobs.remove(job)
-        job.worker.close()
-        if not job.worker.ready:
+        cause = process.worker.cause_of_death()
+        self._processes.remove(process)
+        process.worker.close()
+        if not process.worker.ready:
             self._error = f"a process for the calls could not start ({cause}): see {self._folder.path / LOG}"
-        for attempt in job.calls.values():
+        for attempt in process.calls.values():
             reason = f"the process that held the call died: {cause}"
             self._end(attempt, {"kind": "invalid", "side": None, "reason": reason, "transient": True})
 
@@ -203,11 +213,10 @@ class _Runner:
         expected_s = self._plan.expected_s
         left = [(a.case, max(0.0, expected_s(a.case) - max(0, tick) / TICKS_PER_S)) for a, tick in live]
         left += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
-        slots = max(1, self._n_jobs) * self._calls_per_job
-        return Progress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, slots))
+        return Progress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, self._at_once))
 
     def _close(self) -> None:
-        for job in self._jobs:
-            job.worker.stop()
-        for job in self._jobs:
-            job.worker.close()
+        for process in self._processes:
+            process.worker.stop()
+        for process in self._processes:
+            process.worker.close()

@@ -149,7 +149,7 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
             "crashes": "fake:?die=40",
         }
     )
-    outcomes = held(tmp_path / "run", everything, jobs=2)
+    outcomes = held(tmp_path / "run", everything, jobs=2, calls_per_process=1)
     died = "the process that held the call died: killed by SIGKILL"
     assert {name: (o["kind"], o["side"], o["reason"]) for name, o in outcomes.items()} == {
         "good": ("done", None, None),
@@ -217,7 +217,7 @@ def test_a_server_holds_no_more_calls_than_it_can(
 ) -> None:
     log = tmp_path / "log"
     system = f"fake:?log={log}&hang_s=0.2{declared}"
-    held(tmp_path / "run", plan({"x": system}, (USER,) * 4, limits=limits), jobs=2, calls_per_job=2)
+    held(tmp_path / "run", plan({"x": system}, (USER,) * 4, limits=limits), jobs=4, calls_per_process=2)
     assert calls_at_once(log)[0] == most
 
 
@@ -225,7 +225,7 @@ def test_several_calls_share_a_process_in_real_time(tmp_path: Path) -> None:
     log = tmp_path / "log"
     watch = Once(GO_ON)
     shared = plan({"x": f"fake:?log={log}"}, ("fake:?finish=60",) * 3, settings=REAL)
-    outcomes = held(tmp_path / "run", shared, calls_per_job=3, watch=watch)
+    outcomes = held(tmp_path / "run", shared, jobs=3, watch=watch)
     assert calls_at_once(log) == (3, 1)
     assert sorted(watch.names) == sorted(outcomes)
     timing = meta(tmp_path / "run" / "u0")["timing"]
@@ -269,7 +269,7 @@ def test_a_process_that_cannot_start_ends_the_run(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", some) as folder:
         (tmp_path / "run" / LOG).mkdir()
         with pytest.raises(FdbError, match=r"could not start \(exit code 1\)"):
-            run_cases(folder, jobs=2)
+            run_cases(folder, jobs=2, calls_per_process=1)
         assert [folder.outcome(case) for case in some.cases] == [None] * 3
 
 
