@@ -129,6 +129,16 @@ class Model(Protocol):
         """Name, SDK and its version, address of the server, as JSON values without secrets."""
 
 
+class Transcriber(Protocol):
+    """Hears speech, and writes it down."""
+
+    name: str
+    """Its address: "openai:gpt-4o-transcribe"."""
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        """The words in a WAV file, "" where there are none; language: as ISO 639-1 has it. PartyError."""
+
+
 class Speaker(Protocol):
     """Speaks texts: a synthesiser, or recordings that are there already."""
 

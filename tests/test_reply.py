@@ -224,6 +224,7 @@ def test_prompts_come_from_files_and_give_way_to_the_address(tmp_path: Path) -> 
         ("gemini:", "expected gemini:NAME of a model"),
         ("gemini:x?pause_ms=705", "pause_ms: expected a multiple of 10"),
         ("openai-chat:x?voice=alloy", "expected settings of base_url, pause_ms, system, user, got 'voice'"),
+        ("gemini:x?base_url=localhost:1", "base URL of gemini:x: expected http://... or https://..."),
         ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: expected a prompt in UTF-8"),
     ],
 )

@@ -41,6 +41,7 @@ LAYERS = (
     ),
     ("significance",),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
+    ("asr",),
     ("session", "endpoints"),
     ("measures",),
     ("score",),
