@@ -18,7 +18,7 @@ from .options import DONE, FAILED, FILE, INTERRUPTED
 from .status import status
 
 if TYPE_CHECKING:
-    from fdbcore.protocols import Model
+    from fdbcore.protocols import Model, Transcriber
     from fdbcore.suites.dialogue_acts.records import Problem, Response
     from fdbcore.suites.dialogue_acts.sets import RecordSet
 
@@ -31,7 +31,8 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 @click.option("--suite", required=True, type=click.Choice(list(SUITES)))
 @click.option("--references", multiple=True, type=FILE, metavar="FILE", help=REFERENCES_HELP)
 @click.option("--annotator", "annotators", multiple=True, metavar="VENDOR:NAME", help=ANNOTATOR_HELP)
-@click.option("--base-url", metavar="URL", help="Another server that speaks the annotator's API.")
+@click.option("--asr", metavar="VENDOR:NAME", help="Let this model hear the replies of a run that have no text.")
+@click.option("--base-url", metavar="URL", help="Another server that speaks the API of these models.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Annotations of each reply.")
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Requests at a time.")
 @click.option("--as-given", is_flag=True, help="Take importances as they are, whatever they sum to.")
@@ -45,6 +46,7 @@ def score(
     suite: str,
     references: Sequence[Path],
     annotators: Sequence[str],
+    asr: str | None,
     base_url: str | None,
     repeats: int,
     jobs: int,
@@ -61,13 +63,14 @@ def score(
     several systems; a response belongs to the set that has a record of its id. What cannot be used is named and left
     out, and the exit code is then 1.
     """
-    from fdbcore.registry import model
+    from fdbcore.registry import model, transcriber
     from fdbcore.suites.dialogue_acts.comparison import Settings
     from fdbcore.suites.dialogue_acts.document import document
 
     try:
         models = [model(address, base_url) for address in annotators]
-        sets, responses, problems = _material(paths, references, as_given)
+        hears = None if asr is None else transcriber(asr, base_url)
+        sets, responses, problems = _material(paths, references, as_given, hears)
         for annotator in models:
             responses, found = _annotated(sets, responses, annotator, out, repeats, jobs, quiet or as_json)
             problems += found
@@ -87,7 +90,7 @@ def score(
 
 
 def _material(
-    paths: Sequence[Path], references: Sequence[Path], as_given: bool
+    paths: Sequence[Path], references: Sequence[Path], as_given: bool, hears: Transcriber | None
 ) -> tuple[list[RecordSet], list[Response], list[Problem]]:
     """The sets, the responses, and what is wrong with their files; one file that cannot be used is one problem."""
     from fdbcore.suites.dialogue_acts.records import Problem
@@ -99,24 +102,25 @@ def _material(
     responses: list[Response] = []
     for path in paths or sorted(set(SHIPPED.glob("*.jsonl")) - {SHIPPED / "records.jsonl"}):
         try:
-            read, found = _responses(path, as_given)
+            read, found = _responses(path, as_given, hears)
             responses += read
             problems += found
         except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     if not responses:
-        raise InputError(f"{problems[-1].where}: {problems[-1].reason}")
+        reason = f": {problems[-1].where}: {problems[-1].reason}" if problems else ""
+        raise InputError(f"expected responses, found none{reason}")
     return sets, responses, problems
 
 
-def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem]]:
+def _responses(path: Path, as_given: bool, hears: Transcriber | None) -> tuple[list[Response], list[Problem]]:
     from fdbcore.suites.dialogue_acts.records import read_responses
 
     if not path.is_dir():
         return read_responses(path, as_given)
     from fdbcore.suites.dialogue_acts.replies import responses_of
 
-    return responses_of(path)
+    return responses_of(path, hears)
 
 
 def _own_references(paths: Sequence[Path]) -> list[Path]:

@@ -18,7 +18,7 @@ from fdbcore.significance import holm
 from fdbcore.suites.dialogue_acts import baselines
 from fdbcore.suites.dialogue_acts.comparison import COMPARED, Settings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.document import document
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Response
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Response, Step
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Row, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, by_id, matched, without_response
 
@@ -231,6 +231,18 @@ def test_a_set_that_is_too_small_for_a_ranking_says_so(
     said = [text for text in content["warnings"] if "too few" in text]
     assert len(said) == (needs is not None)
     assert all(needs in text for text in said if needs)
+
+
+def test_importances_that_do_not_sum_to_1_are_told() -> None:
+    of = record_set(["Q 1"], ["Q .5 Inf .4"])
+    scaled = Annotation("x", (Step("Question", 1.0),), scaled_from=0.995)
+    replies = [response("r0", "Q .9"), Response("r1", "s", "a", (scaled,))]
+    said = document([of], replies, settings=FEW)["warnings"]
+    assert [text for text in said if "sum to 1" in text] == [
+        "set: the importances of 1 of 2 annotations do not sum to 1 and are scored as they are",
+        "responses: the importances of 1 of 2 annotations do not sum to 1 and were scaled to it",
+        "responses: the importances of 1 of 2 annotations do not sum to 1 and are scored as they are",
+    ]
 
 
 def test_published_figures_add_up_as_the_paper_prints_them() -> None:

@@ -274,7 +274,7 @@ def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monke
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         written(tmp_path / name / "records.jsonl", record_set(["Q 1"]).records.values())
-    monkeypatch.setattr(replies, "responses_of", lambda run: ([response("r0", "Q 1", run.name)], []))
+    monkeypatch.setattr(replies, "responses_of", lambda run, _: ([response("r0", "Q 1", run.name)], []))
     content = scored(tmp_path / "one", tmp_path / "two", cwd=tmp_path)
     assert [(row["set"], row["system"]) for row in content["rows"] if row["kind"] == "system"][::2] == [
         ("one", "one"),

@@ -56,7 +56,7 @@ def document(
         "diagnosis": list(_diagnoses(items)),
         "published": published() if with_published else [],
         "problems": [problem._asdict() for problem in left_out],
-        "warnings": cautions(sets, summaries, compared),
+        "warnings": cautions(sets, responses, summaries, compared),
     }
 
 
