@@ -186,7 +186,7 @@ def test_the_key_may_stand_in_a_file(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "fdbcore.cli", *words(server, Path("set"), "-n", 1)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0
-    assert done.stderr.startswith("タイマー-001: 1 of 1: 1 record, 0 dropped")
+    assert done.stderr.startswith("timer-001: 1 of 1: 1 record, 0 dropped")
     assert FakeOpenAI.KEY not in done.stdout + done.stderr + everything_in(tmp_path / "set")
 
 
