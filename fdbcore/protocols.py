@@ -44,6 +44,8 @@ class Endpoint(Protocol):
     """How many conversations the party can hold at a time; None: any number."""
     left: str | None = None
     """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...)."""
+    transient: bool = False
+    """Whether another conversation may fare better than one that was `left` (the party is busy, overloaded)."""
 
     def open(self, side: Side) -> None:
         """Get ready, within time-outs of its own; PartyError if the party cannot be had. Both sides open at once."""

@@ -159,14 +159,18 @@ def test_live_no_tick_waits_for_the_model(model: Answers, clip: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [(RefusalError("gemini:x: declined:\nSAFETY"), "gemini:x: declined: SAFETY"), (PartyError("down", True), "down")],
+    [
+        (RefusalError("gemini:x: declined:\nSAFETY"), {"reason": "gemini:x: declined: SAFETY"}),
+        (PartyError("gone"), {"reason": "gone"}),
+        (PartyError("busy", True), {"reason": "busy", "transient": True}),
+    ],
 )
 def test_a_model_that_declines_or_fails_has_failed_with_its_reason(
-    model: Answers, clip: Path, tmp_path: Path, error: Exception, expected: str
+    model: Answers, clip: Path, tmp_path: Path, error: Exception, expected: dict[str, Any]
 ) -> None:
     model.error = error
     recording = held(clip, tmp_path / "run")
-    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": expected}
+    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", **expected}
     assert not events(recording, "reply")
 
 
@@ -216,6 +220,12 @@ def test_prompts_come_from_files_and_give_way_to_the_address(tmp_path: Path) -> 
     described = reply(address).describe()
     assert (described["system"], described["user"], described["pause_ms"]) == ("短く。", "a&b=c?", 1500)
     assert with_defaults("moshi://h:1?x=1", {"system": "s"}) == "moshi://h:1?x=1"
+
+
+def test_no_secret_of_its_server_is_written_down() -> None:
+    described = reply(f"openai-chat:x?base_url=http://me:{SECRET}@h:1/v1%3Fkey%3D{SECRET}").describe()
+    assert described["model"]["server"] == "http://h:1/v1"
+    assert SECRET not in str(described)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from fdbcore.cli.main import main
 from fdbcore.endpoints.reply import with_defaults
 from fdbcore.live import LiveSettings
 from fdbcore.protocols import Transcriber
-from fdbcore.recording import Recording
+from fdbcore.recording import META, Recording, write_json
 from fdbcore.registry import speaker
 from fdbcore.run_folder import RUN, SUMMARY, RunFolder
 from fdbcore.runner import run_cases
@@ -189,6 +189,17 @@ def test_without_a_key_no_case_fails(data: Path, tmp_path: Path, monkeypatch: py
     assert [problem.reason for problem in problems] == [
         "expected a conversation, got none yet: the run is not finished"
     ] * 2
+
+
+def test_a_case_that_never_met_its_server_is_no_response(data: Path, tmp_path: Path) -> None:
+    run(*FAST, "--data", f"{data}?tail_s=1", "--system", "echo", out=tmp_path / "run")
+    busy = {"kind": "failed", "side": "B", "reason": "busy", "transient": True}
+    for name in ids():
+        meta = Recording(tmp_path / "run" / name).meta | {"outcome": busy, "attempts": [busy, busy]}
+        write_json(tmp_path / "run" / name / META, meta)
+    responses, problems = responses_of(tmp_path / "run")
+    assert responses == []
+    assert [problem.reason for problem in problems] == ["expected a conversation, got none: busy"] * 2
 
 
 async def answer_in_words(call: Call) -> None:

@@ -57,7 +57,7 @@ _SETTINGS: Final = ("base_url", "pause_ms", "system", "user")
 
 
 def reply(address: str) -> ReplyEndpoint:
-    """The party at an address (see the module). SettingsError for a setting that is wrong or a file that is not there."""
+    """The party at an address (see the module). SettingsError for a wrong setting or a file that is not there."""
     kind, name, settings = _parts(address)
     if not name:
         raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
@@ -188,7 +188,7 @@ class ReplyEndpoint(Endpoint):
         try:
             answer = answered.result()
         except PartyError as error:
-            self.left = " ".join(str(error).split())
+            self.left, self.transient = " ".join(str(error).split()), error.transient
             return
         self._frames, self._start_tick = answer.frames, tick
         self._measured["answer_ms"] = answer.ms

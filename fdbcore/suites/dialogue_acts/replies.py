@@ -23,8 +23,9 @@ TRANSCRIPT: Final = "derived/transcript_B.json"
 def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[list[Response], list[Problem]]:
     """The response of each case of a run in its order, and the cases that give none.
 
-    A system that failed, or never answered, has replied nothing: the text is None, and `reason` says why. What is the
-    harness's fault, has not been held yet, or was spoken without words that are known, is a problem instead. A system's
+    A system that failed, declined or never answered has replied nothing: the text is None, and `reason` says why. What
+    is the harness's fault, met a server too busy at each of several times, has not been held yet, or was spoken without
+    words that are known, is a problem instead. A system's
     words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several trials
     each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
     """
@@ -50,7 +51,7 @@ def _id_of(case: Mapping[str, Any]) -> str:
 def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str]:
     """What B said in a case, or None and the reason. InputError where that cannot be told."""
     outcome = outcome_in(path)
-    if outcome is None or outcome["kind"] == "invalid":
+    if outcome is None or outcome["kind"] == "invalid" or outcome.get("transient"):
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     if outcome["kind"] == "failed":
         return None, str(outcome["reason"])
@@ -75,7 +76,9 @@ def _heard(path: Path, transcriber: Transcriber) -> str:
 
 
 def _state(outcome: Outcome | None) -> str:
-    return "none yet: the run is not finished" if outcome is None else f"an invalid one: {outcome['reason']}"
+    if outcome is None:
+        return "none yet: the run is not finished"
+    return f"{'an invalid one' if outcome['kind'] == 'invalid' else 'none'}: {outcome['reason']}"
 
 
 def _told(events: Sequence[Mapping[str, Any]]) -> str:
