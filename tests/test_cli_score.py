@@ -12,13 +12,16 @@ from act_sets import record, record_set, response, sequence
 from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses
+from test_dataset_speak import TALKER
 
 from fdbcore.acts import ActSequence
 from fdbcore.cli.main import main
+from fdbcore.registry import speaker
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.columns import columns
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
+from fdbcore.suites.dialogue_acts.speak import speak_records
 
 # The example of section 4.1.1 and the four of Table 2: the paper's references and replies, and from all scripts, in
 # exact fractions, WLCS, WED and its parts (deletion, insertion, substitution).
@@ -280,6 +283,27 @@ def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monke
         ("one", "one"),
         ("one", "two"),
     ]
+
+
+def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    of = record_set(["Q 1"], ["Inf .5 Ans .5"])
+    (tmp_path / "data").mkdir()
+    written(tmp_path / "data" / "records.jsonl", of.records.values())
+    assert speak_records(list(of.records.values()), tmp_path / "data", speaker(f"exec:{TALKER}")) == []
+    labels = annotating({"REPLY": "Q 1", "text r0": "Q 1", "text r1": "Inf .5 Ans .5"})
+    with FakeOpenAI(lambda asked: "REPLY" if asked.wav else labels(asked)) as server:
+        system = f"voice=openai-chat:audio?base_url={server.base_url}"
+        arguments = ["--suite", "dialogue-acts", "--system", system, "--data", tmp_path / "data", "--vad", "energy"]
+        command = ["run", *map(str, arguments), "--clock", "virtual", "--out", str(tmp_path / "run"), "--quiet"]
+        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+        arguments = ["--annotator", "openai:labeller", "--base-url", server.base_url]
+        content = scored(tmp_path / "run", *arguments, cwd=tmp_path)
+    rows = {row["system"]: row for row in content["rows"] if row["weights"] == "given"}
+    assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["mean"]) == (2, 0.625)
+    assert rows[REFERENCE]["measures"]["wed"]["mean"] == 0.0
+    assert content["sets"][0]["n"] == 2
 
 
 def test_a_folder_that_is_no_run_is_one_problem(tmp_path: Path) -> None:
