@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-COMMANDS = ("dataset", "doctor", "export", "replay", "run")
+COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "run", "score")
 
 
 class LazyCommands(click.Group):

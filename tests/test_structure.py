@@ -39,6 +39,7 @@ LAYERS = (
         "noise",
         "redaction",
     ),
+    ("significance",),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
     ("asr",),
     ("session", "endpoints"),

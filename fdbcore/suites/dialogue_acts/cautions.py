@@ -1,0 +1,76 @@
+"""What a reader must know before any number of a document."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore.acts import SUM_TOLERANCE
+from fdbcore.significance import POWER, detectable_difference, items_needed
+from fdbcore.stats import LEVEL
+from fdbcore.suites.dialogue_acts.records import Annotation, Response
+from fdbcore.suites.dialogue_acts.sets import RecordSet
+
+RANKING_DIFFERENCE: Final = 0.05
+"""In WLCS: as far apart as the paper's two systems. A set that cannot show it is too small for a ranking."""
+
+
+def cautions(
+    sets: Sequence[RecordSet],
+    responses: Iterable[Response],
+    rows: Sequence[Mapping[str, Any]],
+    compared: Sequence[Mapping[str, Any]],
+) -> list[str]:
+    """The warnings of a document, from what it is made of and its rows and comparisons, a text each."""
+    labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
+    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    return [
+        *(text for of in sets for text in _too_small(of, rows, compared)),
+        *(text for of in sets for text in _no_ceiling(of, rows)),
+        *(text for name, annotations in labelled.items() for text in _importances(name, annotations)),
+    ]
+
+
+def _too_small(
+    of: RecordSet, rows: Sequence[Mapping[str, Any]], compared: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """That a set is too small for a ranking, by the spread of the differences between its systems.
+
+    With one system only, by the spread of its scores: that of differences between systems half as correlated.
+    """
+    spreads = [one["sd"] for one in compared if one["set"] == of.name and one["measure"] == "wlcs"]
+    spreads = spreads or [
+        row["measures"]["wlcs"]["sd"] for row in rows if (row["set"], row["kind"]) == (of.name, "system")
+    ]
+    sd = max((spread for spread in spreads if spread is not None), default=0.0)
+    detectable = detectable_difference(sd, len(of.records))
+    if detectable is None:
+        yield f"{of.name}: {len(of.records)} records are too few for any comparison"
+    elif detectable > RANKING_DIFFERENCE:
+        needed = items_needed(sd, RANKING_DIFFERENCE)
+        yield (
+            f"{of.name}: {len(of.records)} records are too few for a ranking. Two systems must be {detectable:.2f} "
+            f"apart in WLCS for a test to tell them apart (two-sided {1 - LEVEL:.0%}, power {POWER:.0%}); "
+            f"to tell {RANKING_DIFFERENCE:g} it takes about {needed:,}."
+        )
+
+
+def _no_ceiling(of: RecordSet, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """That nobody knows how much the annotator agrees with the references where both see the same text."""
+    kinds: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if row["set"] == of.name and row["annotator"] is not None:
+            kinds[row["annotator"]].add(row["kind"])
+    for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
+        yield f"{of.name}: no ceiling: {annotator} has not annotated the reference texts"
+
+
+def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:
+    scaled = sum(annotation.scaled_from is not None for annotation in annotations)
+    sums = [math.fsum(step.importance for step in annotation.steps) for annotation in annotations]
+    odd = sum(abs(total - 1) > SUM_TOLERANCE for total in sums)
+    for count, what in ((scaled, "were scaled to it"), (odd, "are scored as they are")):
+        if count:
+            yield f"{name}: the importances of {count} of {len(sums)} annotations do not sum to 1 and {what}"

@@ -1,0 +1,131 @@
+"""Systems on a set: means with intervals, paired differences, and what so few records can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.significance import detectable_difference, holm, sign_flip_p
+from fdbcore.stats import RESAMPLES, SEED, Estimate, bootstrap_columns
+from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, Row
+
+COMPARED: Final = ("wlcs", "wed", "f1")
+"""The measures by which systems are compared; Holm's family is all comparisons of a document."""
+
+SD_DDOF: Final = 1
+COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the figures of a document are computed.
+
+    as_given: importances were taken as they are, whatever they sum to. resamples: of each interval, and flips of each
+    permutation test.
+    """
+
+    as_given: bool = False
+    resamples: int = RESAMPLES
+    seed: int = SEED
+
+
+def row_summaries(rows: Sequence[Row], settings: Settings) -> list[dict[str, Any]]:
+    """The rows of one set as JSON values, each measure with mean, SD (ddof SD_DDOF, of single replies) and interval."""
+    estimates = _estimates([row.values for row in rows], settings)
+    return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
+
+
+def _estimates(blocks: Sequence[Floats], settings: Settings) -> list[list[Estimate]]:
+    """The estimates of the columns of each block (records, repeats, columns); blocks of one shape share their draws."""
+    found: dict[int, list[Estimate]] = {}
+    for repeats in {block.shape[1] for block in blocks}:
+        alike = [k for k, block in enumerate(blocks) if block.shape[1] == repeats]
+        columns = np.concatenate([blocks[k] for k in alike], axis=2)
+        estimates = iter(bootstrap_columns(columns, resamples=settings.resamples, seed=settings.seed))
+        found |= {k: [next(estimates) for _ in range(blocks[k].shape[2])] for k in alike}
+    return [found[k] for k in range(len(blocks))]
+
+
+def _row_json(row: Row, estimates: Sequence[Estimate]) -> dict[str, Any]:
+    sds = np.std(row.singles, axis=0, ddof=SD_DDOF).tolist() if len(row.singles) > SD_DDOF else [None] * len(MEASURES)
+    return {
+        "set": row.set,
+        "system": row.system,
+        "annotator": row.annotator,
+        "kind": row.kind,
+        "weights": row.weights,
+        "n": row.n,
+        "no_reply": row.no_reply,
+        "unscored": len(row.values) - row.n,
+        **({"pairs": row.pairs} if row.pairs is not None else {}),
+        "measures": {
+            measure: {"mean": estimate.value, "sd": sd, "ci95": estimate.interval}
+            for measure, estimate, sd in zip(MEASURES, estimates, sds, strict=True)
+        },
+    }
+
+
+def comparisons(rows: Iterable[Row], settings: Settings) -> list[dict[str, Any]]:
+    """Paired differences between all systems of a set and annotator, on the records that both are scored on.
+
+    `difference` is a - b. p: sign-flip permutation test. `p_holm` is corrected over all that is returned.
+    """
+    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
+    found: list[dict[str, Any]] = []
+    for _, alike in groupby(sorted(systems, key=_place), key=_place):
+        found += _compared(list(combinations(alike, 2)), settings)
+    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
+    return [one | {"p_holm": next(corrected) if one["p"] is not None else None} for one in found]
+
+
+def _place(row: Row) -> tuple[str, str]:
+    return row.set, row.annotator or ""
+
+
+def _compared(pairs: Sequence[tuple[Row, Row]], settings: Settings) -> Iterator[dict[str, Any]]:
+    """The comparisons of pairs of rows of one set and annotator, all from the same draws and flips."""
+    differences = [_differences(a, b) for a, b in pairs]
+    estimates = _estimates(differences, settings)
+    items = [item_means(difference) for difference in differences]
+    flipped = sign_flip_p(np.hstack(items), flips=settings.resamples, seed=settings.seed) if items else []
+    p_values = iter(flipped)
+    for (a, b), own, means in zip(pairs, estimates, items, strict=True):
+        for k, measure in enumerate(COMPARED):
+            yield {
+                "set": a.set,
+                "annotator": a.annotator,
+                "measure": measure,
+                "a": a.system,
+                "b": b.system,
+                "n": own[k].clusters,
+                "difference": own[k].value,
+                "ci95": own[k].interval,
+                "p": next(p_values),
+                **_spread(means[:, k]),
+            }
+
+
+def _spread(differences: Floats) -> dict[str, float | None]:
+    """SD of the differences that there are, and what it lets their number detect."""
+    there = differences[~np.isnan(differences)]
+    sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
+    return {"sd": sd, "smallest_detectable": None if sd is None else detectable_difference(sd, len(there))}
+
+
+def _differences(a: Row, b: Row) -> Floats:
+    """(records, repeats, compared measures); of means over the repeats where the two differ in their number."""
+    left, right = a.values[..., COLUMNS], b.values[..., COLUMNS]
+    if left.shape != right.shape:
+        left, right = item_means(left)[:, None], item_means(right)[:, None]
+    return np.asarray(left - right)
+
+
+def item_means(values: Floats) -> Floats:
+    """The mean of each item over its repeats, (items, columns); NaN where it has none."""
+    counts = (~np.isnan(values)).sum(axis=1)
+    means: Floats = np.divide(np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    return means
