@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 WIDTH, HEIGHT = 360, 190
-LEFT, RIGHT, TOP, BOTTOM = 40, 352, 12, 150
+LEFT, RIGHT, TOP, BOTTOM = 40, 346, 12, 150
 _PLOT: Final = RIGHT - LEFT
 
 
