@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import numpy as np
 
 from fdbcore._ext.pcm import to_mono
-from fdbcore.audio import AudioFile, Block, resampler_to_48k
+from fdbcore.audio import AUDIO_SUFFIXES, AudioFile, Block, resampler_to_48k
 from fdbcore.errors import InputError
 from fdbcore.types import Pcm
 
@@ -37,9 +37,6 @@ LABELS: Final = ("pause", "turn_taking", "interrupt", "transcription", "metadata
 """Names of the files with a sample's labels, without .json; others beside it are results of earlier runs."""
 
 _LISTS: Final = frozenset({".txt", ".list", ".jsonl"})
-AUDIO_SUFFIXES: Final = frozenset(
-    {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".aac", ".aiff", ".aif", ".au", ".wma"}
-)
 _MOST_NAME_CHARACTERS: Final = 100
 
 

@@ -3,7 +3,7 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, scores.json: functions of the above, with their settings inside
+       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ REPLY = "reply"
 """The kind of event by which a side answers in text; with its voice, if it has one."""
 
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
+QUANTITIES = "derived/quantities.json"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -269,6 +270,12 @@ class Recording:
         """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
         stored = self._derived()
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+
+    def said(self, side: Side, start_s: float, end_s: float) -> str:
+        """The words of a side that begin between two times; empty if there are none, or they are not known."""
+        path = self.path / "derived" / f"{side}.json"
+        words = read_json(path)["words"] if path.is_file() else []
+        return " ".join(word["text"] for word in words if start_s <= word["start_s"] < end_s)
 
     def words(self, side: Side) -> list[tuple[float, float]] | None:
         """Start and end (s) of each word of a side; None if its words are not known."""
