@@ -45,6 +45,11 @@ _PLACED_BY_PAGE: Final = {("ogg", "flac")}
 
 _LEFT_OPEN_BYTES: Final = 0x7FFF_F000  # writers that cannot go back state 2 or 4 GiB, less their header or a page
 
+AUDIO_SUFFIXES: Final = frozenset(
+    {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".aac", ".aiff", ".aif", ".au", ".wma"}
+)
+"""Of the files in a folder that are taken for audio; a file that is named may have any suffix."""
+
 _PLAYABLE: Final = {  # what every current browser plays: (container, suffix): codecs
     ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
     ("flac", ".flac"): {"flac"},
@@ -54,6 +59,12 @@ _PLAYABLE: Final = {  # what every current browser plays: (container, suffix): c
     ("mov,mp4,m4a,3gp,3g2,mj2", ".m4a"): {"aac"},
     ("matroska,webm", ".webm"): {"opus", "vorbis"},
 }
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file's content, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class ToSessionRate(Protocol):
@@ -175,8 +186,7 @@ class AudioFile:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the file's content, in hex."""
-        with open(self.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return content_hash(self.path)
 
     @property
     def playable_in_browser(self) -> bool:

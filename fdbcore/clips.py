@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import numpy as np
 
 from fdbcore._ext.pcm import to_mono
-from fdbcore.audio import AudioFile, Block, resampler_to_48k
+from fdbcore.audio import AUDIO_SUFFIXES, AudioFile, Block, resampler_to_48k
 from fdbcore.errors import InputError
 from fdbcore.types import Pcm
 
@@ -37,9 +37,6 @@ LABELS: Final = ("pause", "turn_taking", "interrupt", "transcription", "metadata
 """Names of the files with a sample's labels, without .json; others beside it are results of earlier runs."""
 
 _LISTS: Final = frozenset({".txt", ".list", ".jsonl"})
-_AUDIO: Final = frozenset(
-    {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".aac", ".aiff", ".aif", ".au", ".wma"}
-)
 _MOST_NAME_CHARACTERS: Final = 100
 
 
@@ -118,7 +115,7 @@ def _in_folder(folder: Path) -> Iterator[Clip]:
         yield from map(_clip, inputs)
         return
     for file in files:
-        if file.suffix.lower() in _AUDIO:
+        if file.suffix.lower() in AUDIO_SUFFIXES:
             group = file.parent.relative_to(folder).as_posix()
             yield _clip(file, group="" if group == "." else group)
 

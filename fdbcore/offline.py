@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -61,12 +61,13 @@ def replay_session(
     changes: Mapping[str, int] | None = None,
     real_time: bool = False,
     on_tick: Callable[[int, float | None], None] = lambda tick, stated_s: None,
+    keep_audio: bool = True,
 ) -> Recording:
     """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
 
     vad, changes: the detector of both sides, and settings of the turn detector, that differ from those with which the
     session was recorded, or else from the defaults. on_tick: called after each tick with its number and the session's
-    stated length in seconds.
+    stated length in seconds. keep_audio: write session.wav where a browser cannot play the source itself.
     """
     path = _case_path(run_path, session)
     held = open_held(session.recording) if session.recording is not None else None
@@ -75,7 +76,7 @@ def replay_session(
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
         vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source)
         meta = _meta(vads, settings)
-        with RecordingWriter(path, meta, keep_audio=not source.playable_in_browser) as recording:
+        with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
             tape = Tape(source.blocks())
             stated_s = source.stated_s
             with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
@@ -132,11 +133,13 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
     return path
 
 
+def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings of a replay as its recording keeps them. vads: the descriptions of the detectors of A and B."""
+    return {"turns": asdict(settings), "vad": {side: dict(vad) for side, vad in zip(SIDES, vads, strict=True)}}
+
+
 def _meta(vads: tuple[Vad, Vad], settings: TurnSettings) -> dict[str, Any]:
-    described = {
-        "turns": asdict(settings),
-        "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
-    }
+    described = decided_by(settings, [vad.describe() for vad in vads])
     return {
         "created": utc_now(),
         "parties": {side: {"kind": "replay"} for side in SIDES},

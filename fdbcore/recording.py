@@ -3,7 +3,7 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, scores.json: functions of the above, with their settings inside
+       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
+QUANTITIES = "derived/quantities.json"
 
 
 def write_text(path: Path, text: str) -> None:

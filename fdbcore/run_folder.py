@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from fdbcore.cases import Case, Plan
 from fdbcore.clock import utc_now
+from fdbcore.corpus import RUN, RUN_SCHEMA
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, write_json
 from fdbcore.versions import versions
 
-RUN_SCHEMA: Final = "fdbcore.run/1"
-RUN, LOG, SUMMARY, SELFTEST = "run.json", "workers.log", "summary.json", "selftest.json"
+LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 
 MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""

@@ -10,20 +10,23 @@ from typing import Any
 import numpy as np
 
 from fdbcore import stats
+from fdbcore.errors import RecordingError
+from fdbcore.measures import quantities as stored
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.timing import response_curve, timing
-from fdbcore.recording import SCORES, Recording, read_json, write_json
+from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
 
 SCORES_SCHEMA = "fdbcore.scores/1"
+QUANTITIES_SCHEMA = "fdbcore.quantities/1"
 SUMMARY_SCHEMA = "fdbcore.summary/1"
 
 Quantities = Mapping[str, Quantity]
 
 
 def score(recording: Recording) -> dict[str, Any]:
-    """The scores of a recording; also written to its derived data. A function of the recording alone.
+    """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
 
     Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings; and unscored, the
     reason why there are no measures, where a conversation gives none.
@@ -31,13 +34,16 @@ def score(recording: Recording) -> dict[str, Any]:
     dialogue = Dialogue.of(recording)
     reason = unscored(recording)
     latencies_ms, eligible = ([], 0) if reason else response_curve(dialogue)
+    found = {} if reason else quantities(recording)
     scores = {
         "schema": SCORES_SCHEMA,
         "settings": recording.meta["settings"],
-        "measures": summarise([] if reason else [quantities(recording)]),
+        "measures": summarise([found] if found else []),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
         "warnings": warnings(recording, dialogue),
     } | ({"unscored": reason} if reason else {})
+    items = {name: stored.to_json(quantity) for name, quantity in found.items()}
+    write_json(recording.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, "quantities": items})
     write_json(recording.path / SCORES, scores)
     return scores
 
@@ -57,6 +63,18 @@ def unscored(recording: Recording) -> str | None:
 def quantities(recording: Recording) -> dict[str, Quantity]:
     """Every quantity that a recording has the material for."""
     return timing(Dialogue.of(recording)) | compat(recording)
+
+
+def read_quantities(recording: Recording) -> dict[str, Quantity]:
+    """The quantities that `score` kept for a recording, none if it is unscored; computed if it was scored before they
+    were kept. RecordingError if they cannot be read."""
+    path = recording.path / QUANTITIES
+    if not path.is_file():
+        return quantities(recording)
+    try:
+        return {name: stored.from_json(values) for name, values in read_json(path)["quantities"].items()}
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
 
 
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
@@ -90,7 +108,7 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     Recordings that cannot be scored are no part of them: "unscored" names these, with the reason.
     """
     reasons = {recording.name: reason for recording in recordings if (reason := unscored(recording))}
-    measures = summarise([quantities(recording) for recording in recordings if recording.name not in reasons])
+    measures = summarise([read_quantities(recording) for recording in recordings if recording.name not in reasons])
     names = [recording.name for recording in recordings]
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 

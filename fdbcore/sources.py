@@ -59,6 +59,11 @@ class SessionInput:
                 f"{self.recording}: a recording keeps its sides and times: name {self.a} to swap or offset them"
             )
 
+    @property
+    def paths(self) -> list[Path]:
+        """Its one or two files."""
+        return [self.a] if self.b is None else [self.a, self.b]
+
     def open(self) -> SessionSource:
         """The audio of both sides. Raises AudioError."""
         return SessionSource(self)
@@ -128,11 +133,12 @@ def _name(files: tuple[Path, ...]) -> str:
 
 def _unique(names: list[str]) -> list[str]:
     """The names, with -2, -3, ... appended to those that occurred before."""
-    unique: list[str] = []
+    unique: dict[str, None] = {}
+    following: dict[str, itertools.count[int]] = {}
     for name in names:
-        numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-        unique.append(next(candidate for candidate in numbered if candidate not in unique))
-    return unique
+        numbered = (f"{name}-{number}" for number in following.setdefault(name, itertools.count(2)))
+        unique[next(candidate for candidate in itertools.chain([name], numbered) if candidate not in unique)] = None
+    return list(unique)
 
 
 def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
@@ -186,8 +192,7 @@ class SessionSource:
     def __init__(self, session: SessionInput) -> None:
         self._session = session
         with ExitStack() as opened:
-            paths = [path for path in (session.a, session.b) if path is not None]
-            self.files = tuple(opened.enter_context(AudioFile(path)) for path in paths)
+            self.files = tuple(opened.enter_context(AudioFile(path)) for path in session.paths)
             _refuse_one_side(self.files)
             lead = {"A": max(-session.offset_ms, 0), "B": max(session.offset_ms, 0)}
             self.sides: dict[Side, SideSource] = {

@@ -29,6 +29,7 @@ LAYERS = (
     ("session", "endpoints"),
     ("measures",),
     ("score",),
+    ("corpus",),
     ("report",),
     ("offline", "live", "selftest"),
     ("far", "cases"),

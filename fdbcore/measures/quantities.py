@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +37,17 @@ class Ratio:
 
 
 Quantity: TypeAlias = Values | Share | Ratio
+
+_KINDS: Final[Mapping[str, type[Quantity]]] = {"values": Values, "share": Share, "ratio": Ratio}
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+
+
+def to_json(quantity: Quantity) -> dict[str, Any]:
+    """The quantity as JSON values, its class as "kind"."""
+    values = {name: getattr(quantity, name) for name in quantity.__slots__}
+    return {"kind": _NAMES[type(quantity)], **values}
+
+
+def from_json(values: Mapping[str, Any]) -> Quantity:
+    """The quantity that `to_json` wrote; KeyError or TypeError for anything else."""
+    return _KINDS[values["kind"]](**{name: value for name, value in values.items() if name != "kind"})

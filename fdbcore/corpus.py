@@ -1,0 +1,170 @@
+"""A run as a table sees it: its calls, whether they were replayed or live, with what is known of each.
+
+<run>/corpus.json     of `replay`: settings, versions, and the calls with their files, columns and status
+      run.json        of `run`: the plan, with the calls in its order
+      <call>/         a recording each
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self
+
+from fdbcore.errors import RecordingError
+from fdbcore.measures.quantities import Quantity
+from fdbcore.recording import META, Recording, read_json, recordings_in
+from fdbcore.score import read_quantities, unscored
+
+CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
+RUN_SCHEMA: Final = "fdbcore.run/1"
+CORPUS, RUN = "corpus.json", "run.json"
+
+DONE, DAMAGED, FAILED, INVALID, WAITING = "done", "damaged", "failed", "invalid", "waiting"
+"""How a call stands. damaged: a part of its file is missing, the rest is scored. failed: its file cannot be read, or
+its system is to blame. invalid: the harness is. waiting: not yet replayed or held."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a run.
+
+    name, path: its folder. status, reason: how it stands, and why if it is not done. unscored: why it is in no measure,
+    or None. columns: what is known of it beside its audio; of a live call at least system, clip, trial and outcome.
+    files: what it was replayed from.
+    """
+
+    name: str
+    path: Path
+    status: str = DONE
+    reason: str | None = None
+    unscored: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+
+    @property
+    def recording(self) -> Recording:
+        """Its recording, opened anew each time. RecordingError where there is none."""
+        return Recording(self.path)
+
+    @property
+    def quantities(self) -> Mapping[str, Quantity]:
+        """The items of its measures, read anew each time (thousands need no memory); none if unscored."""
+        return read_quantities(self.recording) if self.unscored is None else {}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The calls of the run in `path`, in its order."""
+
+    path: Path
+    calls: Sequence[Call]
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Read a run of `replay` or of `run`, or a single recording. RecordingError for what is none of these."""
+        if (path / CORPUS).is_file():
+            return cls(path, tuple(_replayed(path)))
+        if (path / RUN).is_file():
+            return cls(path, tuple(_live(path)))
+        return cls(path, tuple(_found(path)))
+
+    @property
+    def scored(self) -> list[Call]:
+        """Those that are in the measures."""
+        return [call for call in self.calls if call.unscored is None]
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """The settings that most of the scored calls have; None where nothing is scored."""
+        return next(iter(self._made_by[0].values()), (None, 0))[0]
+
+    @property
+    def settings_sha256s(self) -> Mapping[str, int]:
+        """How many scored calls have each settings, the most common first. Several are no mistake where a detector
+        treats telephone calls in another way."""
+        return {sha256: count for sha256, (_, count) in self._made_by[0].items()}
+
+    @property
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        """The versions of each package that made the scored calls, the most common first."""
+        return self._made_by[1]
+
+    @cached_property
+    def _made_by(self) -> tuple[dict[str, tuple[Mapping[str, Any], int]], dict[str, list[str]]]:
+        settings: dict[str, Mapping[str, Any]] = {}
+        shas: Counter[str] = Counter()
+        packages: Counter[tuple[str, str]] = Counter()
+        for call in self.scored:
+            meta = call.recording.meta
+            settings.setdefault(meta["settings_sha256"], meta["settings"])
+            shas[meta["settings_sha256"]] += 1
+            packages.update({name: str(version) for name, version in meta["versions"].items()}.items())
+        versions: dict[str, list[str]] = {}
+        for (name, version), _ in packages.most_common():
+            versions.setdefault(name, []).append(version)
+        return {sha256: (settings[sha256], count) for sha256, count in shas.most_common()}, versions
+
+
+def read_corpus(path: Path) -> dict[str, Any]:
+    """The corpus.json of a run of `replay`. RecordingError for another schema."""
+    corpus: dict[str, Any] = read_json(path / CORPUS)
+    return _of_schema(corpus, CORPUS_SCHEMA, path / CORPUS)
+
+
+def case_columns(case: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> dict[str, str]:
+    """The columns of a live call, of its case in the plan and of how it ended."""
+    clip = (case.get("clip") or {}).get("name", "")
+    return {
+        "system": str(case["system"]),
+        "clip": str(clip),
+        "trial": str(case["trial"]),
+        "outcome": outcome["kind"] if outcome else WAITING,
+    }
+
+
+def held_columns(recording: Recording) -> dict[str, str]:
+    """The columns of a recording that is, or replays, a live call of a run; none for any other."""
+    held = recording.as_held
+    return case_columns(held["case"], held.get("outcome")) if "case" in held else {}
+
+
+def _replayed(path: Path) -> Iterator[Call]:
+    for known in read_corpus(path)["calls"]:
+        files = tuple(file["path"] for file in known["files"])
+        told = {key: known[key] for key in ("status", "reason", "unscored", "columns")}
+        yield Call(known["name"], path / known["name"], files=files, **told)
+
+
+def _live(path: Path) -> Iterator[Call]:
+    for case in _of_schema(read_json(path / RUN), RUN_SCHEMA, path / RUN)["cases"]:
+        folder = path / case["name"]
+        recording = Recording(folder) if (folder / META).is_file() else None
+        outcome = recording.meta.get("outcome") if recording else None
+        columns = case_columns(case, outcome)
+        if recording is None or outcome is None:
+            yield Call(case["name"], folder, WAITING, "not held to its end", "not held to its end", columns)
+        else:
+            yield Call(case["name"], folder, outcome["kind"], outcome["reason"], unscored(recording), columns)
+
+
+def _found(path: Path) -> Iterator[Call]:
+    """The recordings in a folder that holds nothing else on their run."""
+    for recording in recordings_in(path):
+        status, reason = recording.meta["status"], recording.meta.get("reason")
+        files = tuple(file["path"] for file in (recording.meta.get("source") or {}).get("files", ()))
+        if status != "complete":
+            why = reason or f"the recording is {status}"
+            yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files)
+        else:
+            columns = held_columns(recording)
+            yield Call(recording.name, recording.path, DONE, None, unscored(recording), columns, files)
+
+
+def _of_schema(values: dict[str, Any], schema: str, path: Path) -> dict[str, Any]:
+    if values.get("schema") != schema:
+        raise RecordingError(f"{path}: expected schema {schema}, got {values.get('schema')!r}")
+    return values

@@ -1,0 +1,132 @@
+"""The tables of a run: a row a call, and a row an event; CSV, and Parquet where pyarrow is installed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.corpus import Call
+from fdbcore.errors import RecordingError
+from fdbcore.report.survey import CallRow
+from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
+
+CALLS, EVENTS = "calls.csv", "events.csv"
+OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s")
+EVENT_COLUMNS: Final = (
+    "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
+    "terminal", "other_spoke", "censored",
+)  # fmt: skip
+_NUMBERS: Final = ("start_s", "end_s", "known_s", "fto_ms", "stop_ms")
+
+Row = Mapping[str, object]
+
+
+def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
+    """Write calls.csv into the run's folder `path`: a row a call, with its columns, and of each measure the headline
+    and its n. RecordingError if it cannot be written.
+
+    A column of the user's that is called like one of ours is called meta_ that.
+    """
+    columns = list(dict.fromkeys(name for row in rows for name in row.call.columns))
+    measures = list(dict.fromkeys(name for row in rows for name in row.figures))
+    figures = [column for name in measures for column in (name, f"{name}_n")]
+    theirs = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
+    header = [*OWN_COLUMNS, *theirs.values(), *figures]
+    with _table(path / CALLS, header) as write:
+        write(_call_row(row, theirs) for row in rows)
+    _write_parquet(path / CALLS, dict.fromkeys(["length_s", *figures], "double"), header)
+
+
+def _call_row(row: CallRow, theirs: Mapping[str, str]) -> Row:
+    call = row.call
+    own = (call.name, " + ".join(call.files), call.status, call.reason or "", row.length_s)
+    known: dict[str, object] = dict(zip(OWN_COLUMNS, own, strict=True))
+    known |= {theirs[name]: text for name, text in call.columns.items()}
+    for name, (value, n) in row.figures.items():
+        known |= {name: value, f"{name}_n": n}
+    return known
+
+
+class EventTable:
+    """Writes events.csv into the run's folder `path`, call by call; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path / EVENTS
+        self._opened = _table(self._path, EVENT_COLUMNS)
+
+    def __enter__(self) -> EventTable:
+        self._write = self._opened.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:  # noqa: ANN401
+        self._opened.__exit__(*error)
+        if error[0] is None:
+            _write_parquet(self._path, dict.fromkeys(_NUMBERS, "double"), EVENT_COLUMNS)
+
+    def add(self, call: Call, events: Iterable[TurnEvent]) -> None:
+        """The events of a call, in the order in which they became known."""
+        self._write(_event_row(call.name, event) for event in events)
+
+
+def _event_row(name: str, event: TurnEvent) -> Row:
+    return {
+        "call": name,
+        "side": event.side,
+        "kind": event.kind,
+        "start_s": ticks_to_s(event.start_tick),
+        "end_s": None if event.end_tick is None else ticks_to_s(event.end_tick),
+        "known_s": ticks_to_s(event.known_tick),
+        "fto_ms": None if event.fto_ticks is None else event.fto_ticks * TICK_MS,
+        "stop_ms": None if event.stop_ticks is None else event.stop_ticks * TICK_MS,
+        "onset": event.onset,
+        "outcome": event.outcome,
+        "simultaneous": _flag(event.simultaneous),
+        "terminal": _flag(event.terminal),
+        "other_spoke": _flag(event.other_spoke),
+        "censored": _flag(event.censored),
+    }
+
+
+def _flag(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+@contextmanager
+def _table(path: Path, header: Sequence[str]) -> Iterator[Any]:
+    """A function that writes rows; the file takes its name when all are written."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, header, lineterminator="\r\n")
+            writer.writeheader()
+            yield writer.writerows
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _write_parquet(path: Path, types: Mapping[str, str], header: Sequence[str]) -> None:
+    """The same table as Parquet: numbers as `types` says, everything else as text; nothing without pyarrow."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    schema = pyarrow.schema([(name, types.get(name, "string")) for name in header])
+    convert = arrow_csv.ConvertOptions(column_types=schema, strings_can_be_null=True, null_values=[""])
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    target = path.with_suffix(".parquet")
+    temporary = target.with_name(target.name + ".part")
+    with (
+        arrow_csv.open_csv(path, parse_options=parse, convert_options=convert) as batches,
+        parquet.ParquetWriter(temporary, schema) as writer,
+    ):
+        for batch in batches:
+            writer.write_batch(batch)
+    os.replace(temporary, target)

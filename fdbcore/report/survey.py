@@ -1,0 +1,163 @@
+"""One pass over the calls of a run: what its tables, its screen and its page are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from fdbcore.corpus import FAILED, Call, Corpus
+from fdbcore.errors import FdbError
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.moments import Moment, MomentKind, moments
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.timing import fto
+from fdbcore.score import read_scores, summarise
+from fdbcore.stats import quantile
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
+
+WORST: Final = 20
+"""How many moments of each kind are listed."""
+OF_ONE_CALL: Final = 3
+"""The most of them that one call has: a single broken call must not hide all others."""
+
+
+LEAD_TICKS: Final = 2 * TICKS_PER_S
+CLIP_TICKS: Final = 10 * TICKS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class CallMoment:
+    """A moment of a call, in a recording of n_ticks, with the speech of both sides around it: spans in ticks."""
+
+    call: Call
+    moment: Moment
+    n_ticks: int
+    speech: Mapping[Side, Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """What the tables say of one call.
+
+    length_s: None where nothing was recorded. figures: the headline of each measure, with its n. counts: how many of the
+    n, of the measures that are shares. worst: its worst moment.
+    """
+
+    call: Call
+    length_s: float | None = None
+    figures: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    worst: Moment | None = None
+
+
+@dataclass(slots=True)
+class Survey:
+    """A run in figures; made by `survey`.
+
+    rows: a row a call, in the run's order. measures: pooled over all scored calls, as `score.summarise` gives them.
+    worst, found: the worst moments of each kind, and how many there are in all. fto_ms: of each side's turns after the
+    other's. overlaps_s: lengths of all stretches in which both speak.
+    """
+
+    corpus: Corpus
+    rows: list[CallRow] = field(default_factory=list)
+    measures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    worst: dict[MomentKind, list[CallMoment]] = field(default_factory=dict)
+    found: Counter[MomentKind] = field(default_factory=Counter)
+    fto_ms: Mapping[Side, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})
+    overlaps_s: list[float] = field(default_factory=list)
+    pooled: list[Mapping[str, Quantity]] = field(default_factory=list)
+
+    @property
+    def scored(self) -> list[CallRow]:
+        """The rows of calls that are in the measures."""
+        return [row for row in self.rows if row.call.unscored is None]
+
+    def values(self, name: str) -> list[float]:
+        """All items of a measure that has a value an item."""
+        found = (quantities.get(name) for quantities in self.pooled)
+        return [value for quantity in found if isinstance(quantity, Values) for value in quantity.values]
+
+
+def survey(
+    corpus: Corpus,
+    on_events: Callable[[Call, Sequence[TurnEvent]], None] = lambda call, events: None,
+    on_call: Callable[[int], None] = lambda number: None,
+) -> Survey:
+    """Read every call once. on_events: told of the events of each call, in order; on_call: of its number, for progress.
+
+    A recording that cannot be read is a failed call in the rows.
+    """
+    found = Survey(corpus)
+    for number, call in enumerate(corpus.calls):
+        try:
+            found.rows.append(_surveyed(call, found, on_events))
+        except FdbError as error:
+            found.rows.append(CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error))))
+        on_call(number)
+    found.measures = summarise(found.pooled)
+    return found
+
+
+def _surveyed(call: Call, found: Survey, on_events: Callable[[Call, Sequence[TurnEvent]], None]) -> CallRow:
+    """The row of a call; what it adds to the figures of all is added."""
+    if call.unscored is not None:
+        return CallRow(call)
+    recording = call.recording
+    dialogue, quantities, scores = Dialogue.of(recording), call.quantities, read_scores(recording)
+    on_events(call, dialogue.events)
+    found.pooled.append(quantities)
+    for side in SIDES:
+        found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
+    found.overlaps_s.extend(_overlaps_s(dialogue))
+    worst = moments(dialogue)
+    _keep_worst(call, dialogue, worst, found)
+    return CallRow(
+        call,
+        ticks_to_s(recording.n_ticks),
+        {name: headline(quantity) for name, quantity in quantities.items()},
+        {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},
+        scores["warnings"],
+        worst[0] if worst else None,
+    )
+
+
+def headline(quantity: Quantity) -> tuple[float | None, int]:
+    """The figure by which a quantity of one call is known, the median, share or rate; and its n."""
+    if isinstance(quantity, Values):
+        return quantile(quantity.values, 0.5) if quantity.values else None, len(quantity.values)
+    if isinstance(quantity, Share):
+        return quantity.count / quantity.n if quantity.n else None, quantity.n
+    return quantity.total / quantity.exposure if quantity.exposure else None, quantity.n
+
+
+def _overlaps_s(dialogue: Dialogue) -> Iterator[float]:
+    for event in dialogue.told("overlap_within", "overlap_between"):
+        spans = event.stretches if event.kind == "overlap_between" else [(event.start_tick, event.end_tick)]
+        yield from (ticks_to_s(end - start) for start, end in spans or () if end is not None)
+
+
+def _keep_worst(call: Call, dialogue: Dialogue, of_call: Sequence[Moment], found: Survey) -> None:
+    """Put the worst moments of a call among those of all."""
+    found.found.update(moment.kind for moment in of_call)
+    for kind in {moment.kind for moment in of_call}:
+        own = [moment for moment in of_call if moment.kind == kind][:OF_ONE_CALL]
+        listed = [*found.worst.get(kind, ()), *(CallMoment(call, moment, dialogue.n_ticks, _speech(dialogue, moment)) for moment in own)]
+        found.worst[kind] = sorted(listed, key=lambda each: -each.moment.severity)[:WORST]
+
+
+def clip_ticks(moment: Moment, n_ticks: int) -> tuple[int, int]:
+    """The ten seconds to hear of a moment: from two before it, or earlier where the recording ends."""
+    start = max(min(moment.start_tick - LEAD_TICKS, n_ticks - CLIP_TICKS), 0)
+    return start, min(start + CLIP_TICKS, n_ticks)
+
+
+def _speech(dialogue: Dialogue, moment: Moment) -> dict[Side, list[tuple[int, int]]]:
+    start, end = clip_ticks(moment, dialogue.n_ticks)
+    return {
+        side: [(max(first, start), min(last, end)) for first, last in spans.tolist() if first < end and last > start]
+        for side, spans in dialogue.ipus.items()
+    }
