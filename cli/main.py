@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-COMMANDS = ("doctor", "export", "replay", "run")
+COMMANDS = ("doctor", "export", "replay", "report", "run")
 
 
 class LazyCommands(click.Group):

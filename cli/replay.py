@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 @click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that replay several sessions; as many as processors.")
+@click.option("--meta", type=FILE, help="A CSV table of the calls: columns joined by file name; agent_channel swaps.")
 @options.out("fdbcore-run")
 @options.as_json
 @options.quiet
@@ -43,6 +45,8 @@ def replay(
     vad: str | None,
     changes: Sequence[str],
     real_time: bool,
+    jobs: int | None,
+    meta: Path | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -50,41 +54,47 @@ def replay(
     """Say who spoke when, and how the system (B) behaves, in recorded conversations.
 
     PATHS are stereo files (left A, right B), a session each; or exactly two mono files, A and B of one session; or
-    folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their settings.
-    Each session's folder under --out gets the recording and report.html.
+    folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their settings. Other
+    folders are searched, a pattern ('calls/*.wav') is looked up, and a list (.txt) has a path a line.
+    Each session's folder under --out gets the recording. A single session gets report.html; several get tables and
+    index.html for all of them, and the same command again only replays what is new.
     """
+    from fdbcore.corpus_inputs import Oddities, named_files, planned
     from fdbcore.registry import VADS, resolve
     from fdbcore.sources import session_inputs
 
+    oddities = Oddities()
     try:
         settings = changed_settings(changes)
         if vad is not None:
             resolve("vad", VADS, vad)
-        sessions = session_inputs(paths, file_a, file_b, swap=swap, offset_ms=offset_ms)
+        named = named_files(paths, oddities)
+        sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms)
+        calls = planned(sessions, meta, oddities) if len(sessions) > 1 or meta is not None else []
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
+    if calls:
+        from fdbcore.corpus_jobs import How
+
+        from .corpus import replay_calls
+
+        sys.exit(replay_calls(calls, How(out, vad, settings, real_time), jobs, oddities, as_json, quiet))
     show_progress = not (quiet or as_json) and sys.stderr.isatty()
-    documents, recordings, failures, interrupted = [], [], [], False
-    for session in sessions:
-        try:
-            recording, document = _replay_one(session, out, vad, settings, real_time, show_progress)
-        except FdbError as error:
-            failures.append(str(error))
-            click.echo(f"fdbcore replay: {error}", err=True)
-        except KeyboardInterrupt:
-            kept = f"; what was read is in {out / session.name}" if (out / session.name).exists() else ""
-            click.echo(f"fdbcore replay: interrupted{kept}", err=True)
-            failures.append(f"{session.name}: interrupted")
-            interrupted = True
-            break
-        else:
-            recordings.append(recording)
-            documents.append(document)
-            for damage in damages(recording):
-                failures.append(damage)
-                click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
-    _print(recordings, documents, failures, len(sessions), as_json, quiet)
-    sys.exit(INTERRUPTED if interrupted else FAILED if failures else DONE)
+    (session,) = sessions
+    try:
+        recording, document = _replay_one(session, out, vad, settings, real_time, show_progress)
+    except FdbError as error:
+        click.echo(f"fdbcore replay: {error}", err=True)
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        kept = f"; what was read is in {out / session.name}" if (out / session.name).exists() else ""
+        click.echo(f"fdbcore replay: interrupted{kept}", err=True)
+        sys.exit(INTERRUPTED)
+    found = damages(recording)
+    for damage in found:
+        click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
+    _print(recording, document, as_json, quiet)
+    sys.exit(FAILED if found else DONE)
 
 
 def damages(recording: Recording) -> list[str]:
@@ -122,27 +132,10 @@ def _progress(name: str, show: bool) -> Iterator[Any]:
         click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _print(
-    recordings: list[Recording],
-    documents: list[dict[str, Any]],
-    failures: list[str],
-    asked: int,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """One session: its screen or document. Several: the run's, which is also kept beside them as summary.json."""
-    from fdbcore.recording import write_json
-    from fdbcore.report.screen import run_screen, screen
-    from fdbcore.score import summary
+def _print(recording: Recording, document: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    from fdbcore.report.screen import screen
 
-    if asked == 1 and as_json and documents:
-        click.echo(json.dumps(documents[0], ensure_ascii=False))
-    elif asked == 1 and recordings and not quiet and not as_json:
-        click.echo(f"{screen(recordings[0], documents[0])}\n{recordings[0].path / 'report.html'}")
-    elif asked > 1 and recordings:
-        pooled = summary(recordings) | {"failed": failures}
-        write_json(recordings[0].path.parent / "summary.json", pooled)
-        if as_json:
-            click.echo(json.dumps(pooled | {"sessions": documents}, ensure_ascii=False))
-        elif not quiet:
-            click.echo(run_screen(recordings, pooled["measures"]))
+    if as_json:
+        click.echo(json.dumps(document, ensure_ascii=False))
+    elif not quiet:
+        click.echo(f"{screen(recording, document)}\n{recording.path / 'report.html'}")

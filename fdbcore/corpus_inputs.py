@@ -203,7 +203,9 @@ def _parts(text: str) -> tuple[str, ...]:
 
 def _common_end(a: Sequence[str], b: Sequence[str]) -> int:
     """How many of the last parts are the same."""
-    return next((n for n, (x, y) in enumerate(zip(reversed(a), reversed(b), strict=False)) if x != y), min(len(a), len(b)))
+    return next(
+        (n for n, (x, y) in enumerate(zip(reversed(a), reversed(b), strict=False)) if x != y), min(len(a), len(b))
+    )
 
 
 def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:

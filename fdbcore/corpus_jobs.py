@@ -218,7 +218,11 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
 def _same(meta: Mapping[str, Any], session: SessionInput, how: How) -> bool:
     source = meta["source"]
     kinds = (source["swap"], source["offset_ms"], len(source["files"]))
-    if kinds != (session.swap, session.offset_ms, len(session.paths)) or session.words or meta["versions"] != _versions():
+    if (
+        kinds != (session.swap, session.offset_ms, len(session.paths))
+        or session.words
+        or meta["versions"] != _versions()
+    ):
         return False
     if meta["settings_sha256"] != settings_hash(_expected_settings(source, session, how)):
         return False

@@ -39,6 +39,7 @@ class Progress:
     failed: int = 0
     skipped: int = 0
     audio_s: float = 0.0
+    _began_s: float = field(default_factory=lambda: now_ns() / 1e9)
     _recent: deque[tuple[float, int, float]] = field(default_factory=lambda: deque([(now_ns() / 1e9, 0, 0.0)]))
 
     def add(self, replayed: Replayed) -> None:
@@ -50,6 +51,11 @@ class Progress:
         self._recent.append((now_ns() / 1e9, self.ended, self.audio_s))
         while self._recent[-1][0] - self._recent[0][0] > _RATE_OVER_S and len(self._recent) > 2:
             self._recent.popleft()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the replay began."""
+        return now_ns() / 1e9 - self._began_s
 
     @property
     def calls_per_s(self) -> float:

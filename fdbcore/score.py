@@ -186,6 +186,8 @@ def _ratio(pooled: Sequence[Ratio]) -> dict[str, Any]:
 
 
 def read_scores(recording: Recording) -> dict[str, Any]:
-    """The scores that `score` wrote for a recording."""
+    """The scores that `score` wrote for a recording; it is scored if it has not been."""
+    if not (recording.path / SCORES).is_file():
+        return score(recording)
     scores: dict[str, Any] = read_json(recording.path / SCORES)
     return scores

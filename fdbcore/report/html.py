@@ -5,23 +5,22 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
-import os
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any, Final
-from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import MissingExtraError
-from fdbcore.recording import AUDIO, REPORT, Recording, write_text
+from fdbcore.recording import REPORT, Recording, write_text
 from fdbcore.report import certificate, figures, sections
+from fdbcore.report.audio import audio_url
 from fdbcore.report.document import document
-from fdbcore.report.words import ears, plays_source, title
+from fdbcore.report.words import ears, title
 from fdbcore.types import TurnSettings
 
 STYLE: Final = "report.css"
@@ -29,30 +28,32 @@ SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview
 FULL_SCALE: Final = 32_768
 
 
-def write_report(recording: Recording, scores: Mapping[str, Any]) -> Path:
+def write_report(recording: Recording, scores: Mapping[str, Any], audio: bool = True) -> Path:
     """Write report.html into the recording's folder and return its path. `scores`: as `score` returns them.
 
-    Raises RecordingError if it cannot be written.
+    audio: False for a page without audio and without a link to it. Raises RecordingError if it cannot be written.
     """
     path = recording.path / REPORT
-    write_text(path, page(recording, scores))
+    write_text(path, page(recording, scores, audio))
     return path
 
 
-def page(recording: Recording, scores: Mapping[str, Any]) -> str:
+def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) -> str:
     """The whole page. Every text that comes from a file is escaped."""
     content = document(recording, scores)
     settings = sections.turn_settings(content)
     heard = ears(recording)
+    url = escape(audio_url(recording, recording.path)) if audio else ""
     findings, numbers = _scored(content, settings) if content["unscored"] is None else _unscored(content)
-    return Template(_static("report.html")).substitute(
+    return Template(static("report.html")).substitute(
         title=escape(f"{title(recording)} – fdbcore"),
-        style=_static(STYLE),
+        style=static(STYLE),
         header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
         findings=findings,
         timeline="" if recording.n_ticks else "hidden",
-        audio=escape(audio_url(recording)),
+        player=f'src="{url}"' if audio else "hidden",
+        audio=url,
         ears=escape(json.dumps(heard)),
         heard=escape(", ".join(f"{side} {ear}" for side, ear in heard.items())),
         numbers=numbers,
@@ -63,19 +64,19 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
         document=embedded_json(content),
         peaks=embedded_peaks(recording.peaks),
         plotly=_plotly_script(),
-        script="\n".join(_static(name) for name in SCRIPTS),
+        script="\n".join(static(name) for name in SCRIPTS),
     )
 
 
 def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, str]:
     """What stands above the timeline, and what below it."""
     measures = content["measures"]
-    findings = Template(_static("findings.html")).substitute(
+    findings = Template(static("findings.html")).substitute(
         lead=figures.lead(measures),
         figures=figures.figures(measures, settings),
         moments=sections.moments(content["moments"]),
     )
-    numbers = Template(_static("numbers.html")).substitute(
+    numbers = Template(static("numbers.html")).substitute(
         curve=sections.curve(measures, settings),
         intervals=sections.intervals(measures),
         measures=sections.measures(measures, settings),
@@ -87,18 +88,6 @@ def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, st
 def _unscored(content: Mapping[str, Any]) -> tuple[str, str]:
     reason = content["unscored"]
     return f'<p class="lead">Not scored. {escape(reason[:1].upper() + reason[1:])}.</p>', ""
-
-
-def audio_url(recording: Recording) -> str:
-    """Where the page finds the audio: relative to the page, and absolute only if no relative path leads there."""
-    playable = recording.meta["source"]["files"][0]["path"] if plays_source(recording) else AUDIO
-    folder = os.path.abspath(recording.path)
-    target = os.path.join(folder, playable)
-    try:
-        relative = os.path.relpath(target, folder)
-    except ValueError:  # another drive
-        return Path(target).as_uri()
-    return quote(Path(relative).as_posix())
 
 
 def embedded_json(value: object) -> str:
@@ -115,7 +104,8 @@ def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> str:
     return base64.b64encode(companded.T.tobytes()).decode("ascii")
 
 
-def _static(name: str) -> str:
+def static(name: str) -> str:
+    """The text of a file in static/."""
     return (files("fdbcore.report") / "static" / name).read_text(encoding="utf-8")
 
 

@@ -145,7 +145,10 @@ def _keep_worst(call: Call, dialogue: Dialogue, of_call: Sequence[Moment], found
     found.found.update(moment.kind for moment in of_call)
     for kind in {moment.kind for moment in of_call}:
         own = [moment for moment in of_call if moment.kind == kind][:OF_ONE_CALL]
-        listed = [*found.worst.get(kind, ()), *(CallMoment(call, moment, dialogue.n_ticks, _speech(dialogue, moment)) for moment in own)]
+        listed = [
+            *found.worst.get(kind, ()),
+            *(CallMoment(call, moment, dialogue.n_ticks, _speech(dialogue, moment)) for moment in own),
+        ]
         found.worst[kind] = sorted(listed, key=lambda each: -each.moment.severity)[:WORST]
 
 

@@ -1,0 +1,76 @@
+"""What a terminal shows of thousands of calls: plain text that fits its width, every share with its interval and n."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import fill
+from typing import Any, Final
+
+from fdbcore.measures.moments import MomentKind
+from fdbcore.report.survey import Survey
+from fdbcore.report.words import clock_text, seconds_text
+from fdbcore.types import ticks_to_s
+
+MOST_COLUMNS: Final = 100
+LABEL_COLUMNS: Final = 17
+FAILED_SHOWN: Final = 3
+
+
+def corpus_screen(run: Survey, columns: int) -> str:
+    """The screen of a run, several lines of at most `columns`, without a newline at the end."""
+    width = min(columns, MOST_COLUMNS) - 1
+    indent = " " * LABEL_COLUMNS
+    return "\n".join(
+        fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
+        for label, text in _lines(run)
+    )
+
+
+def _lines(run: Survey) -> Iterator[tuple[str, str]]:
+    seconds = sum(row.length_s or 0.0 for row in run.rows)
+    left_out = [row for row in run.rows if row.call.unscored is not None]
+    yield (
+        f"{len(run.rows):,} calls",
+        f"{clock_text(seconds)} of audio | {len(run.scored):,} scored, {len(left_out):,} not",
+    )
+    if run.pooled:
+        yield from _figures(run)
+        yield from _worst(run)
+    for number, row in enumerate(left_out[:FAILED_SHOWN]):
+        yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"
+    if len(left_out) > FAILED_SHOWN:
+        yield "", f"and {len(left_out) - FAILED_SHOWN:,} more, in calls.csv"
+
+
+def _figures(run: Survey) -> Iterator[tuple[str, str]]:
+    m = run.measures
+    latency, lapses = m["response_latency_ms"], m["lapse_s"]
+    yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} turns"
+    if latency["n"]:
+        interval = f" [{', '.join(f'{ms / 1000:.2f}' for ms in latency['ci95'])}]" if latency["ci95"] else ""
+        p90 = f" | p90 {seconds_text(latency['p90'])}" if latency["p90"] is not None else ""
+        yield "answer time", f"median {seconds_text(latency['median'])}{interval}{p90} | n = {latency['n']:,}"
+    yield "cut off", f"{_share(m['premature_per_turn'])} | no answer {_share(m['no_response_per_turn'])}"
+    stops = m["b_stopped_within_2s_per_long_a_onset"]
+    if stops["n"]:
+        chance = f" | by chance {100 * stops['by_chance']:.0f} %" if stops.get("by_chance") is not None else ""
+        yield "B stops", f"when A talks over it {_share(stops)} of {stops['n']:,}{chance}"
+    longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
+    yield "silent > 3 s", f"{lapses['n']:,}x{longest}"
+
+
+def _worst(run: Survey) -> Iterator[tuple[str, str]]:
+    """The worst moment of each kind."""
+    kinds: list[MomentKind] = sorted(run.worst, key=lambda kind: -run.worst[kind][0].moment.severity)
+    for number, kind in enumerate(kinds):
+        found = run.worst[kind][0]
+        at = clock_text(ticks_to_s(found.moment.start_tick))
+        more = f" (and {run.found[kind] - 1:,} more of this kind)" if run.found[kind] > 1 else ""
+        yield "" if number else "worst", f"{found.call.name} {at} {found.moment.text}{more}"
+
+
+def _share(found: Mapping[str, Any]) -> str:
+    if not found["n"]:
+        return "none"
+    interval = f" [{', '.join(f'{100 * limit:.1f}' for limit in found['ci95'])}]" if found["ci95"] else ""
+    return f"{100 * found['count'] / found['n']:.1f} %{interval}"

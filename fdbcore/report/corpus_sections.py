@@ -1,0 +1,281 @@
+"""The parts of the page of a run that are text, tables and drawings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.corpus import CORPUS, DAMAGED, read_corpus
+from fdbcore.measures.moments import LIMIT_TICKS, MomentKind
+from fdbcore.report.charts import Axis, curve, histogram
+from fdbcore.report.glossary import in_words
+from fdbcore.report.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
+from fdbcore.report.tables import facts, flat
+from fdbcore.report.words import NONE, clock_text, seconds_text, vad_bias_text, vad_text
+from fdbcore.types import SIDES, TurnSettings, ticks_to_s
+
+SHOWN: Final = 6
+"""Of the worst moments of each kind; the rest of the list is folded."""
+NAMED: Final = 200
+"""How many names a notice has."""
+
+KINDS: Final[Mapping[MomentKind, tuple[str, str]]] = {
+    "no_answer": ("No answer", "A has finished, and B does not come."),
+    "slow_answer": ("Slow answers", "Longest silences between A's end and B's start."),
+    "cut_off": ("A cut off", "B takes the floor before A has finished."),
+    "talk_over": ("Talking over each other", "Longest stretches in which both speak."),
+    "lapse": ("Dead air", "Longest silences of both that are no slow answer of B."),
+}
+
+Played = tuple[str, float, float]
+
+
+def title(run: Survey) -> str:
+    """The name of the run's folder."""
+    return run.corpus.path.resolve().name
+
+
+def header(run: Survey) -> str:
+    """Name, size, and what decided on speech."""
+    seconds = sum(row.length_s or 0.0 for row in run.rows)
+    n, scored = len(run.rows), len(run.scored)
+    parts = [f"{n:,} call{'s' if n != 1 else ''}", f"{clock_text(seconds)} of audio"]
+    parts += [f"{scored:,} scored"] if scored < n else []
+    settings = run.corpus.settings
+    parts += [f"voice activity by {escape(vad_text(settings))}"] if settings else []
+    sides = '<span class="side-a">A</span> the caller or user · <span class="side-b">B</span> the system'
+    return (
+        '<p class="product">fdbcore · report of a run</p>\n'
+        f"<h1>{escape(title(run))}</h1>\n"
+        f'<p class="facts">{" · ".join(parts)} · {sides}</p>'
+    )
+
+
+def notices(run: Survey) -> str:
+    """What must be known before any number, each folded open to the names."""
+    found = [_notice(what, names) for what, names in _noticed(run)]
+    return f'<div class="warnings" role="alert">{"".join(found)}</div>' if found else ""
+
+
+def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
+    for status in dict.fromkeys(row.call.status for row in run.rows):
+        rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
+        if rows:
+            of = f"{len(rows):,} of {len(run.rows):,} calls {status}, in no figure"
+            yield of, [f"{row.call.name}: {row.call.unscored}" for row in rows]
+    damaged = [f"{row.call.name}: {row.call.reason}" for row in run.rows if row.call.status == DAMAGED]
+    if damaged:
+        yield f"{len(damaged):,} calls damaged: what is there of them is scored", damaged
+    by_text: dict[str, list[str]] = {}
+    for row in run.scored:
+        for text in row.warnings:
+            by_text.setdefault(text.removeprefix(f"{row.call.name}: "), []).append(row.call.name)
+    for text, names in sorted(by_text.items(), key=lambda item: -len(item[1])):
+        if not all(name in " ".join(damaged) for name in names):
+            yield f"{text}: {len(names):,} call{'s' if len(names) > 1 else ''}", names
+    yield from _odd(run.corpus.path)
+    if len(run.corpus.settings_sha256s) > 1:
+        yield (
+            "Calls were scored with different settings",
+            [f"{count:,} calls: settings {sha256[:12]}" for sha256, count in run.corpus.settings_sha256s.items()],
+        )
+
+
+def _odd(path: Path) -> Iterator[tuple[str, list[str]]]:
+    if (path / CORPUS).is_file():
+        for what, names in read_corpus(path)["oddities"].items():
+            yield f"{len(names):,} {what}", names
+
+
+def _notice(what: str, names: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(name)}</li>" for name in names[:NAMED])
+    more = f"<li>and {len(names) - NAMED:,} more</li>" if len(names) > NAMED else ""
+    return f"<details><summary>{escape(what[:1].upper() + what[1:])}</summary><ul>{items}{more}</ul></details>"
+
+
+def lead(run: Survey) -> str:
+    """The run in one sentence."""
+    answered, latency = run.measures["answered_per_turn"], run.measures["response_latency_ms"]
+    if not answered["n"]:
+        return "A left no finished turn for B to answer."
+    share = f"B answered {_percent(answered)} of {answered['n']:,} turns"
+    return (
+        f"{share}; half of the answers came within {seconds_text(latency['median'])}." if latency["n"] else f"{share}."
+    )
+
+
+def figures(run: Survey, settings: TurnSettings) -> str:
+    """The key figures with their 95 % intervals over calls, and their denominators."""
+    cells = [
+        _answer_time(run),
+        _share(run, "answered_per_turn", "Answered", "of A's turns, within {response_window_ms}"),
+    ]
+    cells += [_share(run, "premature_per_turn", "Cut off", "of A's turns: B began more than 0.2 s early")]
+    cells += [_share(run, "no_response_per_turn", "No answer", "of A's turns: silence for {response_window_ms}")]
+    cells += [_stops(run), _silences(run)]
+    items = "".join(
+        f'<div><dt>{name}</dt><dd class="value">{value}{_interval(interval)}</dd><dd>{in_words(text, settings)}</dd></div>\n'
+        for name, value, interval, text in cells
+    )
+    return f'<dl class="figures">\n{items}</dl>'
+
+
+Cell = tuple[str, str, str, str]
+
+
+def _answer_time(run: Survey) -> Cell:
+    latency = run.measures["response_latency_ms"]
+    if not latency["n"]:
+        return "Answer time", NONE, "", "no answers"
+    limits = " to ".join(f"{ms / 1000:.2f}" for ms in latency["ci95"]) if latency["ci95"] else ""
+    tail = [f"{name} {seconds_text(latency[name])}" for name in ("p90", "p95") if latency[name] is not None]
+    text = f"median of {latency['n']:,} answers" + (f"; {', '.join(tail)}" if tail else "")
+    return "Answer time", seconds_text(latency["median"]), f"{limits}", text
+
+
+def _share(run: Survey, measure: str, name: str, text: str) -> Cell:
+    found = run.measures[measure]
+    if not found["n"]:
+        return name, NONE, "", "no finished turns of A"
+    limits = " to ".join(f"{100 * limit:.1f}" for limit in found["ci95"]) if found["ci95"] else ""
+    return name, _percent(found), limits, f"{found['count']:,} of {found['n']:,} {text}"
+
+
+def _stops(run: Survey) -> Cell:
+    name, text = "B stops when A talks over it", "times, within 2 s; A spoke for more than {short_ms}"
+    cell = _share(run, "b_stopped_within_2s_per_long_a_onset", name, text)
+    found = run.measures["b_stopped_within_2s_per_long_a_onset"]
+    if not found["n"]:
+        return name, NONE, "", "A never did for more than {short_ms}"
+    chance = found.get("by_chance")
+    return cell if chance is None else (*cell[:3], f"{cell[3]}. By chance: {100 * chance:.0f} %")
+
+
+def _silences(run: Survey) -> Cell:
+    lapses, n = run.measures["lapse_s"], len(run.scored)
+    having = sum(row.figures["lapse_s"][1] > 0 for row in run.scored)
+    longest = f"; the longest {lapses['max']:.1f} s" if lapses["n"] else ""
+    return "Long silences", f"{lapses['n']:,}", "", f"of both, over 3 s, in {having:,} of {n:,} calls{longest}"
+
+
+def _percent(found: Mapping[str, Any]) -> str:
+    return f"{100 * found['count'] / found['n']:.1f} %"
+
+
+def _interval(limits: str) -> str:
+    return f' <span class="interval">{limits}</span>' if limits else ""
+
+
+def charts(run: Survey, settings: TurnSettings) -> str:
+    """The distributions over all calls."""
+    measures = run.measures
+    eligible = measures["answered_per_turn"]["n"]
+    latencies_s = [ms / 1000 for ms in run.values("response_latency_ms")]
+    fto_s = {side: [ms / 1000 for ms in run.fto_ms[side]] for side in ("B", "A")}
+    medians_s = [ms / 1000 for row in run.scored if (ms := row.figures["response_latency_ms"][0]) is not None]
+    drawn = [
+        curve(
+            "How soon B answers",
+            f"Share of A's {eligible:,} turns that B has begun to answer; cut-off and unanswered turns never raise it.",
+            Axis(0, 5, 0.05, range(6), "seconds after A's end"),
+            latencies_s,
+            eligible,
+        ),
+        histogram(
+            "Floor transfer offset",
+            "From one side's end to the other's start: B after A (bars) and A after B (line); below 0 in overlap.",
+            Axis(-2, 4, 0.2, range(-2, 5), "seconds"),
+            fto_s,
+        ),
+        histogram(
+            "Answer time of each call",
+            "Its median, one item a call: a second hump is a group of calls to look at.",
+            Axis(0, 4, 0.1, range(5), "seconds"),
+            {"B": medians_s},
+        ),
+        histogram("Both speak", "Lengths of the overlaps.", Axis(0, 3, 0.1, range(4), "seconds"), {"": run.overlaps_s}),
+        histogram(
+            "Both silent",
+            "Silences of more than 3 s in the middle of a call.",
+            Axis(3, 15, 0.5, range(3, 16, 3), "seconds"),
+            {"": run.values("lapse_s")},
+        ),
+        histogram(
+            "How much B talks",
+            "Its share of each call's time, one item a call.",
+            Axis(0, 100, 5, range(0, 101, 25), "per cent", "%"),
+            {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
+        ),
+    ]
+    return f'<div class="charts">{"".join(drawn)}</div>'
+
+
+def moments(run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None]) -> str:
+    """The worst moments of each kind, each with the speech around it drawn, and to be heard."""
+    parts = []
+    for kind, (name, meaning) in KINDS.items():
+        listed = run.worst.get(kind, [])
+        if not listed:
+            parts.append(f'<h3>{name} <span class="count">none</span></h3>')
+            continue
+        limit = f"over {ticks_to_s(LIMIT_TICKS[kind]):g} s"
+        cards = [_card(found, sound(found), page(found)) for found in listed]
+        count = f"{run.found[kind]:,} {limit}" + (f", the worst {len(listed)}" if run.found[kind] > len(listed) else "")
+        parts.append(f'<h3>{name} <span class="count">{count}</span></h3><p class="note">{meaning}</p>')
+        parts.append(f'<ol class="worst">{"".join(cards[:SHOWN])}</ol>')
+        if len(cards) > SHOWN:
+            more = f"{len(cards) - SHOWN} more"
+            parts.append(f'<details><summary>{more}</summary><ol class="worst">{"".join(cards[SHOWN:])}</ol></details>')
+    return "\n".join(parts)
+
+
+def _card(found: CallMoment, played: Played | None, page: str | None) -> str:
+    moment, name = found.moment, escape(found.call.name)
+    at = clock_text(ticks_to_s(moment.start_tick))
+    linked = f'<a href="{escape(page)}">{name}</a>' if page else name
+    label = escape(f"Play: {moment.text}, {found.call.name} at {at}")
+    button = ""
+    if played is not None:
+        url, start_s, end_s = played
+        button = (
+            f'<button type="button" class="play" data-src="{escape(url)}" data-from="{start_s:g}" data-to="{end_s:g}" '
+            f'data-title="{escape(f"{found.call.name} {at}: {moment.text}")}" aria-label="{label}">&#9654;</button>'
+        )
+    told = f'<b>{escape(moment.text)}</b><span class="where">{linked} <span class="at">{at}</span></span>'
+    return f'<li>{button}<div class="told">{told}{_strip(found)}</div></li>'
+
+
+def _strip(found: CallMoment) -> str:
+    """Who speaks in the ten seconds of a moment, A above B; the moment itself is marked."""
+    start, end = clip_ticks(found.moment, found.n_ticks)
+    scale = 1000 / CLIP_TICKS
+    first, last = max(found.moment.start_tick, start), min(found.moment.end_tick, end)
+    parts = [f'<rect class="marked" x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"/>']
+    for y, side in zip((2, 14), SIDES, strict=True):
+        parts += [
+            f'<rect class="{side.lower()}" x="{(a - start) * scale:g}" y="{y}" width="{(b - a) * scale:g}" height="10"/>'
+            for a, b in found.speech[side]
+        ]
+    span = (end - start) * scale
+    return f'<svg class="strip" viewBox="0 0 {span:g} 26" preserveAspectRatio="none" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def evidence(run: Survey) -> str:
+    """The settings and the versions."""
+    settings = run.corpus.settings
+    if settings is None:
+        return ""
+    bias = vad_bias_text(settings)
+    rows = [("measured bias", f"{escape(bias)} <span class='meaning'>It shifts every latency.</span>")] if bias else []
+    same = settings["vad"]["A"] == settings["vad"]["B"]
+    rows += flat({"voice activity": settings["vad"]["A"] if same else settings["vad"], "turns": settings["turns"]})
+    rows += flat({"settings SHA-256": list(run.corpus.settings_sha256s), "versions": run.corpus.versions})
+    return facts(rows)
+
+
+def footer(run: Survey) -> str:
+    """What else the run's folder holds."""
+    versions = ", ".join(run.corpus.versions.get("fdbcore", []))
+    return escape(f"fdbcore {versions} · at most {OF_ONE_CALL} of the worst {WORST} moments are of one call")

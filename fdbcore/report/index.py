@@ -1,0 +1,169 @@
+"""The page of a run, index.html: what its calls have in common, the worst moments to hear, and a list of all calls.
+
+One file that needs no network and loads no audio before it is asked to; the audio is linked, or embedded as clips.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+from urllib.parse import quote
+
+from fdbcore.errors import FdbError
+from fdbcore.recording import REPORT, write_text
+from fdbcore.report import corpus_sections, sections
+from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
+from fdbcore.report.html import embedded_json, static
+from fdbcore.report.survey import CallMoment, CallRow, Survey, clip_ticks
+from fdbcore.types import TurnSettings, ticks_to_s
+
+INDEX: Final = "index.html"
+CLIPS: Final = "clips"
+SHARES: Final = (
+    "answered_per_turn",
+    "premature_per_turn",
+    "no_response_per_turn",
+    "b_stopped_within_2s_per_long_a_onset",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows. audio: players and links to audio. words: what was said. embed_clips: the clips of the worst
+    moments are part of the page."""
+
+    audio: bool = True
+    words: bool = True
+    embed_clips: bool = False
+
+
+def write_index(run: Survey, shown: Shown = Shown()) -> Path:
+    """Write index.html into the folder of the run and return its path. RecordingError if it cannot be written."""
+    path = run.corpus.path / INDEX
+    write_text(path, page(run, shown))
+    return path
+
+
+def page(run: Survey, shown: Shown) -> str:
+    """The whole page. Every text that comes from a file is escaped."""
+    sounds = _Sounds(run.corpus.path, shown)
+    settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
+    return Template(static("index.html")).substitute(
+        title=escape(f"{corpus_sections.title(run)} – fdbcore"),
+        style=static("report.css") + static("index.css"),
+        header=corpus_sections.header(run),
+        notices=corpus_sections.notices(run),
+        findings=_findings(run, settings, sounds) if run.pooled else "<p class='lead'>No call could be scored.</p>",
+        numbers=_numbers(run, settings) if run.pooled else "",
+        evidence=corpus_sections.evidence(run),
+        glossary=sections.glossary(settings),
+        footer=corpus_sections.footer(run),
+        audio="" if shown.audio else "hidden",
+        data=embedded_json(_list(run, sounds)),
+        script=static("index.js"),
+    )
+
+
+def _findings(run: Survey, settings: TurnSettings, sounds: _Sounds) -> str:
+    return Template(static("index_findings.html")).substitute(
+        lead=corpus_sections.lead(run),
+        figures=corpus_sections.figures(run, settings),
+        moments=corpus_sections.moments(run, sounds.of_moment, sounds.page_of),
+        charts=corpus_sections.charts(run, settings),
+    )
+
+
+def _numbers(run: Survey, settings: TurnSettings) -> str:
+    return Template(static("index_numbers.html")).substitute(
+        intervals=sections.intervals(run.measures), measures=sections.measures(run.measures, settings)
+    )
+
+
+class _Sounds:
+    """Where the page finds the audio of calls and moments, as far as it may show it."""
+
+    def __init__(self, folder: Path, shown: Shown) -> None:
+        self._folder = folder
+        self._shown = shown
+
+    def of_call(self, row: CallRow) -> str | None:
+        """The address of a whole call, where a browser can play it."""
+        if not self._shown.audio or self._shown.embed_clips or row.length_s is None:
+            return None
+        recording = row.call.recording
+        return audio_url(recording, self._folder) if is_playable(recording) else None
+
+    def of_moment(self, found: CallMoment) -> tuple[str, float, float] | None:
+        """The address of the audio of a moment, and from where to where (s) to play it.
+
+        It is a part of the call's own audio; or a clip, embedded where that is asked for, and in the folder of clips
+        where no browser plays the call. None if there is no audio any more.
+        """
+        if not self._shown.audio:
+            return None
+        recording = found.call.recording
+        start, end = clip_ticks(found.moment, found.n_ticks)
+        if not self._shown.embed_clips and is_playable(recording):
+            return audio_url(recording, self._folder), ticks_to_s(start), ticks_to_s(end)
+        with suppress(FdbError):
+            cut = clip(recording, start, end)
+            return self._address(found, cut), 0.0, ticks_to_s(end - start)
+        return None
+
+    def _address(self, found: CallMoment, cut: bytes) -> str:
+        if self._shown.embed_clips:
+            return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
+        path = self._folder / CLIPS / f"{found.call.name}-{found.moment.start_tick}.webm"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(cut)
+        return quote(f"{CLIPS}/{path.name}")
+
+    def page_of(self, found: CallMoment) -> str | None:
+        """The address of the moment in its call's own page, if that has been made."""
+        page = page_address(self._folder, found.call.path)
+        return page and f"{page}#t={ticks_to_s(found.moment.start_tick):g}"
+
+
+def page_address(folder: Path, call: Path) -> str | None:
+    """Where a page in `folder` finds the page of a call; None if it has not been made."""
+    return quote(f"{call.relative_to(folder).as_posix()}/{REPORT}") if (call / REPORT).is_file() else None
+
+
+def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
+    """What the list of calls is made of, as JSON values."""
+    columns = list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
+    return {
+        "run": str(run.corpus.path),
+        "columns": columns,
+        "shares": SHARES,
+        "calls": [_listed(row, columns, sounds, run.corpus.path) for row in run.rows],
+    }
+
+
+def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path) -> dict[str, Any]:
+    call, worst = row.call, row.worst
+    known: dict[str, Any] = {
+        "name": call.name,
+        "status": call.status,
+        "columns": [call.columns.get(c, "") for c in columns],
+    }
+    if call.unscored is not None:
+        return known | {"why": call.unscored}
+    known |= {
+        "s": row.length_s,
+        "ms": row.figures["response_latency_ms"][0],
+        "shares": [[row.counts[name], row.figures[name][1]] for name in SHARES],
+        "lapses": row.figures["lapse_s"][1],
+        "page": page_address(folder, call.path),
+        "audio": sounds.of_call(row),
+        "notes": [*([call.reason] if call.reason else []), *row.warnings],
+    }
+    if worst is not None:
+        known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
+    return known

@@ -1,0 +1,200 @@
+// The list of calls (sorted and filtered here, drawn in portions), and the one player of the page.
+
+const PORTION = 100;
+const data = JSON.parse(document.getElementById("data").textContent);
+
+const share = (call, at) => call.shares?.[at];
+const ratio = (call, at) => (share(call, at)?.[1] ? share(call, at)[0] / share(call, at)[1] : null);
+const ofText = (call, at) => (share(call, at) ? `${share(call, at)[0]}/${share(call, at)[1]}` : "");
+
+/** What the list can be sorted by: title, the value of a call (null: last), its text, and whether large is bad. */
+const COLUMNS = [
+  { title: "call", value: (call) => call.name, text: null, first: 1 },
+  { title: "length", value: (call) => call.s ?? null, text: (call) => clockText(call.s), first: -1 },
+  { title: "answered", value: (call) => ratio(call, 0), text: (call) => ofText(call, 0), first: 1 },
+  { title: "median", value: (call) => call.ms ?? null, text: (call) => secondsText(call.ms), first: -1 },
+  { title: "cut off", value: (call) => ratio(call, 1), text: (call) => ofText(call, 1), first: -1 },
+  { title: "no answer", value: (call) => ratio(call, 2), text: (call) => ofText(call, 2), first: -1 },
+  { title: "B stopped", value: (call) => ratio(call, 3), text: (call) => ofText(call, 3), first: 1 },
+  { title: "lapses", value: (call) => call.lapses ?? null, text: (call) => String(call.lapses), first: -1 },
+  { title: "worst", value: (call) => call.worst?.[2] ?? null, text: null, first: -1 },
+];
+const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, first: 1 }));
+
+const state = { column: COLUMNS[COLUMNS.length - 1], direction: -1, shown: PORTION, calls: [] };
+const $ = (id) => document.getElementById(id);
+
+function clockText(seconds) {
+  const whole = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, String(whole % 60).padStart(2, "0")];
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+function secondsText(ms) {
+  return ms === null || ms === undefined ? "–" : `${(ms / 1000).toFixed(2)} s`;
+}
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+/** What the filter looks at; made once for each call. */
+function searched(call) {
+  call.searched ??= [
+    call.name,
+    call.status,
+    ...data.columns.map((name, at) => `${name}=${call.columns[at]}`),
+    call.why ? `!! ${call.why}` : "",
+    ...(call.notes ?? []).map((note) => `!! ${note}`),
+    call.worst?.[0] ?? "",
+  ].join("\n").toLowerCase();
+  return call.searched;
+}
+
+function compare(a, b) {
+  const [x, y] = [state.column.value(a), state.column.value(b)];
+  if (x === null || y === null) return (x === null) - (y === null);
+  const order = typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y;
+  return order * state.direction || a.name.localeCompare(b.name, undefined, { numeric: true });
+}
+
+function select() {
+  const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  state.calls = data.calls.filter((call) => words.every((word) => searched(call).includes(word))).sort(compare);
+  state.shown = PORTION;
+  draw();
+}
+
+function sortBy(column, direction) {
+  Object.assign(state, { column, direction });
+  $("sort").value = column.title;
+  select();
+}
+
+function draw() {
+  $("calls").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map(heading)));
+  $("calls").tBodies[0].replaceChildren(...state.calls.slice(0, state.shown).map(row));
+  $("more").hidden = state.calls.length <= state.shown;
+  $("shown").textContent = totals();
+}
+
+/** How many calls fit, and what they have in common. */
+function totals() {
+  const sums = data.shares.map((_, at) =>
+    state.calls.reduce(([count, n], call) => [count + (share(call, at)?.[0] ?? 0), n + (share(call, at)?.[1] ?? 0)], [0, 0]),
+  );
+  const told = ["answered", "cut off", "no answer", "B stopped"].map(
+    (name, at) => sums[at][1] && `${name} ${sums[at][0]}/${sums[at][1]} (${((100 * sums[at][0]) / sums[at][1]).toFixed(1)} %)`,
+  );
+  return [`${state.calls.length} of ${data.calls.length} calls`, ...told.filter(Boolean)].join(" · ");
+}
+
+function heading(column) {
+  const button = element("button", { type: "button", textContent: column.title });
+  button.addEventListener("click", () => sortBy(column, state.column === column ? -state.direction : column.first));
+  const cell = element("th", { scope: "col" }, button);
+  if (state.column === column) cell.ariaSort = state.direction > 0 ? "ascending" : "descending";
+  return cell;
+}
+
+function row(call) {
+  const name = element("button", { type: "button", textContent: call.name, ariaExpanded: "false" });
+  const head = element("th", { scope: "row" }, name);
+  const meta = call.columns.filter(Boolean).join(" · ");
+  if (meta) head.append(element("span", { className: "meta", textContent: meta }));
+  const line = element("tr", {}, head);
+  name.addEventListener("click", () => toggle(line, name, call));
+  if (call.why) {
+    line.append(element("td", { className: "bad text", colSpan: COLUMNS.length - 1, textContent: call.why }));
+    return line;
+  }
+  for (const column of COLUMNS.slice(1, -1)) {
+    const cell = element("td", { textContent: column.text(call) });
+    cell.dataset.label = column.title;
+    line.append(cell);
+  }
+  line.append(worstCell(call));
+  if (call.notes?.length) head.append(element("span", { className: "meta bad", textContent: `!! ${call.notes.join("; ")}` }));
+  return line;
+}
+
+function worstCell(call) {
+  const cell = element("td", { className: "worst-cell" });
+  cell.dataset.label = "worst";
+  if (!call.worst) return cell;
+  const [text, start] = call.worst;
+  if (call.audio) cell.append(playButton(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
+  cell.append(`${clockText(start)} ${text}`);
+  return cell;
+}
+
+function playButton(call, from, to, title) {
+  const button = element("button", { type: "button", className: "play", textContent: "▶", ariaLabel: `Play: ${title}` });
+  Object.assign(button.dataset, { src: call.audio, from, to, title });
+  return button;
+}
+
+/** The columns of a call, its file and its page, below its row. */
+function toggle(line, name, call) {
+  if (line.nextElementSibling?.className === "more") {
+    line.nextElementSibling.remove();
+    name.ariaExpanded = "false";
+    return;
+  }
+  name.ariaExpanded = "true";
+  const list = element("dl");
+  const add = (term, ...told) => list.append(element("dt", { textContent: term }), element("dd", {}, ...told));
+  data.columns.forEach((column, at) => call.columns[at] && add(column, call.columns[at]));
+  add("status", call.status);
+  if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
+  if (call.page) add("page", element("a", { href: call.page, textContent: decodeURIComponent(call.page) }));
+  else if (!call.why) add("page", "made by ", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}'` }));
+  line.after(element("tr", { className: "more" }, element("td", { colSpan: COLUMNS.length }, list)));
+}
+
+const audio = $("audio");
+
+/** Play a part of a file, and stop at its end; the button that is playing stops it. */
+function play(button) {
+  const was = document.querySelector("[data-playing]");
+  was?.removeAttribute("data-playing");
+  if (was === button && !audio.paused) {
+    audio.pause();
+    return;
+  }
+  const { src, from, to, title } = button.dataset;
+  button.dataset.playing = "";
+  $("player").hidden = false;
+  $("playing").textContent = title;
+  audio.dataset.to = to;
+  audio.src = src.startsWith("data:") ? src : `${src}#t=${from},${to}`;
+  audio.play().catch(() => {});
+}
+
+audio.addEventListener("timeupdate", () => {
+  if (audio.currentTime >= Number(audio.dataset.to)) audio.pause();
+});
+audio.addEventListener("pause", () => document.querySelector("[data-playing]")?.removeAttribute("data-playing"));
+audio.addEventListener("error", () => {
+  $("playing").textContent = `${$("playing").textContent} – cannot be played: the file is missing, or this browser does not know its format`;
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".play");
+  if (button) play(button);
+});
+
+for (const column of [...COLUMNS, ...META]) $("sort").add(new Option(column.title));
+$("sort").addEventListener("change", () => {
+  const column = [...COLUMNS, ...META].find(({ title }) => title === $("sort").value);
+  sortBy(column, column.first);
+});
+$("reverse").addEventListener("click", () => sortBy(state.column, -state.direction));
+$("filter").addEventListener("input", select);
+$("more").addEventListener("click", () => {
+  state.shown += PORTION;
+  draw();
+});
+sortBy(state.column, state.direction);
+document.documentElement.dataset.drawn = "yes";
