@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-COMMANDS = ("doctor", "export", "replay", "report", "run")
+COMMANDS = ("agree", "doctor", "export", "replay", "report", "run", "score")
 
 
 class LazyCommands(click.Group):

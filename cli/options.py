@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,8 @@ from fdbcore.types import TurnSettings
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 """Exit codes; click's own for wrong usage is 2."""
+
+FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 
 FILE: Final = click.Path(path_type=Path)
 
@@ -27,6 +30,11 @@ quiet = click.option("--quiet", is_flag=True, help="Print no progress and no scr
 def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The folder of a run; not the same for what is replayed, and written over, and what was live, and is not."""
     return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Folder of the run.")
+
+
+def columns() -> int:
+    """How wide a table may be: as the terminal is, within what is readable; 80 where there is none."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, FEWEST_COLUMNS), MOST_COLUMNS)
 
 
 def changed_settings(changes: Sequence[str]) -> dict[str, int]:

@@ -171,6 +171,47 @@ def paired_difference_ci(
     return _estimate([values_a, values_b], [clusters_a, clusters_b], statistic, level, resamples, seed)
 
 
+def bootstrap_columns(
+    values: npt.ArrayLike, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
+) -> list[Estimate]:
+    """The mean of each column with its percentile bootstrap interval, all from the same draws of items.
+
+    values: (items, columns), or (items, repeats, columns) where each item was measured several times: then a resample
+    draws items, and for each one of its repeats, so the spread over repeats is in the interval. NaN: not measured; the
+    mean is over what there is, and `clusters` counts the items that have any. A column of paired differences gives the
+    interval of the difference. There is no interval for one item, nor where `bootstrap_ci` has none. Raises InputError
+    for another shape and for infinite values.
+    """
+    cells = np.asarray(values, dtype=np.float64)
+    cells = cells[:, None] if cells.ndim == 2 else cells
+    if cells.ndim != 3 or not cells.shape[1] or np.isinf(cells).any():
+        raise InputError(f"values: expected finite numbers (items, columns), or with repeats, got {cells.shape}")
+    resampled = batch.bootstrap_columns(cells, resamples, seed)
+    return [_column_estimate(cells[..., k], resampled[:, k], level) for k in range(cells.shape[2])]
+
+
+def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimate:
+    """column: (items, repeats). resampled: its means."""
+    items = int((~np.isnan(column)).any(axis=1).sum())
+    if not items:
+        return Estimate(None, None, 0, "no items")
+    value = float(np.nanmean(column))
+    if items == 1:
+        return Estimate(value, None, 1, "no interval: one item cannot show how items differ")
+    interval, reason = _percentile(resampled, level)
+    return Estimate(value, interval, items, reason)
+
+
+def _percentile(resampled: Floats, level: float) -> tuple[Interval | None, str]:
+    """The interval between the quantiles of the resamples, or why there is none."""
+    if undefined := int(np.isnan(resampled).sum()):
+        return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
+    if resampled.min() == resampled.max():
+        return None, "no interval: every resample gives the same value"
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    return Interval(low, high), ""
+
+
 def _estimate(
     samples: Sequence[npt.ArrayLike],
     clusters: Sequence[npt.ArrayLike],
@@ -198,13 +239,8 @@ def _estimate(
     drawn, *drawn_second = [
         _resampled(statistic, *sample, count, resamples, seed) for sample in zip(items, groups, strict=True)
     ]
-    resampled = drawn - sum(drawn_second)
-    if undefined := int(np.isnan(resampled).sum()):
-        return Estimate(value, None, count, f"no interval: undefined in {undefined} of {resamples} resamples")
-    if resampled.min() == resampled.max():
-        return Estimate(value, None, count, "no interval: every resample gives the same value")
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return Estimate(value, Interval(low, high), count)
+    interval, reason = _percentile(drawn - sum(drawn_second), level)
+    return Estimate(value, interval, count, reason)
 
 
 def _resampled(

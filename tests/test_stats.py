@@ -17,6 +17,7 @@ from fdbcore.stats import (
     Quantile,
     Statistic,
     bootstrap_ci,
+    bootstrap_columns,
     mean,
     paired_difference_ci,
     quantile,
@@ -196,3 +197,58 @@ def test_clustered_wilson_covers_where_the_plain_one_does_not() -> None:
             covered[name] += interval.low <= 0.7 <= interval.high
     assert covered["plain"] / 400 < 0.75
     assert covered["clustered"] / 400 > 0.89
+
+
+def test_columns_have_the_intervals_of_one_at_a_time() -> None:
+    values = np.random.default_rng(5).gamma(2.0, 1.0, (70, 4))
+    for column, estimate in zip(values.T, bootstrap_columns(values, seed=3), strict=True):
+        alone = bootstrap_ci(column, np.arange(70), seed=3)
+        assert (estimate.value, *limits(estimate)) == pytest.approx((alone.value, *limits(alone)))
+        assert estimate.clusters == 70
+
+
+def test_a_column_of_differences_is_the_paired_interval() -> None:
+    a, b = np.random.default_rng(6).normal(size=(2, 50))
+    (estimate,) = bootstrap_columns((a - b)[:, None])
+    expected = paired_difference_ci(a, np.arange(50), b, np.arange(50))
+    assert limits(estimate) == pytest.approx(limits(expected))
+
+
+def test_intervals_of_repeated_measurements_cover_the_mean() -> None:
+    rng = np.random.default_rng(12)
+    covered = 0
+    for _ in range(300):
+        items = rng.normal(0.5, 0.3, (40, 1)) + rng.normal(0, 0.4, (40, 3))
+        (estimate,) = bootstrap_columns(items[:, :, None], resamples=400)
+        low, high = limits(estimate)
+        covered += low <= 0.5 <= high
+    assert 0.93 <= covered / 300  # of one pass, and so wider than the mean of three needs
+
+
+def test_the_spread_over_repeats_is_in_the_interval() -> None:
+    rng = np.random.default_rng(13)
+    steady = np.repeat(rng.normal(size=(60, 1)), 3, axis=1)
+    (without,) = bootstrap_columns(steady[:, :, None])
+    (alike,) = bootstrap_columns(steady[:, :1, None])
+    (spread,) = bootstrap_columns((steady + rng.normal(0, 1, (60, 3)))[:, :, None])
+    width = {name: np.ptp(limits(one)) for name, one in (("0", without), ("1", alike), ("s", spread))}
+    assert width["0"] == pytest.approx(width["1"], rel=0.05)
+    assert width["s"] > 1.25 * width["0"]
+
+
+def test_columns_that_miss_items_are_of_those_they_have() -> None:
+    values = np.array([[1.0, np.nan, np.nan], [2.0, 5.0, np.nan], [4.0, np.nan, np.nan]])
+    whole, one, none = bootstrap_columns(values)
+    assert whole.value == pytest.approx(7 / 3)
+    assert whole.clusters == 3
+    assert (one.value, one.interval, one.clusters) == (5.0, None, 1)
+    assert (none.value, none.reason) == (None, "no items")
+    with pytest.raises(InputError, match="expected finite numbers"):
+        bootstrap_columns([[np.inf]])
+
+
+def test_a_column_that_some_resamples_miss_has_no_interval() -> None:
+    values = np.array([[1.0], [2.0], *[[np.nan]] * 6])
+    (estimate,) = bootstrap_columns(values)
+    assert estimate.interval is None
+    assert "undefined in" in estimate.reason

@@ -25,6 +25,7 @@ LAYERS = (
     ("protocols", "_ext"),
     ("registry",),
     ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "ogg", "opus", "versions", "noise"),
+    ("significance",),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
     ("session", "endpoints"),
     ("measures",),

@@ -1,15 +1,16 @@
-"""Bootstrap by cluster, compiled by Numba on first use and kept in its cache.
+"""Bootstrap, compiled by Numba on first use and kept in its cache.
 
-A resample draws as many clusters as there are, with replacement, and takes all items of a drawn cluster as often as it
-was drawn. Draws come from NumPy's PCG64 in one stream, so a seed fixes every result, and the same seed draws the same
-clusters for any statistic: the difference of two results is paired. Importing this module does not import Numba.
+By cluster: a resample draws as many clusters as there are, with replacement, and takes all items of a drawn cluster as
+often as it was drawn. Of columns: it draws as many cells, each an item and one of its repeats, as there are items.
+Draws come from NumPy's PCG64 in one stream, so a seed fixes every result, and the same seed draws the same clusters for
+any statistic: the difference of two results is paired. Importing this module does not import Numba.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +31,8 @@ def bootstrap_ratios(
     this is the mean.
     """
     sums = [np.bincount(groups, weights=values, minlength=clusters) for values in (numerators, denominators)]
-    ratios, _ = _kernels()
-    return _over_draws(lambda draws, out: ratios(draws, *sums, out), clusters, resamples, seed)
+    ratios = _kernels().ratios
+    return _over_draws(lambda draws, out: ratios(draws, *sums, out), clusters, clusters, np.empty(resamples), seed)
 
 
 def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float, resamples: int, seed: int) -> Floats:
@@ -41,8 +42,22 @@ def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float,
     """
     order = np.argsort(values, kind="stable")
     ascending, owners = np.ascontiguousarray(values[order]), groups[order].astype(np.int32)
-    _, quantiles = _kernels()
-    return _over_draws(lambda draws, out: quantiles(draws, ascending, owners, q, out), clusters, resamples, seed)
+    quantiles, out = _kernels().quantiles, np.empty(resamples)
+    return _over_draws(lambda draws, out: quantiles(draws, ascending, owners, q, out), clusters, clusters, out, seed)
+
+
+def bootstrap_columns(values: Floats, resamples: int, seed: int) -> Floats:
+    """The mean of each column in each resample, (resamples, columns); NaN where a resample has no value of a column.
+
+    values: (items, repeats, columns), NaN where there is none. Each resample draws an item and one of its repeats, as
+    often as there are items, and the same for all columns.
+    """
+    items, repeats, columns = values.shape
+    cells = np.ascontiguousarray(values).reshape(items * repeats, columns)
+    present = ~np.isnan(cells)
+    filled, counted = np.where(present, cells, 0.0), present.astype(np.float64)
+    means, out = _kernels().columns, np.empty((resamples, columns))
+    return _over_draws(lambda draws, out: means(draws, filled, counted, out), len(cells), items, out, seed)
 
 
 def bootstrap_statistic(
@@ -64,17 +79,16 @@ def bootstrap_statistic(
             taken = np.repeat(shifts, lengths) + np.arange(lengths.sum())
             out[resample] = statistic(rows[taken]) if len(taken) else np.nan
 
-    return _over_draws(work, clusters, resamples, seed)
+    return _over_draws(work, clusters, clusters, np.empty(resamples), seed)
 
 
-def _over_draws(work: Callable[[Draws, Floats], None], clusters: int, resamples: int, seed: int) -> Floats:
-    """Run `work(draws (k, clusters), out (k,))` over all resamples, a chunk at a time."""
+def _over_draws(work: Callable[[Draws, Floats], None], units: int, drawn: int, out: Floats, seed: int) -> Floats:
+    """`out` (a row per resample), after `work(draws (k, drawn), rows (k, ...))` on all of it, a chunk at a time."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    out = np.empty(resamples, dtype=np.float64)
-    step = max(1, DRAWS_PER_CHUNK // clusters)
-    for first in range(0, resamples, step):
+    step = max(1, DRAWS_PER_CHUNK // drawn)
+    for first in range(0, len(out), step):
         chunk = out[first : first + step]
-        work(generator.integers(clusters, size=(len(chunk), clusters), dtype=np.int32), chunk)
+        work(generator.integers(units, size=(len(chunk), drawn), dtype=np.int32), chunk)
     return out
 
 
@@ -118,20 +132,48 @@ def _quantiles(draws: Draws, values: Floats, owners: Draws, q: float, out: Float
         out[resample] = high - step * (1.0 - fraction) if fraction >= 0.5 else low + step * fraction
 
 
+def _columns(draws: Draws, cells: Floats, counted: Floats, out: Floats) -> None:
+    # Along a row of columns the sums are independent, so they are vectorised without changing the order of any.
+    times = np.empty(cells.shape[0], dtype=np.float64)
+    sums = np.empty(cells.shape[1], dtype=np.float64)
+    counts = np.empty(cells.shape[1], dtype=np.float64)
+    for resample in range(draws.shape[0]):
+        times[:] = 0.0
+        for i in range(draws.shape[1]):
+            times[draws[resample, i]] += 1.0
+        sums[:] = 0.0
+        counts[:] = 0.0
+        for cell in range(cells.shape[0]):
+            if times[cell] > 0.0:
+                for column in range(cells.shape[1]):
+                    sums[column] += times[cell] * cells[cell, column]
+                    counts[column] += times[cell] * counted[cell, column]
+        for column in range(cells.shape[1]):
+            out[resample, column] = sums[column] / counts[column] if counts[column] > 0.0 else np.nan
+
+
+class _Kernels(NamedTuple):
+    ratios: Callable[..., None]
+    quantiles: Callable[..., None]
+    columns: Callable[..., None]
+
+
 @cache
-def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
+def _kernels() -> _Kernels:
     try:
         return _compile(in_cache=True)
     except (RuntimeError, OSError):  # no cache directory can be written: compile anew in every process
         return _compile(in_cache=False)
 
 
-def _compile(in_cache: bool) -> tuple[Callable[..., None], Callable[..., None]]:
+def _compile(in_cache: bool) -> _Kernels:
     from numba import njit
 
     ratios = "void(int32[:, ::1], float64[::1], float64[::1], float64[::1])"
     quantiles = "void(int32[:, ::1], float64[::1], int32[::1], float64, float64[::1])"
-    return (
+    columns = "void(int32[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
+    return _Kernels(
         njit(ratios, nogil=True, cache=in_cache)(_ratios),
         njit(quantiles, nogil=True, cache=in_cache)(_quantiles),
+        njit(columns, nogil=True, cache=in_cache)(_columns),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
@@ -25,7 +25,8 @@ REFERENCE: Final = "reference"
 SUM_TOLERANCE: Final = 0.01
 """Importances that sum to 1 within this are scaled to 1, which is noted; others are an error."""
 
-Item = TypeVar("Item")
+ROUNDING: Final = 1e-9
+"""What decimal fractions may be off by in binary: 0.99 is within the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One request of a user, and the replies that are good; the first of `references` is the paper's."""
+    """One request of a user, and the replies that are good; the first of `references` is the paper's.
+
+    where: the line it was read from, for messages.
+    """
 
     id: str
     user_text: str
@@ -80,6 +84,7 @@ class Record:
     topic: str = ""
     locale: str = "ja-JP"
     generator: str = ""
+    where: str = field(default="", compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
@@ -113,13 +118,17 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a system replied to the request of record `id`; text is None where it gave no reply, and `reason` why."""
+    """What a system replied to the request of record `id`; text is None where it gave no reply, and `reason` why.
+
+    where: the line it was read from, for messages.
+    """
 
     id: str
     system: str
     text: str | None
     annotations: tuple[Annotation, ...] = ()
     reason: str = ""
+    where: str = field(default="", compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False) -> Self:
@@ -128,9 +137,10 @@ class Response:
         if "output_dialogue_acts" in line:
             steps, scaled_from = parse_steps(line["output_dialogue_acts"], as_given)
             annotations.append(Annotation("unnamed", steps, scaled_from=scaled_from))
-        text = line.get("text")
-        if text is not None and not isinstance(text, str):
-            raise InputError(f"text: expected a text or null, got {text!r}")
+        passes = [(annotation.annotator, annotation.repeat) for annotation in annotations]
+        if again := next((one for one in passes if passes.count(one) > 1), None):
+            raise InputError(f"annotations: expected repeat {again[1]} of {again[0]} only once, got it again")
+        text = None if line.get("text") is None else _text(line, "text", "")
         return cls(_text(line, "id"), _text(line, "system"), text, tuple(annotations), _text(line, "reason", ""))
 
     def to_json(self) -> dict[str, Any]:
@@ -138,6 +148,9 @@ class Response:
         annotations = [annotation.to_json() for annotation in self.annotations]
         reason = {"reason": self.reason} if self.reason else {}
         return {"id": self.id, "system": self.system, "text": self.text, **reason, "annotations": annotations}
+
+
+Line = TypeVar("Line", Record, Response)
 
 
 class Problem(NamedTuple):
@@ -179,10 +192,10 @@ def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...]
         raise ActError("acts: expected at least one, got none")
     steps = tuple(_step(number, item) for number, item in enumerate(given))
     total = math.fsum(step.importance for step in steps)
-    if as_given or abs(total - 1) <= 1e-9:
+    if as_given or abs(total - 1) <= ROUNDING:
         return steps, None
-    if abs(total - 1) > SUM_TOLERANCE:
-        raise ActError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:g}")
+    if abs(total - 1) > SUM_TOLERANCE + ROUNDING:
+        raise ActError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
     scaled = tuple(Step(step.act, step.importance / total, step.rationale) for step in steps)
     return scaled, round(total, 9)
 
@@ -202,22 +215,22 @@ def _step(number: int, item: object) -> Step:
     importance, rationale = item.get("importance"), item.get("rationale")
     if not isinstance(importance, int | float) or isinstance(importance, bool) or not 0 <= importance <= 1:
         raise ActError(f"act {number}: expected an importance from 0 to 1, got {_short(importance)}")
-    if rationale is not None and not isinstance(rationale, str):
+    if rationale is not None and (not isinstance(rationale, str) or rationale != _writable(rationale)):
         raise ActError(f"act {number}: expected a rationale in words, got {_short(rationale)}")
     return Step(item["act"], float(importance), rationale or None)
 
 
 def _read(
-    path: Path, parse: Callable[[Mapping[str, Any]], Item], key: Callable[[Item], object]
-) -> tuple[list[Item], list[Problem]]:
-    found: dict[object, Item] = {}
+    path: Path, parse: Callable[[Mapping[str, Any]], Line], key: Callable[[Line], object]
+) -> tuple[list[Line], list[Problem]]:
+    found: dict[object, Line] = {}
     problems: list[Problem] = []
     for where, text in _lines(path):
         named = where
         try:
             line = _object(text)
-            named = f"{where} ({line['id']})" if isinstance(line.get("id"), str) else where
-            item = parse(line)
+            named = f"{where} ({_writable(line['id'])})" if isinstance(line.get("id"), str) else where
+            item = replace(parse(line), where=named)
             if key(item) in found:
                 raise InputError("expected an id only once, got it again")
             found[key(item)] = item
@@ -237,13 +250,13 @@ def _lines(path: Path) -> list[tuple[str, str]]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
     numbered = enumerate(text.split("\n"), 1)  # not splitlines: a text may hold other separators
-    return [(f"{path}, line {number}", line) for number, line in numbered if line.strip()]
+    return [(f"{_writable(str(path))}, line {number}", line) for number, line in numbered if line.strip()]
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"expected JSON, got {_short(text)} ({error})") from error
     if not isinstance(value, dict):
         raise InputError(f"expected a JSON object, got {_short(value)}")
@@ -292,9 +305,16 @@ def _text(line: Mapping[str, Any], name: str, default: str | None = None) -> str
     value = line.get(name, default)
     if not isinstance(value, str) or not (value.strip() or default is not None):
         raise InputError(f"{name}: expected a text, got {_short(value)}")
+    if value != _writable(value):
+        raise InputError(f"{name}: expected Unicode, got half of a surrogate pair")
     return value
 
 
 def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = _writable(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _writable(text: str) -> str:
+    """The text with what UTF-8 cannot hold spelled out: JSON may have half of a surrogate pair."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,207 @@
+"""How far two annotators agree on the acts of the same replies, be they people or models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from fdbcore.acts import ACTS, UNITS_PER_WEIGHT, ActAlignments
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.stats import Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.suites.dialogue_acts.diagnosis import ACTS_AND_NONE, NONE
+from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
+    Annotation,
+    Problem,
+    Record,
+    Response,
+    read_records,
+    read_responses,
+)
+from fdbcore.suites.dialogue_acts.scoring import Floats, packed, score_pairs
+
+AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
+
+Key: TypeAlias = tuple[str, str, int]  # id, system, repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One reply with what one annotator sees in it."""
+
+    where: str
+    text: str
+    annotation: Annotation
+
+
+def read_labels(
+    path: Path, annotator: str | None = None, as_given: bool = False
+) -> tuple[dict[Key, Labelled], list[Problem]]:
+    """The annotations of a file of responses, or of records: those of their first references, as system `reference`.
+
+    annotator: whose; of records it is the name of the file. SettingsError where it has none of theirs, or those of
+    several and none is chosen.
+    """
+    responses, problems = _responses(path, as_given)
+    chosen = _chosen(responses, annotator, path)
+    return {
+        (response.id, response.system, one.repeat): Labelled(response.where, response.text, one)
+        for response in responses
+        for one in response.annotations
+        if one.annotator == chosen and response.text is not None
+    }, problems
+
+
+def _chosen(responses: Sequence[Response], annotator: str | None, path: Path) -> str:
+    there = list(dict.fromkeys(one.annotator for response in responses for one in response.annotations))
+    if annotator in there:
+        return str(annotator)
+    if annotator is None and len(there) == 1:
+        return there[0]
+    wanted = "one annotator" if annotator is None else f"annotations of {annotator}"
+    raise SettingsError(f"{path}: expected {wanted}, got those of {', '.join(there) or 'nobody'}")
+
+
+def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem]]:
+    if _holds_responses(path):
+        return read_responses(path, as_given)
+    records, problems = read_records(path, as_given)
+    return [_as_response(record, path.stem) for record in records], problems
+
+
+def _holds_responses(path: Path) -> bool:
+    """Whether the first line that is JSON names a system, as those of responses do."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return True  # whose reader says what is wrong
+    for line in lines:
+        try:
+            return "system" in json.loads(line)
+        except (ValueError, TypeError, RecursionError):
+            continue
+    return True
+
+
+def _as_response(record: Record, annotator: str) -> Response:
+    reference = record.references[0]
+    annotation = replace(reference.annotation, annotator=annotator)
+    return Response(record.id, REFERENCE, reference.text, (annotation,), where=record.where)
+
+
+def agreement(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled], problems: Sequence[Problem] = ()) -> dict[str, Any]:
+    """How far two annotators agree on the replies that both labelled, as JSON values.
+
+    `wed`: mean distance, the same either way. `wlcs_a`, `wlcs_b`: the share of each one's weight that lies in a common
+    subsequence. `identical`: the share of replies with the same acts in the same order. `kappa`: Cohen's, over the acts
+    as the cheapest script of WED pairs them, an act that only one has being paired with `none`; as that script seeks
+    agreement, it is higher than that of labels given to spans fixed beforehand. `importance_difference`: mean absolute
+    difference of the importances of matched acts. `confusion`: counts, [a][b]. Intervals resample records.
+    """
+    keys, left_out = _common(a, b)
+    if not keys:
+        raise InputError("expected replies that both have labelled, got none")
+    sides = [[labels[key].annotation.sequence for key in keys] for labels in (a, b)]
+    scores, alignments = score_pairs(packed(sides[0], "given"), packed(sides[1], "given"))
+    confusions, gaps = confusion_counts(alignments), importance_gaps(alignments)
+    same = [[act for act, _ in left] == [act for act, _ in right] for left, right in zip(*sides, strict=True)]
+    ids = np.array([key[0] for key in keys])
+    measured: dict[str, tuple[Floats, Statistic]] = {
+        "wed": (scores[:, 1], mean),
+        "wlcs_a": (scores[:, 5], mean),
+        "wlcs_b": (scores[:, 0], mean),
+        "identical": (np.array(same, dtype=np.float64), mean),
+        "kappa": (confusions, kappa),
+        "importance_difference": (gaps, ratio_of_sums),
+    }
+    estimates = {name: bootstrap_ci(values, ids, statistic) for name, (values, statistic) in measured.items()}
+    return {
+        "schema": AGREEMENT_SCHEMA,
+        "annotators": [labels[keys[0]].annotation.annotator for labels in (a, b)],
+        "n": len(keys),
+        "records": len(set(ids.tolist())),
+        "measures": {name: _estimate_json(estimate) for name, estimate in estimates.items()},
+        "acts": list(ACTS_AND_NONE),
+        "confusion": confusions.sum(axis=0).astype(int).reshape(len(ACTS_AND_NONE), -1).tolist(),
+        "problems": [problem._asdict() for problem in (*problems, *left_out)],
+    }
+
+
+def _estimate_json(estimate: Estimate) -> dict[str, Any]:
+    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
+
+
+def _common(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled]) -> tuple[list[Key], list[Problem]]:
+    """The replies that both labelled, and those that are left out because the other has none or another text."""
+    keys, problems = [], []
+    for key, label in a.items():
+        if key not in b:
+            problems.append(Problem(label.where, f"only the first has {_reply(key)}"))
+        elif b[key].text != label.text:
+            problems.append(Problem(label.where, f"expected the same reply in both, got two texts of {_reply(key)}"))
+        else:
+            keys.append(key)
+    alone = [Problem(label.where, f"only the second has {_reply(key)}") for key, label in b.items() if key not in a]
+    return keys, problems + alone
+
+
+def _reply(key: Key) -> str:
+    id, system, repeat = key
+    return f"the reply of {system} to {id}" + (f", annotation {repeat}" if repeat > 1 else "")
+
+
+def confusion_counts(alignments: ActAlignments) -> Floats:
+    """How often each act of the one is paired with each of the other, (replies, 64): row by row of (8, 8)."""
+    counts = np.zeros((len(alignments), len(ACTS_AND_NONE) ** 2))
+    for reply, pairs in enumerate(_pairs(alignments)):
+        for left, right in pairs:
+            codes = [NONE if act is None else act[0] for act in (left, right)]
+            counts[reply, len(ACTS_AND_NONE) * codes[0] + codes[1]] += 1
+    return counts
+
+
+def importance_gaps(alignments: ActAlignments) -> Floats:
+    """Sum of the absolute differences of importance of matched acts, and how many there are, (replies, 2)."""
+    gaps = np.zeros((len(alignments), 2))
+    for reply, pairs in enumerate(_pairs(alignments)):
+        matched = [
+            abs(left[1] - right[1]) / UNITS_PER_WEIGHT
+            for left, right in pairs
+            if left and right and left[0] == right[0]
+        ]
+        gaps[reply] = sum(matched), len(matched)
+    return gaps
+
+
+def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | None, tuple[int, int] | None]]]:
+    """Of each reply, the (act code, weight) of either side as the path pairs them."""
+    sides = (alignments.references, alignments.predictions)
+    for reply, alignment in enumerate(alignments):
+        left, right = (
+            list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
+            for side in sides
+            for start, end in [side.offsets[reply : reply + 2].tolist()]
+        )
+        yield [
+            (
+                None if step.reference_index is None else left[step.reference_index],
+                None if step.prediction_index is None else right[step.prediction_index],
+            )
+            for step in alignment.path
+        ]
+
+
+def kappa(counts: Floats) -> float:
+    """Cohen's kappa of counts (replies, categories squared) pooled; NaN where chance alone would agree on all."""
+    table = counts.sum(axis=0).reshape(len(ACTS) + 1, -1)
+    total = table.sum()
+    if not total:
+        return float("nan")
+    observed = np.trace(table) / total
+    expected = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
+    return float((observed - expected) / (1 - expected)) if expected < 1 else float("nan")

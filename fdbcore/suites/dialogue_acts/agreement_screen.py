@@ -1,0 +1,52 @@
+"""What `fdbcore agree` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fdbcore.suites.dialogue_acts.columns import Group, table, wrapped
+from fdbcore.suites.dialogue_acts.screen import interval_text, number_text, problem_lines
+
+MEASURES: Final = {
+    "identical": "identical acts",
+    "kappa": "kappa of acts",
+    "wed": "WED",
+    "wlcs_a": "WLCS, of the first",
+    "wlcs_b": "WLCS, of the second",
+    "importance_difference": "importance apart",
+}
+LEGEND: Final = (
+    "identical acts: share of replies with the same acts in the same order. kappa: of acts as the cheapest script "
+    "pairs them, 'none' for one that only one has. WED: mean distance. WLCS: share of the weight that one gives to "
+    "acts which the other has too, in that order. importance apart: mean, of acts that both have."
+)
+SHORT: Final = ("Ques", "ChkQ", "Answ", "Info", "Requ", "Sugg", "Comm", "none")
+
+
+def screen(content: Mapping[str, Any], width: int) -> str:
+    """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
+    blocks = [list(_head(content, width)), _measures(content, width), _confusion(content, width)]
+    blocks += [list(wrapped(LEGEND, width)), list(problem_lines(content["problems"], width))]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
+    first, second = content["annotators"]
+    text = f"{first} and {second}: {content['n']} replies to {content['records']} records labelled by both"
+    return wrapped(text, width, 2)
+
+
+def _measures(content: Mapping[str, Any], width: int) -> list[str]:
+    found = [content["measures"][name] for name in MEASURES]
+    n = Group("", ["n"], [5], [[str(content["n"])] for _ in found])
+    cells = [[number_text(one["value"]), interval_text(one["ci95"])] for one in found]
+    return table(list(MEASURES.values()), [n, Group("", ["", "95 %"], [6, 13], cells)], width)[1:]
+
+
+def _confusion(content: Mapping[str, Any], width: int) -> list[str]:
+    """Counts; a row per act of the first, a column per act of the second."""
+    cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
+    widths = [max(4, *(len(row[k]) for row in cells)) for k in range(len(SHORT))]
+    groups = [Group("", [], [], [[] for _ in cells]), Group("acts of the second", SHORT, widths, cells)]
+    return ["acts of the first, in rows", *table(content["acts"], groups, width)]

@@ -1,0 +1,108 @@
+"""Tables for a terminal: groups of columns that stay together, as many beside each other as the width allows."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+NAME_COLUMNS: Final = 24
+ELLIPSIS: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns under one title. headers, widths: of each column; cells: of each row, of each column."""
+
+    title: str
+    headers: Sequence[str]
+    widths: Sequence[int]
+    cells: Sequence[Sequence[str]]
+
+    @property
+    def width(self) -> int:
+        """Of all its columns, each with the two spaces before it."""
+        return sum(self.widths) + 2 * len(self.widths)
+
+
+def table(names: Sequence[str], groups: Sequence[Group], width: int) -> list[str]:
+    """The lines of a table at most `width` columns wide, if the widest group allows it; the names come once a part.
+
+    The first group stands beside the names in every part.
+    """
+    first, *others = groups
+    widest = max((group.width for group in others), default=0)
+    named = min(max(map(columns, names)), NAME_COLUMNS, max(8, width - first.width - widest))
+    parts: list[list[Group]] = []
+    for group in others:
+        if not parts or named + first.width + sum(g.width for g in parts[-1]) + group.width > width:
+            parts.append([])
+        parts[-1].append(group)
+    lines = [[*_part(names, named, [first, *part])] for part in parts]
+    return [line for number, part in enumerate(lines) for line in ([""] if number else []) + part]
+
+
+def _part(names: Sequence[str], named: int, groups: Sequence[Group]) -> Iterator[str]:
+    titles = ("  " + padded(group.title, group.width - 2, right=False) for group in groups if group.widths)
+    yield (" " * named + "".join(titles)).rstrip()
+    yield " " * named + "".join(_cells(group, group.headers) for group in groups)
+    for row, name in enumerate(names):
+        yield padded(name, named, right=False) + "".join(_cells(group, group.cells[row]) for group in groups)
+
+
+def _cells(group: Group, cells: Sequence[str]) -> str:
+    return "".join("  " + padded(cell, width) for cell, width in zip(cells, group.widths, strict=True))
+
+
+def columns(text: str) -> int:
+    """How many columns a terminal gives a text: two for a wide character (East Asian), none for a combining one."""
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int, right: bool = True) -> str:
+    """The text in exactly `width` columns, cut in its middle where it is longer."""
+    text = fitted(text, width)
+    space = " " * (width - columns(text))
+    return space + text if right else text + space
+
+
+def fitted(text: str, width: int) -> str:
+    """The text, cut in its middle where it takes more than `width` columns."""
+    if columns(text) <= width:
+        return text
+    tail = _start(text[::-1], (width - 1) // 2)[::-1]
+    return _start(text, width - 1 - columns(tail)) + ELLIPSIS + tail
+
+
+def _start(text: str, width: int) -> str:
+    """As much of the text's start as fits."""
+    used = 0
+    for position, character in enumerate(text):
+        used += _columns(character)
+        if used > width:
+            return text[:position]
+    return text
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> Iterator[str]:
+    """The text in lines of at most `width` columns, those after the first indented; broken at spaces where possible."""
+    words = text.split(" ")
+    line = words[0]
+    for word in words[1:]:
+        if columns(f"{line} {word}") > width and line.strip():
+            yield line
+            line = " " * indent + word
+        else:
+            line = f"{line} {word}"
+        while columns(line) > width:  # a word longer than a line
+            head = _start(line, width)
+            yield head
+            line = " " * indent + line[len(head) :]
+    yield line

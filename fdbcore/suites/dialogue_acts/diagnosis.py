@@ -1,0 +1,95 @@
+"""Where replies and references differ: which acts are missing, redundant or swapped, by topic, and telling examples.
+
+All of it is read from the `items` of a document.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from fdbcore.acts import ACTS
+from fdbcore.suites.dialogue_acts.scoring import Floats
+
+ACTS_AND_NONE: Final = (*ACTS, "none")
+NONE: Final = len(ACTS)
+CASES: Final = ("insertion", "deletion", "substitution", "smallest")
+"""The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
+
+Item: TypeAlias = Mapping[str, Any]
+
+
+def diagnosis(items: Sequence[Item]) -> dict[str, Any]:
+    """Which acts the replies of one system lack, add and exchange, as weight per reply, and the scores by topic."""
+    matrix = act_matrix(items)
+    swapped = [
+        {"reference": ACTS[r], "predicted": ACTS[p], "weight": matrix[r, p]}
+        for r, p in np.argwhere(matrix[:NONE, :NONE] > 0).tolist()
+        if r != p
+    ]
+    return {
+        "acts": list(ACTS_AND_NONE),
+        "matrix": matrix.tolist(),
+        "missing": {act: matrix[k, NONE] for k, act in enumerate(ACTS) if matrix[k, NONE] > 0},
+        "redundant": {act: matrix[NONE, k] for k, act in enumerate(ACTS) if matrix[NONE, k] > 0},
+        "swapped": sorted(swapped, key=lambda one: -one["weight"]),
+        "topics": _topics(items),
+    }
+
+
+def act_matrix(items: Sequence[Item]) -> Floats:
+    """Mean weight per reply of each [act of the reference][act of the reply], (8, 8), the last of both being none.
+
+    What is deleted or inserted weighs its importance, what is substituted or matched the mean of the two. So what is
+    off the diagonal sums to the mean WED: the last row to its deletions, the last column to its insertions.
+    """
+    matrix = np.zeros((len(ACTS_AND_NONE),) * 2)
+    for item in items:
+        references, replied = item["reference"]["steps"], item["response"]["steps"]
+        for step in item["path"]:
+            asked, given = _step(references, step["reference_index"]), _step(replied, step["prediction_index"])
+            weights = [one["importance"] for one in (asked, given) if one]
+            matrix[_code(asked), _code(given)] += sum(weights) / len(weights)
+    return matrix / max(len(items), 1)
+
+
+def _step(steps: Sequence[Item], index: int | None) -> Item | None:
+    return None if index is None else steps[index]
+
+
+def _code(step: Item | None) -> int:
+    return NONE if step is None else ACTS.index(step["act"])
+
+
+def _topics(items: Sequence[Item]) -> list[dict[str, Any]]:
+    of_topic: defaultdict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        of_topic[item["topic"]].append(item)
+    return [
+        {"topic": topic, "n": len({item["id"] for item in members})}
+        | {name: float(np.mean([item["scores"][name] for item in members])) for name in ("wlcs", "wed")}
+        for topic, members in of_topic.items()
+    ]
+
+
+def cases(items: Sequence[Item]) -> list[dict[str, Any]]:
+    """The telling items, by their place: of each cost the largest above 0, and of the distance the smallest.
+
+    Of equal ones that of the most acts, then the first. What a system did not reply to tells nothing and is no case;
+    nor is the ceiling.
+    """
+    candidates = [place for place, item in enumerate(items) if item["kind"] == "system" and item["response"]["steps"]]
+    found = []
+    for case in CASES:
+        place = min(candidates, key=lambda place: _rank(case, items[place]), default=None)
+        if place is not None and (case == "smallest" or items[place]["scores"][case] > 0):
+            found.append({"case": case, "item": place})
+    return found
+
+
+def _rank(case: str, item: Item) -> tuple[float, int]:
+    cost = item["scores"]["wed"] if case == "smallest" else -item["scores"][case]
+    return cost, -len(item["reference"]["steps"]) - len(item["response"]["steps"])

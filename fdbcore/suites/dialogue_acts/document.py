@@ -1,0 +1,158 @@
+"""The JSON document of scored responses: what `fdbcore score --json` prints, and what its page and screen show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any, Final
+
+from fdbcore import __version__
+from fdbcore.significance import POWER
+from fdbcore.stats import LEVEL
+from fdbcore.suites.dialogue_acts.baselines import baseline_rows
+from fdbcore.suites.dialogue_acts.cautions import cautions
+from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, Settings, comparisons, row_summaries
+from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
+from fdbcore.suites.dialogue_acts.published import published
+from fdbcore.suites.dialogue_acts.records import Problem, Record, Response, steps_json
+from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, Row, annotated, no_reply, system_row
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
+
+DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
+NOBODY: Final = "nobody"
+"""The annotator of a system none of whose replies has been annotated."""
+
+
+def document(
+    sets: Sequence[RecordSet],
+    responses: Sequence[Response],
+    problems: Sequence[Problem] = (),
+    settings: Settings | None = None,
+    with_published: bool = False,
+) -> dict[str, Any]:
+    """Everything that the responses score on the sets, as JSON values.
+
+    problems: what was left out before; what is left out here (responses without a record, records without a response,
+    replies that nobody annotated) comes after it.
+    """
+    settings = settings or Settings()
+    answers, unmatched = matched(sets, responses)
+    rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
+    by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
+    summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
+    compared = comparisons(rows, settings)
+    items = [item for row in rows for item in _items(row, answers)]
+    left_out = [*problems, *unmatched, *_unscored(answers)]
+    return {
+        "schema": DOCUMENT_SCHEMA,
+        "settings": _settings_json(settings, rows, len(compared)),
+        "sets": [_set_json(of) for of in sets],
+        "rows": summaries,
+        "comparisons": compared,
+        "items": items,
+        "cases": cases(items),
+        "diagnosis": list(_diagnoses(items)),
+        "published": published() if with_published else [],
+        "problems": [problem._asdict() for problem in left_out],
+        "warnings": cautions(sets, summaries, compared),
+    }
+
+
+def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[Row]:
+    """The rows of a set: systems, ceiling, baselines; each with its importances, then with uniform ones."""
+    own = [one for one in answers if one.set.name == of.name]
+    found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
+    yield from (row for row in found if row.kind == "system")
+    yield from (row for row in found if row.kind == "ceiling")
+    yield from baseline_rows(of, seed)
+
+
+def annotators(one: Answers, of_set: Sequence[Answers]) -> list[str]:
+    """Who annotated the replies of a system; of a system none of whose replies is annotated, those of the others."""
+    return _annotators([one]) or _annotators(of_set) or [NOBODY]
+
+
+def _annotators(answers: Sequence[Answers]) -> list[str]:
+    replies = [reply for one in answers for reply in one.responses.values()]
+    return list(dict.fromkeys(annotation.annotator for reply in replies for annotation in reply.annotations))
+
+
+def _unscored(answers: Sequence[Answers]) -> Iterator[Problem]:
+    for one in answers:
+        own = [other for other in answers if other.set.name == one.set.name]
+        for reply in one.responses.values():
+            there = {annotation.annotator for annotation in reply.annotations}
+            missing = [name for name in annotators(one, own) if name not in there]
+            if missing and not no_reply(reply):
+                whose = "" if missing == [NOBODY] else f" of {', '.join(missing)}"
+                reason = f"{one.system}: expected an annotation{whose}, got none (--annotator has one made)"
+                yield Problem(reply.where or reply.id, reason)
+
+
+def _settings_json(settings: Settings, rows: Sequence[Row], compared: int) -> dict[str, Any]:
+    labelled = [row for row in rows if row.annotator is not None]
+    return {
+        "fdbcore": __version__,
+        "annotators": list(dict.fromkeys(row.annotator for row in labelled)),
+        "repeats": max((len(row.repeats) for row in labelled), default=1),
+        **asdict(settings),
+        "level": LEVEL,
+        "power": POWER,
+        "sd_ddof": SD_DDOF,
+        "family": compared,
+    }
+
+
+def _set_json(of: RecordSet) -> dict[str, Any]:
+    records = of.records.values()
+    topics = [record.topic for record in records]
+    return {
+        "name": of.name,
+        "n": len(topics),
+        "locale": ", ".join(dict.fromkeys(record.locale for record in records)),
+        "generators": list(dict.fromkeys(record.generator for record in records if record.generator)),
+        "topics": {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
+    }
+
+
+def _items(row: Row, answers: Sequence[Answers]) -> Iterator[dict[str, Any]]:
+    """What a system replied, with its scores; baselines and uniform importances have no items."""
+    if row.scored is None or row.cells is None or row.weights != "given":
+        return
+    (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
+    records = list(one.set.records.values())
+    scores = row.scored.scores.tolist()
+    for number, (index, which) in enumerate(row.cells.tolist()):
+        record, repeat = records[index], row.repeats[which]
+        yield {
+            "set": row.set,
+            "id": record.id,
+            "topic": record.topic,
+            "system": row.system,
+            "annotator": row.annotator,
+            "kind": row.kind,
+            "repeat": repeat,
+            "background": record.background,
+            "user": record.user_text,
+            "reference": _reference_json(record, int(row.scored.reference[number])),
+            "response": _response_json(one.responses[record.id], str(row.annotator), repeat),
+            "scores": dict(zip(MEASURES, scores[number], strict=True)),
+            "path": [asdict(step) for step in row.scored.alignment(number).path],
+        }
+
+
+def _reference_json(record: Record, index: int) -> dict[str, Any]:
+    reference = record.references[index]
+    return {"text": reference.text, "steps": steps_json(reference.annotation.steps), "index": index}
+
+
+def _response_json(response: Response, annotator: str, repeat: int) -> dict[str, Any]:
+    steps = annotated(response, annotator, repeat) or ()
+    reason = {"reason": response.reason} if response.reason else {}
+    return {"text": response.text, "steps": steps_json(steps), **reason}
+
+
+def _diagnoses(items: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for names, own in groupby(items, lambda item: [item[name] for name in ("set", "system", "annotator", "kind")]):
+        yield dict(zip(("set", "system", "annotator", "kind"), names, strict=True)) | diagnosis(list(own))

@@ -1,0 +1,221 @@
+"""One alignment as a picture that explains its score: what was wanted above, what was said below, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
+
+from fdbcore.suites.dialogue_acts.svg import (
+    ACT_CLASSES,
+    SHORT_NAMES,
+    drawing,
+    number,
+    text_lines,
+    width_em,
+    wrap,
+    xml,
+)
+from fdbcore.suites.dialogue_acts.words import OPERATIONS, Item, acts_of, headline, reasons, weight
+
+WIDTH: Final = 420
+MARGIN: Final = 6
+ROW: Final = WIDTH - 2 * MARGIN  # what 1.00 is wide, unless a row or the cost needs more
+BLOCK_HEIGHT, GAP, COST_HEIGHT = 38, 58, 20
+SAID_PX, TEXT_PX, NAME_PX, WEIGHT_PX = 14, 13, 12, 11
+PADDING: Final = 6
+BOLD: Final = 1.15  # of the width of regular letters
+
+
+class Block(NamedTuple):
+    """An act as it lies in a row: from x to x + width; operation: what became of it."""
+
+    act: str
+    importance: float
+    x: float
+    width: float
+    operation: str
+
+
+def picture(item: Item, lang: str = "ja") -> str:
+    """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
+
+    The acts of the reference stand above those of the reply, in order, as wide as they are important. An act that was
+    kept is linked to its counterpart; one that was swapped too, but dotted; a missing act (dashed) and a redundant one
+    (hatched) have none. The bar below puts what each costs end to end: its length is the distance (WED).
+    """
+    pen = _Pen(lang)
+    reference, reply = _rows(item)
+    pen.said("The user", item["user"])
+    index = item["reference"].get("index") or 0
+    pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item["reference"]["text"])
+    pen.row(reference)
+    pen.links(item["path"], reference, reply)
+    pen.row(reply)
+    pen.said(f"The reply of {item['system']}", item["response"]["text"])
+    pen.costs(item["path"], reference, reply, _unit(item), headline(item))
+    for sentence in reasons(item):
+        pen.sentence(sentence)
+    return drawing(
+        "".join(pen.parts), WIDTH, pen.y + MARGIN, " ".join([headline(item) + ".", *reasons(item)]), "picture"
+    )
+
+
+def _unit(item: Item) -> float:
+    """How wide 1.00 is, so that the longest row fits."""
+    sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
+    return float(ROW / max(1.0, item["scores"]["wed"], *sums))
+
+
+def _rows(item: Item) -> tuple[list[Block], list[Block]]:
+    became = {"reference_index": {}, "prediction_index": {}}  # type: dict[str, dict[int, str]]
+    for step in item["path"]:
+        for side, operations in became.items():
+            if step[side] is not None:
+                operations[step[side]] = OPERATIONS[step["operation"]]
+    unit = _unit(item)
+    reference, reply = (
+        _blocks(steps, operations, unit) for steps, operations in zip(acts_of(item), became.values(), strict=True)
+    )
+    return reference, reply
+
+
+def _blocks(steps: Sequence[Mapping[str, Any]], became: Mapping[int, str], unit: float) -> list[Block]:
+    starts = accumulate((step["importance"] * unit for step in steps), initial=float(MARGIN))
+    return [
+        Block(step["act"], step["importance"], x, step["importance"] * unit, became[index])
+        for index, (step, x) in enumerate(zip(steps, starts, strict=False))
+    ]
+
+
+class _Pen:
+    """Draws from top to bottom: `y` is where the next part begins."""
+
+    def __init__(self, lang: str) -> None:
+        self.lang = lang
+        self.parts: list[str] = []
+        self.y = 0.0
+
+    def said(self, who: str, text: str | None) -> None:
+        """Who said what, over as many lines as it takes."""
+        self.parts.append(text_lines([who], MARGIN, self.y + 15, 0, "caption"))
+        if text is None:
+            self._lines(["(no reply)"], "muted", self.y + 32, 18)
+        else:
+            self._lines(wrap(text, ROW / SAID_PX - 1), "said", self.y + 33, 19, self.lang)
+
+    def sentence(self, text: str) -> None:
+        """A sentence of ours."""
+        self._lines(wrap(text, ROW / TEXT_PX), "reason", self.y + 15, 17)
+
+    def _lines(self, lines: Sequence[str], css: str, baseline: float, leading: float, lang: str = "") -> None:
+        self.parts.append(text_lines(lines, MARGIN, baseline, leading, css, lang))
+        self.y = baseline + (len(lines) - 1) * leading + 8
+
+    def row(self, blocks: Sequence[Block]) -> None:
+        """The acts of one side."""
+        self.parts += [_block(block, self.y) for block in blocks]
+        self.y += BLOCK_HEIGHT
+
+    def links(self, path: Sequence[Mapping[str, Any]], reference: Sequence[Block], reply: Sequence[Block]) -> None:
+        """Between the rows: which act answers to which, and what each step costs."""
+        top, bottom = self.y, self.y + GAP
+        for step in path:
+            above, below = _ends(step, reference, reply)
+            if above and below:
+                self.parts.append(_link(above, below, top, bottom, step["cost"]))
+            elif above:
+                self.parts.append(_fitting(above, ("missing {}", "{}"), step["cost"], top + 15))
+            elif below:
+                self.parts.append(_fitting(below, ("redundant {}", "{}"), step["cost"], bottom - 7))
+        self.y = bottom
+
+    def costs(
+        self,
+        path: Sequence[Mapping[str, Any]],
+        reference: Sequence[Block],
+        reply: Sequence[Block],
+        unit: float,
+        title: str,
+    ) -> None:
+        """The costs end to end: a missing or redundant act whole, of two that were swapped half of each."""
+        self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
+        self._lines([title], "strong", self.y + 22, 0)
+        x = float(MARGIN)
+        for step in path:
+            sides = [block for block in _ends(step, reference, reply) if block]
+            for block in sides if step["cost"] else ():
+                width = block.importance * unit / len(sides)
+                self.parts.append(_cost(block, block.importance / len(sides), x, width, self.y))
+                x += width
+        self.y += COST_HEIGHT + 6 if x > MARGIN else 0
+
+
+def _ends(
+    step: Mapping[str, Any], reference: Sequence[Block], reply: Sequence[Block]
+) -> tuple[Block | None, Block | None]:
+    above, below = step["reference_index"], step["prediction_index"]
+    return (None if above is None else reference[above]), (None if below is None else reply[below])
+
+
+def _block(block: Block, y: float) -> str:
+    title = f"{block.act} {weight(block.importance)}, {block.operation}"
+    middle, room = block.x + block.width / 2, block.width - PADDING
+    name = next((name for name in (block.act, SHORT_NAMES[block.act]) if _fits(name, NAME_PX, room)), "")
+    value = weight(block.importance)
+    texts = f'<text class="name" x="{number(middle)}" y="{number(y + 17)}">{name}</text>' if name else ""
+    if _fits(value, WEIGHT_PX, room):
+        texts += f'<text class="weight" x="{number(middle)}" y="{number(y + (31 if name else 24))}">{value}</text>'
+    return _piece(block, block.x, block.width, y, BLOCK_HEIGHT, title, texts)
+
+
+def _piece(block: Block, x: float, width: float, y: float, height: float, title: str = "", texts: str = "") -> str:
+    """A stretch of an act, in its colour, under the sign of what became of it."""
+    place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    inner = _inset(x, width, y, height)
+    described = f"<title>{xml(title)}</title>" if title else ""
+    over = "" if block.operation == "kept" else f'<rect class="over" {inner}/>'
+    return (
+        f'<g class="block {block.operation}">{described}'
+        f'<rect class="fill {ACT_CLASSES[block.act]}" {place}/>{over}{texts}</g>'
+    )
+
+
+def _cost(block: Block, cost: float, x: float, width: float, y: float) -> str:
+    text = weight(cost)
+    label = f'<text class="weight" x="{number(x + width / 2)}" y="{number(y + 14)}">{text}</text>'
+    return _piece(block, x, width, y, COST_HEIGHT, "", label if _fits(text, WEIGHT_PX, width - PADDING) else "")
+
+
+def _inset(x: float, width: float, y: float, height: float) -> str:
+    """The frame within a block, clear of its neighbours'."""
+    by = min(2.0, width / 4)
+    return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
+
+
+def _link(above: Block, below: Block, top: float, bottom: float, cost: float) -> str:
+    same = above.act == below.act
+    css = f"link match {ACT_CLASSES[above.act]}" if same else "link swap"
+    left, right, low_left, low_right = above.x + 1, above.x + above.width - 1, below.x + 1, below.x + below.width - 1
+    middle = (top + bottom) / 2
+    outline = (
+        f"M{number(left)} {number(top)}C{number(left)} {number(middle)} {number(low_left)} {number(middle)} "
+        f"{number(low_left)} {number(bottom)}H{number(low_right)}C{number(low_right)} {number(middle)} "
+        f"{number(right)} {number(middle)} {number(right)} {number(top)}Z"
+    )
+    halfway = Block(above.act, 0, (left + low_left) / 2, (right - left + low_right - low_left) / 2, "")
+    texts = ("same act", "=") if same else ("swapped {}", "{}")
+    return f'<path class="{css}" d="{outline}"/>' + _fitting(halfway, texts, cost, middle + 4)
+
+
+def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:
+    """The first of the texts that is no wider than the block, centred in it."""
+    filled = [text.format(weight(cost)) for text in texts]
+    text = next((text for text in filled if _fits(text, NAME_PX, block.width + PADDING)), "")
+    x = number(block.x + block.width / 2)
+    return f'<text class="cost middle" x="{x}" y="{number(y)}">{escape(text)}</text>' if text else ""
+
+
+def _fits(text: str, size_px: float, room: float) -> bool:
+    return BOLD * width_em(text) * size_px <= room

@@ -1,0 +1,203 @@
+"""Scores of replies against their references, by item: each act sequence aligned with its reference.
+
+Measures, per item. `wlcs`, `wed` and its parts `deletion` (redundant), `insertion` (missing) and `substitution`
+(another act of similar weight) are those of the paper (sections 4.1.1 and 4.1.2). `wlcs` counts the importances that
+the reply gives, so a reply of one act can have all of it; `recall`, which is ours, is the same with the importances of
+the reference, and `f1` the harmonic mean of the two.
+
+WED is the same either way, but it is no metric: equal acts match for nothing whatever they weigh, so a detour by a
+sequence that weighs its acts otherwise can be shorter. The triangle inequality holds among sequences of equally many
+acts that all weigh the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.acts import (
+    UNITS_PER_WEIGHT,
+    ActAlignment,
+    ActAlignments,
+    ActSequence,
+    ActWarning,
+    PackedActs,
+    align_acts_batch,
+    pack_acts,
+)
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, Step
+from fdbcore.suites.dialogue_acts.sets import Answers
+
+MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
+
+Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
+Weights: TypeAlias = Literal["given", "uniform"]
+WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
+"""uniform: each act of a sequence weighs the same, on both sides; a control."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Indexes: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The scores of predictions, each against the nearest reference of its record.
+
+    scores: (predictions, measures). reference: which reference of the record counted, (predictions,). alignments and
+    chosen: those of all pairs, and which pair counted.
+    """
+
+    scores: Floats
+    reference: Indexes
+    alignments: ActAlignments
+    chosen: Indexes
+
+    def alignment(self, prediction: int) -> ActAlignment:
+        """How the prediction matches the reference that counted."""
+        return self.alignments[int(self.chosen[prediction])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class References:
+    """The references of the records of a set; those of record k are packed[starts[k]:starts[k] + counts[k]]."""
+
+    packed: PackedActs
+    starts: Indexes
+    counts: Indexes
+
+    @classmethod
+    def of(cls, records: Iterable[Record], weights: Weights) -> Self:
+        """Those of the records, in their order."""
+        sequences = [[reference.annotation.sequence for reference in record.references] for record in records]
+        counts = np.array([len(choices) for choices in sequences], dtype=np.intp)
+        flat = [sequence for choices in sequences for sequence in choices]
+        return cls(packed(flat, weights), np.cumsum(counts) - counts, counts)
+
+    def score(self, records: Indexes, predictions: PackedActs) -> Scored:
+        """Each prediction k against the references of record records[k].
+
+        The reference of the least WED counts, then of the greatest WLCS, then the first; and it for all measures.
+        """
+        counts = self.counts[records]
+        starts = np.cumsum(counts) - counts
+        owners = np.repeat(np.arange(len(records)), counts)
+        choices = np.repeat(self.starts[records] - starts, counts) + np.arange(len(owners))
+        scores, alignments = score_pairs(taken(self.packed, choices), taken(predictions, owners))
+        order = np.lexsort((-scores[:, MEASURES.index("wlcs")], scores[:, MEASURES.index("wed")], owners))
+        chosen = order[starts]
+        return Scored(scores[chosen], chosen - starts, alignments, chosen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """The scores of one system, ceiling or baseline on one set.
+
+    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN where a record has
+    no score. singles: (n, measures), the scores of single replies, whose spread is stated. no_reply: how many records
+    got none, which scores as a reply without acts. scored, cells: the alignments, and record and repeat of each
+    (k, 2); None for a baseline.
+    """
+
+    set: str
+    system: str
+    annotator: str | None
+    kind: Kind
+    weights: Weights
+    values: Floats
+    singles: Floats
+    no_reply: int = 0
+    scored: Scored | None = None
+    cells: Indexes | None = None
+    repeats: tuple[int, ...] = (1,)
+    pairs: int | None = None
+
+    @property
+    def n(self) -> int:
+        """How many records are scored."""
+        return int((~np.isnan(self.values[..., 0])).any(axis=1).sum())
+
+
+def score_pairs(references: PackedActs, predictions: PackedActs) -> tuple[Floats, ActAlignments]:
+    """All measures of the pairs (references k, predictions k), (pairs, measures), and their alignments."""
+    there = align_acts_batch(references, predictions)
+    precision, recall = there.weighted_lcs, align_acts_batch(predictions, references).weighted_lcs
+    total = precision + recall
+    f1 = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    return np.column_stack(
+        [precision, there.wed, there.deletion, there.insertion, there.substitution, recall, f1]
+    ), there
+
+
+def packed(sequences: Sequence[ActSequence], weights: Weights) -> PackedActs:
+    """The sequences, their importances as they are or all the same."""
+    if weights == "uniform":
+        sequences = [[(act, 1 / len(sequence)) for act, _ in sequence] for sequence in sequences]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ActWarning)  # sums were judged where the lines were read
+        return pack_acts(sequences)
+
+
+def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
+    """Sequences `which` of those given, in that order."""
+    lengths = np.diff(sequences.offsets)[which]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    items = np.repeat(sequences.offsets[which] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ActWarning)
+        return PackedActs(sequences.acts[items], sequences.weights[items] / UNITS_PER_WEIGHT, offsets)
+
+
+def no_reply(response: Response) -> bool:
+    """Whether the system gave none, or nothing but space."""
+    return not (response.text or "").strip()
+
+
+def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ...] | None:
+    """The acts of a response by one annotator, none at all for a reply that was not given; None if not annotated."""
+    if no_reply(response):
+        return ()
+    found = (a.steps for a in response.annotations if (a.annotator, a.repeat) == (annotator, repeat))
+    return next(found, None)
+
+
+def system_row(answers: Answers, annotator: str, weights: Weights) -> Row:
+    """The scores of what a system replied, as one annotator sees it."""
+    records = list(answers.set.records.values())
+    replies = [answers.responses.get(record.id) for record in records]
+    repeats = _repeats(answers, annotator)
+    cells, sequences = [], []
+    for index, reply in enumerate(replies):
+        for which, repeat in enumerate(repeats):
+            steps = annotated(reply, annotator, repeat) if reply is not None else None
+            if steps is not None:
+                cells.append((index, which))
+                sequences.append([(step.act, step.importance) for step in steps])
+    places = np.array(cells, dtype=np.intp).reshape(-1, 2)
+    scored = References.of(records, weights).score(places[:, 0], packed(sequences, weights))
+    values = np.full((len(records), len(repeats), len(MEASURES)), np.nan)
+    values[places[:, 0], places[:, 1]] = scored.scores
+    silent = sum(reply is not None and no_reply(reply) for reply in replies)
+    kind: Kind = "ceiling" if answers.system == REFERENCE else "system"
+    return Row(
+        answers.set.name,
+        answers.system,
+        annotator,
+        kind,
+        weights,
+        values,
+        scored.scores,
+        silent,
+        scored,
+        places,
+        repeats,
+    )
+
+
+def _repeats(answers: Answers, annotator: str) -> tuple[int, ...]:
+    found = {a.repeat for reply in answers.responses.values() for a in reply.annotations if a.annotator == annotator}
+    return tuple(sorted(found)) or (1,)

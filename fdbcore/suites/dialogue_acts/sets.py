@@ -1,0 +1,106 @@
+"""Sets of records, and which response belongs to which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
+    Problem,
+    Record,
+    Response,
+    read_records,
+)
+
+RECORDS: Final = "records.jsonl"
+SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "smoke"
+"""The set that ships: records, and authored responses of two systems and of the ceiling with their annotations."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSet:
+    """Records under one name, by id."""
+
+    name: str
+    records: dict[str, Record]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one system replied to the records of one set, by id."""
+
+    set: RecordSet
+    system: str
+    responses: dict[str, Response]
+
+
+def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[RecordSet], list[Problem]]:
+    """A set of each file (a folder: of its records.jsonl), and what is wrong with their lines.
+
+    A set is named by its file, or by its folder if that is called records.jsonl. SettingsError where two have one name.
+    """
+    sets, problems = [], []
+    for path in paths:
+        file = path / RECORDS if path.is_dir() else path
+        records, found = read_records(file, as_given)
+        name = file.resolve().parent.name if file.name == RECORDS else file.stem
+        sets.append(RecordSet(name, {record.id: record for record in records}))
+        problems += found
+    for name, count in Counter(of.name for of in sets).items():
+        if count > 1:
+            raise SettingsError(f"references: expected a name for each set, got {name!r} {count} times")
+    return sets, problems
+
+
+def with_references(sets: Sequence[RecordSet], responses: Sequence[Response]) -> list[Response]:
+    """The responses, and after them the (first) reference text of each record as one, where it is not there already."""
+    there = {response.id for response in responses if response.system == REFERENCE}
+    records = {record.id: record for of in sets for record in of.records.values() if record.id not in there}
+    texts = [Response(id, REFERENCE, record.references[0].text) for id, record in records.items()]
+    return [*responses, *texts]
+
+
+def matched(sets: Sequence[RecordSet], responses: Iterable[Response]) -> tuple[list[Answers], list[Problem]]:
+    """The responses by set and system, and which of them, and of the records, are left out.
+
+    A response belongs to the set that has its id; one whose id is in several sets, or in none, belongs nowhere. Of a
+    system that answered some of a set, each record without a response is named.
+    """
+    found: dict[tuple[str, str], Answers] = {}
+    problems = []
+    for response in responses:
+        owners = [of for of in sets if response.id in of.records]
+        if len(owners) != 1:
+            problems.append(Problem(response.where or response.id, _homeless(response, owners)))
+            continue
+        answers = found.setdefault((owners[0].name, response.system), Answers(owners[0], response.system, {}))
+        if response.id in answers.responses:
+            reason = f"expected one response of {response.system} to {response.id}, got another"
+            problems.append(Problem(response.where or response.id, reason))
+            continue
+        answers.responses[response.id] = response
+    order = {of.name: rank for rank, of in enumerate(sets)}
+    by_set = sorted(found.values(), key=lambda answers: order[answers.set.name])
+    return by_set, problems + [problem for answers in by_set for problem in _missing(answers)]
+
+
+def _homeless(response: Response, owners: Sequence[RecordSet]) -> str:
+    if not owners:
+        return f"expected a response to a record, got id {response.id!r}, which no record has"
+    names = " and ".join(of.name for of in owners)
+    return f"expected ids that tell the sets apart, got {response.id!r}, which is in {names}"
+
+
+def _missing(answers: Answers) -> list[Problem]:
+    who = "the reference texts" if answers.system == REFERENCE else answers.system
+    return [
+        Problem(record.where or record.id, f"no response of {who}")
+        for record in answers.set.records.values()
+        if record.id not in answers.responses
+    ]

@@ -1,0 +1,142 @@
+"""What all drawings of the suite share: their style, texts that XML can hold, and lines that fit a width."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Final
+
+from fdbcore.acts import ACTS
+
+SHORT_NAMES: Final[dict[str, str]] = dict(zip(ACTS, ("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), strict=True))
+ACT_CLASSES: Final[dict[str, str]] = {act: act.lower() for act in ACTS}
+
+DEFINITIONS: Final = (
+    "".join(
+        f'<pattern id="acts-hatch-{where}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><path class="hatch {where}" d="M0 0V6"/></pattern>'
+        for where in ("on-act", "on-page")
+    )
+    + '<pattern id="acts-dots" width="5" height="5" patternUnits="userSpaceOnUse">'
+    '<circle class="dot" cx="2.5" cy="2.5" r="1"/></pattern>'
+)
+"""The patterns that drawings refer to."""
+
+_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_OPENING: Final = "「『（(［[｛{〈《【〔“‘"
+_CLOSING: Final = (
+    "」』）)］]｝}〉》】〕”’、。，．,.・：；:;！？!?ー々〜ぁぃぅぇぉっゃゅょァィゥェォッャュョ"
+    "\u200d\u3099\u309a\ufe0e\ufe0f"
+)
+_UNBREAKABLE: Final = re.compile(
+    rf"\s+|[{re.escape(_OPENING)}]*(?:[^\s\u1100-\U0010ffff]+|.)[{re.escape(_CLOSING)}]*", re.DOTALL
+)
+_NARROW_EM: Final = 0.56
+_WIDE: Final = "WFA"  # of Unicode's East Asian widths: in Japanese text the ambiguous ones are wide as well
+
+
+def xml(text: str) -> str:
+    """The text, cleaned, and escaped for XML and HTML."""
+    return escape(clean(text))
+
+
+def clean(text: str) -> str:
+    """The text without what no file of text should hold: control characters and lone surrogates become U+FFFD."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def width_em(text: str) -> float:
+    """About how wide the text is, in ems."""
+    return sum(map(_character_em, text))
+
+
+def wrap(text: str, most_em: float) -> list[str]:
+    """The text in lines of about `most_em`, broken between Japanese characters or at spaces.
+
+    Closing marks and small kana never begin a line (one may hang over rather), and opening brackets never end one.
+    """
+    lines = []
+    for paragraph in text.strip().splitlines() or [""]:
+        line, width = "", 0.0
+        for piece in _pieces(paragraph, most_em):
+            added = width_em(piece)
+            if line.strip() and width + added > most_em + (piece[-1] in _CLOSING):
+                lines.append(line.rstrip())
+                line, width = "", 0.0
+            if line or not piece.isspace():
+                line, width = line + piece, width + added
+        lines.append(line.rstrip())
+    return lines
+
+
+def text_lines(lines: Iterable[str], x: float, y: float, leading: float, css: str, lang: str = "") -> str:
+    """Text elements, the first with its baseline at y."""
+    language = f' lang="{xml(lang)}"' if lang else ""
+    return "".join(
+        f'<text class="{css}"{language} x="{number(x)}" y="{number(y + index * leading)}">{xml(line)}</text>'
+        for index, line in enumerate(lines)
+    )
+
+
+def number(value: float) -> str:
+    """A coordinate, to a hundredth."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def drawing(content: str, width: float, height: float, description: str, css: str = "") -> str:
+    """An svg element for a page that has `style()` and `definitions()`."""
+    size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{f"acts {css}".strip()}" {size} role="img" '
+        f'aria-label="{xml(description)}">{content}</svg>'
+    )
+
+
+def definitions() -> str:
+    """What drawings refer to, once in a page (and not hidden: browsers then leave the patterns out)."""
+    return f'<svg class="acts" width="0" height="0" aria-hidden="true"><defs>{DEFINITIONS}</defs></svg>'
+
+
+def standalone(svg: str) -> str:
+    """The svg element of `drawing` as a file of its own, on white, for a paper."""
+    opening, content = svg.split(">", 1)
+    paper = '<rect class="paper" width="100%" height="100%"/>'
+    return f"{opening}><style>{_static('picture.css')}</style><defs>{DEFINITIONS}</defs>{paper}{content}\n"
+
+
+def style() -> str:
+    """The style sheet of the drawings in a page, for light and dark."""
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_static('picture-dark.css')}}}\n"
+    return f"{_static('picture.css')}\n{dark}"
+
+
+def _pieces(paragraph: str, most_em: float) -> list[str]:
+    """What no line break may part, cut where it alone is wider than a line."""
+    pieces = []
+    for piece in _UNBREAKABLE.findall(paragraph):
+        if width_em(piece) <= most_em:
+            pieces.append(piece)
+            continue
+        part = ""
+        for character in piece:
+            if part and width_em(part + character) > most_em:
+                pieces.append(part)
+                part = ""
+            part += character
+        pieces.append(part)
+    return pieces
+
+
+@cache
+def _character_em(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    return 1.0 if unicodedata.east_asian_width(character) in _WIDE else _NARROW_EM
+
+
+def _static(name: str) -> str:
+    return (files("fdbcore.suites.dialogue_acts") / "static" / name).read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""Scores of the suite in words that need no formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore.report.words import NONE
+
+Item = Mapping[str, Any]
+
+PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
+"""The parts of a distance (WED) in the order in which they are shown."""
+
+OPERATIONS: Final = {"match": "kept", **PARTS}
+"""What became of an act, for a reader: the paper's names tell how the reply would be turned into the reference."""
+
+CASES: Final = {
+    "insertion": "Most missing",
+    "deletion": "Most redundant",
+    "substitution": "Most swapped",
+    "smallest": "Nearest to the reference",
+}
+
+
+def weight(value: float) -> str:
+    """An importance or a cost: "0.85", "0.475"."""
+    text = f"{value:.3f}"
+    return text.removesuffix("0")
+
+
+def mean(value: float | None) -> str:
+    """A mean, a standard deviation or a limit of an interval, as the paper prints them: "0.662"."""
+    return NONE if value is None else f"{value:.3f}".replace("-", "−")
+
+
+def span(limits: Sequence[float] | None) -> str:
+    """An interval: "0.512 to 0.601"."""
+    return " to ".join(map(mean, limits)) if limits else NONE
+
+
+def p_text(p: float | None) -> str:
+    """A p value: "0.043", "< 0.001"."""
+    return NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def acts_of(item: Item) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+    """The steps of the reference that counts and of the reply."""
+    return item["reference"]["steps"], item["response"]["steps"]
+
+
+def headline(item: Item) -> str:
+    """The distance as the sum that it is: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
+    scores = item["scores"]
+    parts = [f"{weight(scores[name])} {word}" for name, word in PARTS.items() if scores[name]]
+    return f"Distance (WED) {weight(scores['wed'])}" + (f" = {' + '.join(parts)}" if parts else "")
+
+
+def reasons(item: Item) -> list[str]:
+    """Why the distance (WED) and the overlap (weighted LCS) are what they are: a sentence for each."""
+    if not item["response"]["steps"]:
+        return ["No reply, so all of the reference is missing and nothing is in common."]
+    sentences = [sentence for sentence in (_missing(item), _redundant(item), _swapped(item)) if sentence] or [
+        "Every act is there, in order, and nothing else: a distance of 0."
+    ]
+    return [*sentences, _common(item)]
+
+
+def _missing(item: Item) -> str:
+    acts = [item["reference"]["steps"][step["reference_index"]] for step in _steps(item, "insertion")]
+    return f"{weight(item['scores']['insertion'])} of the reference is missing: {_listed(acts)}." if acts else ""
+
+
+def _redundant(item: Item) -> str:
+    acts = [item["response"]["steps"][step["prediction_index"]] for step in _steps(item, "deletion")]
+    return f"{weight(item['scores']['deletion'])} of the reply is redundant: {_listed(acts)}." if acts else ""
+
+
+def _swapped(item: Item) -> str:
+    references, replies = acts_of(item)
+    swaps = [
+        f"{replies[step['prediction_index']]['act']} instead of {references[step['reference_index']]['act']} "
+        f"{weight(step['cost'])}"
+        for step in _steps(item, "substitution")
+    ]
+    total = weight(item["scores"]["substitution"])
+    return f"{total} for acts swapped (half of both weights): {', '.join(swaps)}." if swaps else ""
+
+
+def _common(item: Item) -> str:
+    scores = item["scores"]
+    if not scores["wlcs"]:
+        return "In common, in the same order: nothing (weighted LCS 0.00)."
+    text = (
+        f"In common, in the same order: {weight(scores['wlcs'])} of the reply (weighted LCS), "
+        f"{weight(scores['recall'])} of the reference (recall)"
+    )
+    kept = sum(item["response"]["steps"][step["prediction_index"]]["importance"] for step in _steps(item, "match"))
+    if kept < scores["wlcs"] - 1e-9:
+        text += f"; the cheapest alignment, drawn here, keeps {weight(kept)} of the reply"
+    return f"{text}."
+
+
+def _steps(item: Item, operation: str) -> list[Mapping[str, Any]]:
+    return [step for step in item["path"] if step["operation"] == operation]
+
+
+def _listed(acts: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{act['act']} {weight(act['importance'])}" for act in acts)
