@@ -17,9 +17,10 @@ from fdbcore.errors import FdbError
 from .options import DONE, FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
-    from fdbcore.corpus_inputs import Oddities, PlannedCall
+    from fdbcore.corpus_inputs import PlannedCall
     from fdbcore.corpus_jobs import How, Replayed
     from fdbcore.corpus_replay import Progress
+    from fdbcore.names import Oddities
     from fdbcore.report.survey import Survey
 
 TOLD: Final = 20

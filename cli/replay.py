@@ -59,7 +59,8 @@ def replay(
     Each session's folder under --out gets the recording. A single session gets report.html; several get tables and
     index.html for all of them, and the same command again only replays what is new.
     """
-    from fdbcore.corpus_inputs import Oddities, named_files, planned
+    from fdbcore.corpus_inputs import named_files, planned
+    from fdbcore.names import Oddities
     from fdbcore.registry import VADS, resolve
     from fdbcore.sources import session_inputs
 
