@@ -163,9 +163,8 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
     start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
     if side is None or kind is None or start is None:
-        raise SettingsError(
-            f"{path}: expected the columns side, kind, start_s, end_s; got {', '.join(header) or 'none'}"
-        )
+        got = ", ".join(header) or "none"
+        raise SettingsError(f"{path}: expected the columns side, kind, start_s, end_s; got {got}")
     for row in rows:
         where = f"{path.name}, line {rows.line_num}"
         if not any(cell.strip() for cell in row):
@@ -173,8 +172,9 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if len(row) < len(header):
             oddities.add(f"rows with fewer than {len(header)} fields, left out", [where])
             continue
-        times = [_scaled(row, column, header, units) for column, units in ((start, _START), (end, _END))]
-        yield Entry(row[call].strip() if call is not None else None, row[side], row[kind].strip(), *times, where)
+        name = row[call].strip() if call is not None else None
+        start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
+        yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
 
 
 def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
@@ -230,7 +230,10 @@ def _side_and_kind(text: str) -> tuple[str, str]:
 
 
 _TOKEN: Final = re.compile(
-    r'"((?:[^"]|"")*)"|(?<!\S)(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)|(?<!\S)<(\w+)>|(?<!\S)![^\n]*'
+    r'"((?:[^"]|"")*)"'  # a quote in a text is doubled
+    r"|(?<!\S)(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)"
+    r"|(?<!\S)<(\w+)>"
+    r"|(?<!\S)![^\n]*"  # a comment
 )
 
 

@@ -137,7 +137,10 @@ def keep_labels(recording: Path, source: str, labels: Iterable[Label]) -> None:
 
 
 def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
-    """Where the labels of a recording come from, and what was given; None if it has none. RecordingError if unreadable."""
+    """Where the labels of a recording come from, and what was given; None if it has none.
+
+    RecordingError if they cannot be read.
+    """
     path = recording / LABELS
     if not path.is_file():
         return None
