@@ -14,6 +14,7 @@ from typing import Any, Final
 from fdbcore.audio import AUDIO_SUFFIXES
 from fdbcore.corpus import CORPUS, RUN
 from fdbcore.errors import SettingsError
+from fdbcore.label_files import read_labels
 from fdbcore.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
 from fdbcore.recording import AUDIO, META
 from fdbcore.sources import V1_FILES, SessionInput
@@ -151,6 +152,19 @@ def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddit
         _with_row(session, {name: text for name, text in rows.get(number, {}).items() if name != key})
         for number, session in enumerate(sessions)
     ]
+
+
+def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) -> list[PlannedCall]:
+    """The calls, each with its labels from a file or a folder of them; without labels where it has none there.
+
+    What cannot be read, or fits no call, is noted in `oddities`. Raises SettingsError if there is no label at all.
+    """
+    sessions = [call.session for call in calls]
+    found = read_labels(path, oddities)
+    by_call = found.by_call([_known(session) for session in sessions], lambda n: sessions[n].swap, oddities)
+    source = str(path.resolve())
+    labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
+    return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
 
 
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:

@@ -167,8 +167,12 @@ def within_session(labels: Sequence[Label], n_ticks: int) -> tuple[list[Label], 
     """Each label once, cut at the end of the session; and a line for what that changed, or what overlaps."""
     length_s = n_ticks / TICKS_PER_S
     once = sorted(set(labels))
-    beyond = [label for label in once if label.end_tick > n_ticks]
-    outside = {label for label in beyond if label.start_tick >= n_ticks}
+    outside = {
+        label
+        for label in once
+        if label.start_tick >= n_ticks and (label.end_s > label.start_s or label.end_tick > n_ticks)
+    }
+    beyond = [label for label in once if label.end_tick > n_ticks and label not in outside]
     within = [
         Label(label.side, label.kind, min(label.start_s, length_s), min(label.end_s, length_s))
         for label in once
@@ -177,8 +181,8 @@ def within_session(labels: Sequence[Label], n_ticks: int) -> tuple[list[Label], 
     told = (
         ("given twice, counted once", [label for label, count in Counter(labels).items() if count > 1]),
         (f"after the end at {length_s:.2f} s, left out", sorted(outside)),
-        (f"past the end at {length_s:.2f} s, cut there", [label for label in beyond if label not in outside]),
-        ("that overlap the one before of the same side and kind, all counted", list(_overlapping(within))),
+        (f"past the end at {length_s:.2f} s, cut there", beyond),
+        ("overlapping an earlier one of its side and kind, counted all the same", list(_overlapping(within))),
     )
     return within, [f"{_counted(found)} {what}: {_examples(found)}" for what, found in told if found]
 

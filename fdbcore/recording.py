@@ -263,8 +263,15 @@ class Recording:
 
     def words(self, side: Side) -> list[tuple[float, float]] | None:
         """Start and end (s) of each word of a side; None if its words are not known."""
+        said = self.said(side)
+        return None if said is None else [(start_s, end_s) for _, start_s, end_s in said]
+
+    def said(self, side: Side) -> list[tuple[str, float, float]] | None:
+        """Text, start and end (s) of each word of a side; None if its words are not known."""
         path = self.path / "derived" / f"{side}.json"
-        return [(word["start_s"], word["end_s"]) for word in read_json(path)["words"]] if path.is_file() else None
+        if not path.is_file():
+            return None
+        return [(word["text"], word["start_s"], word["end_s"]) for word in read_json(path)["words"]]
 
     @property
     def events(self) -> list[dict[str, Any]]:

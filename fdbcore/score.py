@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore import stats
 from fdbcore.errors import RecordingError
+from fdbcore.labels import kept_labels
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import labelled, stop_share
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
@@ -62,7 +65,9 @@ def unscored(recording: Recording) -> str | None:
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
     """Every quantity that a recording has the material for."""
-    return timing(Dialogue.of(recording)) | compat(recording)
+    dialogue, labels = Dialogue.of(recording), kept_labels(recording)
+    found = labelled(dialogue, labels, recording.said("B")) if labels else {}
+    return timing(dialogue) | found | compat(recording)
 
 
 def read_quantities(recording: Recording) -> dict[str, Quantity]:
@@ -89,7 +94,8 @@ def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
         for file in recording.meta.get("source", {}).get("files", [])
         for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
     ]
-    return _cut_off(recording) + silent + odd
+    labels = kept_labels(recording)
+    return _cut_off(recording) + silent + odd + list(labels.notes if labels else ())
 
 
 def _cut_off(recording: Recording) -> list[str]:
@@ -116,7 +122,39 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
 def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
     """One summary an id over all sessions; the session is the unit that intervals resample."""
     ids = dict.fromkeys(name for session in sessions for name in session)
-    return {name: _summary([s[name] for s in sessions if name in s]) for name in ids}
+    found = {name: _summary([s[name] for s in sessions if name in s]) for name in ids}
+    return found | _differences(sessions)
+
+
+DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}
+"""Measures that are the difference of two shares, and so are known of a run only by these."""
+
+
+def _differences(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
+    found = {}
+    for name, ids in DIFFERENCES.items():
+        pairs = [[session.get(each) for each in ids] for session in sessions]
+        counted = [[(q.count, q.n) if isinstance(q, Share) else (0, 0) for q in pair] for pair in pairs]
+        counts = np.array(counted, dtype=np.int64).reshape(-1, 2, 2)
+        if counts[:, :, 1].sum(axis=0).all():
+            found[name] = _difference(counts)
+    return found
+
+
+def _difference(counts: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """counts: (sessions, 2, 2): of each session and of either share, how many of how many."""
+    difference = stats.share_difference(counts[:, 0, 0], counts[:, 0, 1], counts[:, 1, 0], counts[:, 1, 1])
+    denominators = counts[:, :, 1].sum(axis=0).tolist()
+    return {
+        "n": sum(denominators),
+        "median": None,
+        "p90": None,
+        "mean": difference.value,
+        "ci95": difference.interval,
+        "unit": "share",
+        "excluded": {},
+        "of": denominators,
+    }
 
 
 def _summary(pooled: Sequence[Quantity]) -> dict[str, Any]:
