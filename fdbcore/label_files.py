@@ -291,8 +291,8 @@ def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
     has_side, has_kind = _plain(side) in SIDE_NAMES, _plain(kind) in KIND_NAMES
     told = [_from_mark(side, kind, has_side, has_kind, mark[2]) for mark in marks]
     if not has_kind and not any(_plain(each) in KIND_NAMES for _, each in told):
-        what = f"TextGrid tiers called {name!r}, which is no kind, without one in their texts, left out"
-        oddities.add(what, [f"{path.name} ({len(marks)})"])
+        told_of = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []
+        oddities.add("TextGrid tiers without a kind in their name or their texts, left out", told_of)
         return
     for (start, end, text), (own_side, own_kind) in zip(marks, told, strict=True):
         yield Entry(None, own_side, own_kind, start, end, f"{path.name}, tier {name!r} at {start:g} s: {text[:30]!r}")
