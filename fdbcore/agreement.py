@@ -82,11 +82,11 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
     runs = [source for source in sources if isinstance(source, Corpus)]
     known = _calls_of(runs[0]) if runs else _names_of([source for source in sources if isinstance(source, LabelSet)])
     names = [name for name, _ in known]
-    recordings = [_recordings(run, names, oddities) for run in runs]
+    recordings = [_recordings(run, names) for run in runs]
     found = []
     for source in sources:
         if isinstance(source, Corpus):
-            of = _of_run(recordings[runs.index(source)])
+            of = _of_run(recordings[runs.index(source)], oddities)
         else:
             swapped = _swapped(recordings[0]) if runs else lambda number: False
             of = _of_file(source.by_call(known, swapped, oddities), recordings[0] if runs else None, oddities)
@@ -110,18 +110,10 @@ def _names_of(sources: Sequence[LabelSet]) -> list[tuple[str, Sequence[Path]]]:
     return [(name, [Path(name)]) for name in dict.fromkeys(label.call for label in first.labels)]
 
 
-def _recordings(run: Corpus, names: Sequence[str], oddities: Oddities) -> _Recordings:
-    """Opens the recordings of a run's calls by number; None for one that is not scored, or, noted, cannot be read."""
+def _recordings(run: Corpus, names: Sequence[str]) -> _Recordings:
+    """Opens the recordings of a run's calls by number; None for one that is not scored."""
     calls = {call.name: call for call in run.scored}
-
-    def recording_of(number: int) -> Recording | None:
-        try:
-            return calls[names[number]].recording if names[number] in calls else None
-        except RecordingError as error:
-            oddities.add("calls that cannot be read", [str(error)])
-            return None
-
-    return recording_of
+    return lambda number: calls[names[number]].recording if names[number] in calls else None
 
 
 def _swapped(recording_of: _Recordings) -> Callable[[int], bool]:
@@ -134,10 +126,16 @@ def _swapped(recording_of: _Recordings) -> Callable[[int], bool]:
     return swapped
 
 
-def _of_run(recording_of: _Recordings) -> _Labels:
+def _of_run(recording_of: _Recordings, oddities: Oddities) -> _Labels:
+    """The labels of a run; what cannot be read is noted."""
+
     def of(number: int) -> Sequence[Label] | None:
-        recording = recording_of(number)
-        return None if recording is None else labels_of(recording)
+        try:
+            recording = recording_of(number)
+            return None if recording is None else labels_of(recording)
+        except RecordingError as error:
+            oddities.add("calls that cannot be read, left out", [str(error)])
+            return None
 
     return of
 
