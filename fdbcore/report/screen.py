@@ -86,6 +86,7 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
+        *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
     ]
     return "\n".join([head, *rows, *notes])
@@ -150,7 +151,7 @@ def by_labels(measures: Measures) -> str:
     told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
     told += [f"answer {seconds_text(latency['median'])} after {latency['n']} turn ends"] if latency else []
     stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
-    told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share]
+    told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
     if selectivity := measures.get("b_selectivity"):
         told.append(f"selectivity {selectivity['mean']:.2f} [{', '.join(f'{x:.2f}' for x in selectivity['ci95'])}]")
     return " | ".join(told)
