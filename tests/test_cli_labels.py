@@ -93,8 +93,8 @@ def test_labels_of_many_calls_are_joined_and_may_change_without_a_new_replay(cal
     table(labels, "one,A,pause,2,3", "two,A,pause,2,2.9", "three,A,pause,5,6")
     assert "B cut in 2/2 pauses of A" in replayed(tmp_path / "calls", "--labels", labels, "--out", run).stdout
     assert made == {name: (run / name / ACTIVITY).stat().st_mtime_ns for name in made}
-    (quantity,) = {read_quantities(Recording(run / "two"))[CUT_OFF]}
-    assert quantity == read_quantities(Corpus.of(run).calls[2].recording)[CUT_OFF]
+    again = {call.name: call.quantities[CUT_OFF] for call in Corpus.of(run).calls}
+    assert again["two"] == read_quantities(Recording(run / "two"))[CUT_OFF]
     replayed(tmp_path / "calls", "--out", run)
     assert counts(run, "two") == (1, 1)  # kept, as its recording is
 
