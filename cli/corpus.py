@@ -126,14 +126,14 @@ class _Display:
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"
-        return f"{progress.ended:,} of {progress.calls:,} calls{left} | {rate}{kept}{failed}"
+        return f"{progress.ended:,} of {progress.calls:,} calls{left}{failed}{kept} | {rate}"
 
 
 def say_oddities(oddities: Oddities) -> None:
     """A line for what did not fit, of each sort."""
     for what, names in oddities.found.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        click.echo(f"fdbcore replay: {len(names):,} {what}: {', '.join(names[:NAMED])}{more}", err=True)
+        click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:NAMED])}{more}", err=True)
 
 
 def _write_summary(run: Survey, entries: Sequence[dict[str, Any]]) -> None:

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -65,7 +65,7 @@ class Replayed:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
-def replayed(sessions: Iterable[tuple[int, SessionInput]], how: How, jobs: int) -> Iterator[Replayed | None]:
+def replayed(sessions: Iterable[tuple[int, SessionInput]], how: How, jobs: int) -> Generator[Replayed | None]:
     """Replay numbered sessions on `jobs` processes; what became of each, as it ends.
 
     None now and then, while nothing has ended. Closing the iterator ends the processes at once; what was half written
@@ -207,7 +207,8 @@ def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replay
 def kept_recording(session: SessionInput, how: How) -> Recording | None:
     """The recording that an earlier replay left: whole, and of the same content, settings and versions; else None.
 
-    With words beside the audio (Full-Duplex-Bench v1) it is never kept: they may have changed, too. Where the file has moved since, the recording links it at its new place.
+    With words beside the audio (Full-Duplex-Bench v1) it is never kept: they may have changed, too. Where the file has
+    moved since, the recording links it at its new place.
     """
     path = how.run_path / session.name
     if how.real_time or not (path / META).is_file() or not (path / QUANTITIES).is_file():
@@ -235,19 +236,19 @@ def _same(meta: Mapping[str, Any], session: SessionInput, how: How) -> bool:
         or meta["versions"] != _versions()
     ):
         return False
-    if meta["settings_sha256"] != settings_hash(_expected_settings(source, session, how)):
+    if meta["versions"] != _versions() or meta["settings_sha256"] != _expected_settings(source, session, how):
         return False
     return all(file["sha256"] == content_hash(path) for file, path in zip(source["files"], session.paths, strict=True))
 
 
-def _expected_settings(source: Mapping[str, Any], session: SessionInput, how: How) -> dict[str, Any]:
-    """Those that a replay of the same content would have."""
+def _expected_settings(source: Mapping[str, Any], session: SessionInput, how: How) -> str:
+    """The hash of those that a replay of the same content would have."""
     held = open_held(session.recording) if session.recording is not None else None
     turns = replace(settings_of(held) if held else TurnSettings(), **how.changes)
     if held and how.vad is None:
-        return decided_by(turns, [vad.describe() for vad in vads_of(held)])
+        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)]))
     rates_hz = [source["files"][source["sides"][side]["file"]]["rate_hz"] for side in SIDES]
-    return decided_by(turns, [_described(how.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz])
+    return settings_hash(decided_by(turns, [_described(how.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]))
 
 
 @cache

@@ -143,8 +143,8 @@ def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_p
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "missing.wav" in result.stderr
-    assert (run_path / "call" / "report.html").is_file()
-    assert (run_path / "other" / "report.html").is_file()
+    assert (run_path / "index.html").is_file()
+    assert Recording(run_path / "call").turn_events == Recording(run_path / "other").turn_events
     summary = json.loads((run_path / "summary.json").read_text())
     assert summary["recordings"] == ["call", "other"]
     assert len(summary["failed"]) == 1

@@ -1,4 +1,4 @@
-"""Small charts as SVG: they need no script, take the page's colours, and tell the figure of each bar when pointed at."""
+"""Small charts as SVG: they need no script, take the page's colours, and tell each bar's figure when pointed at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 WIDTH, HEIGHT = 360, 190
-LEFT, RIGHT, TOP, BOTTOM = 40, 352, 12, 150
+LEFT, RIGHT, TOP, BOTTOM = 40, 346, 12, 150
 _PLOT: Final = RIGHT - LEFT
 
 
@@ -41,7 +41,8 @@ class Axis:
     def counts(self, values: Sequence[float]) -> list[int]:
         """How many values each bin has; a value on an edge is in the bin above it."""
         bins = np.floor((np.array(values, dtype=np.float64) - self.low) / self.width + 1e-9).astype(np.int64)
-        return np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
+        counts: list[int] = np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
+        return counts
 
     def bin_text(self, number: int) -> str:
         """What a bin holds: "0.2 to 0.4 s", "less than -2 s"."""
@@ -66,12 +67,13 @@ def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[f
     for number, (name, share) in enumerate(shares.items()):
         draw = _bars if number == 0 else _outline
         parts.append(draw(axis, share, highest, name, axis.counts(series[name])))
-    counted = ", ".join(f"{name + ': ' if name else ''}{len(series[name]):,}" for name in shares)
-    return _figure(title, f"{note} n = {counted}.", _svg(parts))
+    alone = len(shares) == 1
+    counted = ", ".join(f"{len(series[name]):,}{'' if alone else f' ({name})'}" for name in shares)
+    return _figure(title, f"{note} n\u00a0=\u00a0{counted}.", _svg(parts))
 
 
 def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -> str:
-    """A figure with a cumulative curve: the share of `of` opportunities that `values` have reached, against their size."""
+    """A figure with a cumulative curve: the share of `of` opportunities that have a value of at most x."""
     if not of:
         return _figure(title, note, '<p class="note">Nothing to show: there are none.</p>')
     ordered = np.sort(np.array(values, dtype=np.float64))

@@ -41,8 +41,8 @@ class CallMoment:
 class CallRow:
     """What the tables say of one call.
 
-    length_s: None where nothing was recorded. figures: the headline of each measure, with its n. counts: how many of the
-    n, of the measures that are shares. worst: its worst moment.
+    length_s: None where nothing was scored. figures: the headline of each measure, with its n. counts: of the measures
+    that are shares, how many of the n. worst: its worst moment.
     """
 
     call: Call
