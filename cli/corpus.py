@@ -131,7 +131,7 @@ class _Display:
 def _say_oddities(oddities: Oddities) -> None:
     for what, names in oddities.found.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        click.echo(f"fdbcore replay: {len(names):,} {what}: {', '.join(names[:NAMED])}{more}", err=True)
+        click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:NAMED])}{more}", err=True)
 
 
 def _write_summary(run: Survey, entries: Sequence[dict[str, Any]]) -> None:

@@ -58,7 +58,7 @@ def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
 
 def _named(path: Path, oddities: Oddities) -> list[Path]:
     if path.is_dir():
-        return [path] if _is_session(path) or _holds_sessions(path) else _searched(path, oddities)
+        return [path] if _is_session(path) or _is_run(path) else _searched(path, oddities)
     if path.suffix.lower() in LISTS:
         return _listed(path)
     if not path.exists() and glob.has_magic(str(path)):
@@ -73,9 +73,13 @@ def _is_session(folder: Path) -> bool:
     return (folder / META).is_file() or all((folder / name).is_file() for name in V1_FILES)
 
 
-def _holds_sessions(folder: Path) -> bool:
-    """Whether it is a run."""
-    return any(folder.glob(f"*/{META}"))
+def _is_run(folder: Path) -> bool:
+    """Whether it has recordings, and no audio beside them."""
+    return any(folder.glob(f"*/{META}")) and not any(map(_is_audio, os.listdir(folder)))
+
+
+def _is_audio(name: str) -> bool:
+    return Path(name).suffix.lower() in AUDIO_SUFFIXES
 
 
 def _searched(top: Path, oddities: Oddities) -> list[Path]:
@@ -95,7 +99,7 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
         if set(V1_FILES) <= set(files):
             found.append(folder)
             continue
-        audio = {file for file in files if Path(file).suffix.lower() in AUDIO_SUFFIXES}
+        audio = set(filter(_is_audio, files))
         found += [folder / file for file in sorted(audio)]
         others.update(Path(file).suffix.lower() or file for file in set(files) - audio)
     if not found:
@@ -158,7 +162,7 @@ def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddit
             what = f"rows of {meta.name} that fit several files" if fitting else f"rows of {meta.name} without a file"
             oddities.add(what, [row[key]])
         elif rows.setdefault(fitting[0], row) != row:
-            oddities.add(f"rows of {meta.name} for a file that has one, left out", [row[key]])
+            oddities.add(f"rows of {meta.name} for a file that has another, left out", [row[key]])
     without = [session.name for number, session in enumerate(sessions) if number not in rows]
     oddities.add(f"files without a row in {meta.name}", without)
     return [
@@ -171,7 +175,7 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
     """Files of the same name, of which all but the first got a number."""
     counts = Counter(session.a.stem if session.recording is None else session.name for session in sessions)
     doubles = [name for name, count in counts.items() if count > 1 and f"{name}-2" in {s.name for s in sessions}]
-    oddities.add("names that several files share: the others are numbered", doubles)
+    oddities.add("names that several files share, the others numbered", doubles)
 
 
 class _Index:

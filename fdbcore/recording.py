@@ -271,6 +271,12 @@ class Recording:
         stored = self._derived()
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
 
+    def said(self, side: Side, start_s: float, end_s: float) -> str:
+        """The words of a side that begin between two times; empty if there are none, or they are not known."""
+        path = self.path / "derived" / f"{side}.json"
+        words = read_json(path)["words"] if path.is_file() else []
+        return " ".join(word["text"] for word in words if start_s <= word["start_s"] < end_s)
+
     def words(self, side: Side) -> list[tuple[float, float]] | None:
         """Start and end (s) of each word of a side; None if its words are not known."""
         path = self.path / "derived" / f"{side}.json"

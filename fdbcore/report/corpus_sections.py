@@ -13,10 +13,10 @@ from fdbcore.report.charts import Axis, curve, histogram
 from fdbcore.report.glossary import in_words
 from fdbcore.report.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
 from fdbcore.report.tables import facts, flat
-from fdbcore.report.words import NONE, clock_text, seconds_text, vad_bias_text, vad_text
+from fdbcore.report.words import NONE, clock_text, counted, seconds_text, vad_bias_text, vad_text
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
-SHOWN: Final = 6
+SHOWN: Final = 3
 """Of the worst moments of each kind; the rest of the list is folded."""
 NAMED: Final = 200
 """How many names a notice has."""
@@ -41,7 +41,7 @@ def header(run: Survey) -> str:
     """Name, size, and what decided on speech."""
     seconds = sum(row.length_s or 0.0 for row in run.rows)
     n, scored = len(run.rows), len(run.scored)
-    parts = [f"{n:,} call{'s' if n != 1 else ''}", f"{clock_text(seconds)} of audio"]
+    parts = [counted(n, "call"), f"{clock_text(seconds)} of audio"]
     parts += [f"{scored:,} scored"] if scored < n else []
     settings = run.corpus.settings
     parts += [f"voice activity by {escape(vad_text(settings))}"] if settings else []
@@ -54,9 +54,11 @@ def header(run: Survey) -> str:
 
 
 def notices(run: Survey) -> str:
-    """What must be known before any number, each folded open to the names."""
-    found = [_notice(what, names) for what, names in _noticed(run)]
-    return f'<div class="warnings" role="alert">{"".join(found)}</div>' if found else ""
+    """What must be known before any number, each to be unfolded to the names; then what did not fit together."""
+    found = "".join(_notice(what, names) for what, names in _noticed(run))
+    odd = "".join(_notice(what, names) for what, names in _odd(run.corpus.path))
+    alert = f'<div class="warnings" role="alert">{found}</div>' if found else ""
+    return f'{alert}<div class="notices">{odd}</div>' if odd else alert
 
 
 def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
@@ -67,26 +69,24 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
             yield of, [f"{row.call.name}: {row.call.unscored}" for row in rows]
     damaged = [f"{row.call.name}: {row.call.reason}" for row in run.rows if row.call.status == DAMAGED]
     if damaged:
-        yield f"{len(damaged):,} calls damaged: what is there of them is scored", damaged
+        yield f"{counted(len(damaged), 'call')} damaged: what is there is scored", damaged
     by_text: dict[str, list[str]] = {}
     for row in run.scored:
         for text in row.warnings:
             by_text.setdefault(text.removeprefix(f"{row.call.name}: "), []).append(row.call.name)
     for text, names in sorted(by_text.items(), key=lambda item: -len(item[1])):
         if not all(name in " ".join(damaged) for name in names):
-            yield f"{text}: {len(names):,} call{'s' if len(names) > 1 else ''}", names
-    yield from _odd(run.corpus.path)
-    if len(run.corpus.settings_sha256s) > 1:
-        yield (
-            "Calls were scored with different settings",
-            [f"{count:,} calls: settings {sha256[:12]}" for sha256, count in run.corpus.settings_sha256s.items()],
-        )
+            yield f"{text}: {counted(len(names), 'call')}", names
+    settings = run.corpus.settings_sha256s
+    if len(settings) > 1:
+        counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]
+        yield "Calls were scored with different settings", counts
 
 
 def _odd(path: Path) -> Iterator[tuple[str, list[str]]]:
     if (path / CORPUS).is_file():
         for what, names in read_corpus(path)["oddities"].items():
-            yield f"{len(names):,} {what}", names
+            yield f"{what}: {len(names):,}", names
 
 
 def _notice(what: str, names: Sequence[str]) -> str:
@@ -130,17 +130,17 @@ def _answer_time(run: Survey) -> Cell:
     latency = run.measures["response_latency_ms"]
     if not latency["n"]:
         return "Answer time", NONE, "", "no answers"
-    limits = " to ".join(f"{ms / 1000:.2f}" for ms in latency["ci95"]) if latency["ci95"] else ""
+    limits = f"{' to '.join(f'{ms / 1000:.2f}' for ms in latency['ci95'])} s" if latency["ci95"] else ""
     tail = [f"{name} {seconds_text(latency[name])}" for name in ("p90", "p95") if latency[name] is not None]
     text = f"median of {latency['n']:,} answers" + (f"; {', '.join(tail)}" if tail else "")
-    return "Answer time", seconds_text(latency["median"]), f"{limits}", text
+    return "Answer time", seconds_text(latency["median"]), limits, text
 
 
 def _share(run: Survey, measure: str, name: str, text: str) -> Cell:
     found = run.measures[measure]
     if not found["n"]:
         return name, NONE, "", "no finished turns of A"
-    limits = " to ".join(f"{100 * limit:.1f}" for limit in found["ci95"]) if found["ci95"] else ""
+    limits = f"{' to '.join(f'{100 * limit:.1f}' for limit in found['ci95'])} %" if found["ci95"] else ""
     return name, _percent(found), limits, f"{found['count']:,} of {found['n']:,} {text}"
 
 
@@ -213,26 +213,28 @@ def charts(run: Survey, settings: TurnSettings) -> str:
     return f'<div class="charts">{"".join(drawn)}</div>'
 
 
-def moments(run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None]) -> str:
-    """The worst moments of each kind, each with the speech around it drawn, and to be heard."""
+def moments(
+    run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None], words: bool
+) -> str:
+    """The worst moments of each kind, with the speech around them drawn, to be heard, and with the words if known."""
     parts = []
     for kind, (name, meaning) in KINDS.items():
         listed = run.worst.get(kind, [])
         if not listed:
-            parts.append(f'<h3>{name} <span class="count">none</span></h3>')
             continue
         limit = f"over {ticks_to_s(LIMIT_TICKS[kind]):g} s"
-        cards = [_card(found, sound(found), page(found)) for found in listed]
+        cards = [_card(each, sound(each), page(each), _said(each) if words else "") for each in listed]
         count = f"{run.found[kind]:,} {limit}" + (f", the worst {len(listed)}" if run.found[kind] > len(listed) else "")
         parts.append(f'<h3>{name} <span class="count">{count}</span></h3><p class="note">{meaning}</p>')
         parts.append(f'<ol class="worst">{"".join(cards[:SHOWN])}</ol>')
         if len(cards) > SHOWN:
             more = f"{len(cards) - SHOWN} more"
             parts.append(f'<details><summary>{more}</summary><ol class="worst">{"".join(cards[SHOWN:])}</ol></details>')
-    return "\n".join(parts)
+    none = [name.lower() for kind, (name, _) in KINDS.items() if not run.worst.get(kind)]
+    return "\n".join([*parts, *([f'<p class="note">None: {", ".join(none)}.</p>'] if none else [])])
 
 
-def _card(found: CallMoment, played: Played | None, page: str | None) -> str:
+def _card(found: CallMoment, played: Played | None, page: str | None, said: str) -> str:
     moment, name = found.moment, escape(found.call.name)
     at = clock_text(ticks_to_s(moment.start_tick))
     linked = f'<a href="{escape(page)}">{name}</a>' if page else name
@@ -245,7 +247,18 @@ def _card(found: CallMoment, played: Played | None, page: str | None) -> str:
             f'data-title="{escape(f"{found.call.name} {at}: {moment.text}")}" aria-label="{label}">&#9654;</button>'
         )
     told = f'<b>{escape(moment.text)}</b><span class="where">{linked} <span class="at">{at}</span></span>'
-    return f'<li>{button}<div class="told">{told}{_strip(found)}</div></li>'
+    return f'<li>{button}<div class="told">{told}{_strip(found)}{said}</div></li>'
+
+
+def _said(found: CallMoment) -> str:
+    """What each side said in these ten seconds, where its words are known."""
+    start_s, end_s = (ticks_to_s(tick) for tick in clip_ticks(found.moment, found.n_ticks))
+    parts = []
+    for side in SIDES:
+        words = found.call.recording.said(side, start_s, end_s)
+        if words:
+            parts.append(f'<span class="said"><span class="side-{side.lower()}">{side}</span> {escape(words)}</span>')
+    return "".join(parts)
 
 
 def _strip(found: CallMoment) -> str:
@@ -253,12 +266,14 @@ def _strip(found: CallMoment) -> str:
     start, end = clip_ticks(found.moment, found.n_ticks)
     scale = 1000 / CLIP_TICKS
     first, last = max(found.moment.start_tick, start), min(found.moment.end_tick, end)
-    parts = [f'<rect class="marked" x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"/>']
+    mark = f'x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"'
+    parts = [f'<rect class="marked" {mark}/>']
     for y, side in zip((2, 14), SIDES, strict=True):
         parts += [
             f'<rect class="{side.lower()}" x="{(s - start) * scale:g}" width="{(e - s) * scale:g}" y="{y}" height="9"/>'
             for s, e in found.speech[side]
         ]
+    parts.append(f'<rect class="frame" {mark}/>')
     box = f'viewBox="0 0 {(end - start) * scale:g} 26" preserveAspectRatio="none"'
     return f'<svg class="strip" {box} aria-hidden="true">{"".join(parts)}</svg>'
 

@@ -74,7 +74,7 @@ def _findings(run: Survey, settings: TurnSettings, sounds: _Sounds) -> str:
     return Template(static("index_findings.html")).substitute(
         lead=corpus_sections.lead(run),
         figures=corpus_sections.figures(run, settings),
-        moments=corpus_sections.moments(run, sounds.of_moment, sounds.page_of),
+        moments=corpus_sections.moments(run, sounds.of_moment, sounds.page_of, sounds.words),
         charts=corpus_sections.charts(run, settings),
     )
 
@@ -89,6 +89,7 @@ class _Sounds:
     """Where the page finds the audio of calls and moments, as far as it may show it."""
 
     def __init__(self, folder: Path, shown: Shown) -> None:
+        self.words = shown.words
         self._folder = folder
         self._shown = shown
 

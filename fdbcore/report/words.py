@@ -16,6 +16,11 @@ DECIMALS: Final = {"ms": 0, "s": 2, "1/min": 1, "s/min": 1}
 UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
 
 
+def counted(n: int, noun: str) -> str:
+    """ "1 call", "1,200 calls"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def clock_text(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
     minutes, second = divmod(round(seconds), 60)

@@ -1,0 +1,148 @@
+"""What folders, patterns and lists name, and how a table of columns is joined: nothing is lost without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fdbcore.corpus_inputs import Oddities, PlannedCall, named_files, planned, read_table
+from fdbcore.errors import SettingsError
+from fdbcore.sources import SessionInput, session_inputs
+
+
+def touch(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def named(*paths: Path) -> tuple[list[Path], dict[str, list[str]]]:
+    oddities = Oddities()
+    return named_files(paths, oddities), oddities.found
+
+
+def test_a_folder_is_searched_with_all_below_it(tmp_path: Path) -> None:
+    audio = [tmp_path / "calls" / name for name in ("b.wav", "x/a.FLAC", "x/y/c.mp3")]
+    touch(*audio, *(tmp_path / "calls" / name for name in ("notes.txt", "x/b.json", "x/c.json", "README")))
+    found, oddities = named(tmp_path / "calls")
+    assert found == audio
+    assert oddities == {f"other files in {tmp_path / 'calls'}": ["2 .json", "1 .txt", "1 README"]}
+
+
+def test_sessions_and_runs_below_a_folder_keep_their_meaning(tmp_path: Path) -> None:
+    top = tmp_path / "calls"
+    touch(top / "v1" / "7" / "input.wav", top / "v1" / "7" / "output.wav")
+    touch(top / "held" / "meta.json", top / "held" / "session.wav", top / "linked" / "meta.json")
+    touch(top / "run" / "corpus.json", top / "run" / "call" / "session.wav", top / "live" / "run.json", top / "a.wav")
+    (top / "loop").symlink_to(top, target_is_directory=True)
+    assert named(top)[0] == [top / "a.wav", top / "held", top / "v1" / "7"]
+    for folder in (top / "held", top / "v1" / "7"):
+        assert named(folder) == ([folder], {})
+
+
+def test_a_run_that_is_named_is_its_recordings(tmp_path: Path) -> None:
+    touch(tmp_path / "run" / "one" / "meta.json", tmp_path / "run" / "one" / "session.wav")
+    assert named(tmp_path / "run") == ([tmp_path / "run"], {})
+
+
+def test_patterns_and_lists(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("x1.wav", "x2.wav", "d/y.wav")]
+    touch(*files)
+    assert named(tmp_path / "x*.wav")[0] == files[:2]
+    assert set(named(tmp_path / "**" / "*.wav")[0]) == set(files)
+    (tmp_path / "calls.txt").write_text(f"# two of them\nx2.wav\n\n{files[2]}\n")
+    assert named(tmp_path / "calls.txt")[0] == [files[1], files[2]]
+    touch(tmp_path / "[a].wav")
+    assert named(tmp_path / "[a].wav")[0] == [tmp_path / "[a].wav"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("none", "expected a folder with audio"), ("z*.wav", "a pattern of files"), ("empty.txt", "a path in each line")],
+)
+def test_what_names_nothing_is_one_line(tmp_path: Path, name: str, expected: str) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    with pytest.raises(SettingsError, match=expected):
+        named(tmp_path / name)
+
+
+def test_five_thousand_calls_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / str(n) / "call.wav" for n in range(5_000)])
+    assert len({session.name for session in sessions}) == 5_000
+    assert sessions[4_999].name == "call-5000"
+
+
+# --- the table
+
+
+def joined(text: str, sessions: Sequence[SessionInput], folder: Path) -> tuple[list[PlannedCall], dict[str, list[str]]]:
+    (folder / "meta.csv").write_text(text, encoding="utf-8")
+    oddities = Oddities()
+    return planned(sessions, folder / "meta.csv", oddities), oddities.found
+
+
+def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("a.wav", "b.mp3", "x/c.wav", "y/c.wav", "d.wav")])
+    table = (
+        "language,File,version\nen,a.wav,1\nde,b,2\nfr,y/c.wav,3\nit,C:\\calls\\x\\c.wav,4\nes,gone.wav,5\nes,a.wav,6\n"
+    )
+    calls, oddities = joined(table, sessions, tmp_path)
+    assert [dict(call.columns) for call in calls] == [
+        {"language": "en", "version": "1"},
+        {"language": "de", "version": "2"},
+        {"language": "it", "version": "4"},
+        {"language": "fr", "version": "3"},
+        {},
+    ]
+    assert oddities == {
+        "names that several files share, the others numbered": ["c"],
+        "rows of meta.csv without a file": ["gone.wav"],
+        "rows of meta.csv for a file that has another, left out": ["a.wav"],
+        "files without a row in meta.csv": ["d"],
+    }
+
+
+def test_a_row_that_fits_several_files_is_told_and_left_out(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "x" / "c.wav", tmp_path / "y" / "c.wav"])
+    calls, oddities = joined("file;lang\nc.wav;en\n", sessions, tmp_path)
+    assert [call.columns for call in calls] == [{}, {}]
+    assert oddities["rows of meta.csv that fit several files"] == ["c.wav"]
+
+
+@pytest.mark.parametrize(("told", "swap"), [("left", True), ("1", True), ("right", False), ("R", False), ("2", False)])
+def test_the_agent_channel_says_where_side_b_is(tmp_path: Path, told: str, swap: bool) -> None:
+    (call,), _ = joined(f"file,agent_channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"]), tmp_path)
+    assert (call.session.swap, call.error) == (swap, None)
+    (call,), _ = joined(
+        f"file,Agent_Channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"], swap=True), tmp_path
+    )
+    assert (call.session.swap, call.error) == (swap, None)
+
+
+def test_a_channel_that_is_none_fails_that_call_alone(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.wav"])
+    calls, _ = joined("file,agent_channel\na.wav,middle\nb.wav,\n", sessions, tmp_path)
+    assert [call.error for call in calls] == ["agent_channel: expected left, right, 1 or 2, got 'middle'", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("language,version\nen,1\n", "one of them file"),
+        ("file,x,x\na,1,2\n", "expected different columns"),
+        ("file,lang\na.wav\n", "line 2: expected 2 fields, got 1"),
+        ("", "one of them file"),
+    ],
+)
+def test_a_table_that_cannot_be_joined_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "meta.csv").write_text(text)
+    with pytest.raises(SettingsError, match=expected):
+        read_table(tmp_path / "meta.csv")
+
+
+def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> None:
+    (tmp_path / "meta.csv").write_bytes(b'\xef\xbb\xbfname\tnote\r\n"a b.wav"\t"x, ""y"""\r\n')
+    assert read_table(tmp_path / "meta.csv") == ("name", [{"name": "a b.wav", "note": 'x, "y"'}])

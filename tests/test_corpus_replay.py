@@ -1,0 +1,335 @@
+"""Many calls at once, on a corpus whose truth is known: tables and page say what was built; nothing stops the rest."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import json
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from test_cli_replay import voices, write
+
+from fdbcore.cli.main import main
+from fdbcore.corpus import DAMAGED, DONE, FAILED, WAITING, Corpus, read_corpus
+from fdbcore.corpus_inputs import Oddities, PlannedCall
+from fdbcore.corpus_jobs import How, Replayed
+from fdbcore.corpus_replay import Progress, replay_corpus
+from fdbcore.errors import RecordingError
+from fdbcore.offline import replay_session
+from fdbcore.recording import META, QUANTITIES, Recording, read_json
+from fdbcore.score import score
+from fdbcore.sources import session_inputs
+
+NEAR_MS = 30.0  # of the energy detector, on noise that begins and ends at once
+
+
+@dataclass(frozen=True)
+class Built:
+    """A call with the answers that it was built to have: their latencies, and how many turns B cut off or left."""
+
+    drawing: str
+    latencies_ms: tuple[float, ...]
+    cut_off: int = 0
+    unanswered: int = 0
+    tail_s: float = 2.5
+    swapped: bool = False
+
+    @property
+    def turns(self) -> int:
+        return len(self.latencies_ms) + self.cut_off + self.unanswered
+
+
+BUILT = {
+    "quick": Built("A 0.5-2 5-6.5 | B 2.3-4.6 6.9-9", (300, 400)),
+    "slow": Built("A 0.5-2 7-8.5 | B 3.9-6.5 9.6-11", (1900, 1100), swapped=True),
+    "early": Built("A 0.5-3 | B 2.4-5", (), cut_off=1),
+    "mute": Built("A 0.5-2 | B 14-15", (), unanswered=1),
+    "mixed": Built("A 0.5-2 5-7 | B 2.5-4.6 6.3-9", (500,), cut_off=1),
+}
+ROWS = "file,language,agent_channel\n" + "".join(
+    f"{name}.wav,{language},{'left' if BUILT[name].swapped else 'right'}\n"
+    for name, language in zip(BUILT, ("en", "de", "en", "de", "fr"), strict=True)
+)
+
+
+def build(folder: Path) -> Path:
+    folder.mkdir()
+    for name, built in BUILT.items():
+        samples = voices(built.drawing, built.tail_s)
+        write(folder / f"{name}.wav", samples[:, ::-1].copy() if built.swapped else samples)
+    return folder
+
+
+def replay(*arguments: object, out: Path) -> Result:
+    command = ["replay", "--vad", "energy", "--jobs", "2", "--out", str(out), *map(str, arguments)]
+    return CliRunner().invoke(main, command, catch_exceptions=False)
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def embedded(path: Path) -> dict[str, Any]:
+    """What the list of calls of an index.html is made of."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert found
+    values: dict[str, Any] = json.loads(found[1])
+    return values
+
+
+@dataclass(frozen=True)
+class Ran:
+    run: Path
+    calls: Path
+    result: Result
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The corpus, with a file that is no audio, one that breaks off, and a row too many."""
+    path = tmp_path_factory.mktemp("corpus")
+    calls = build(path / "calls")
+    (calls / "junk.wav").write_bytes(b"no audio at all" * 99)
+    broken = write(calls / "broken.wav", voices(BUILT["quick"].drawing))
+    broken.write_bytes(broken.read_bytes()[:-64_000])
+    (path / "calls.csv").write_text(ROWS + "gone.wav,en,right\n")
+    return Ran(path / "run", calls, replay(calls, "--meta", path / "calls.csv", out=path / "run"))
+
+
+# --- what was built is what the tables and the page say
+
+
+def test_the_rest_is_done_whatever_fails_and_everything_is_named(ran: Ran) -> None:
+    assert ran.result.exit_code == 1
+    told = ran.result.stderr
+    assert re.search(r"junk.wav: expected audio", told)
+    assert re.search(r"broken.wav: cut off: 64000 bytes fewer .*; scored what is there", told)
+    assert "rows of calls.csv without a file: 1: gone.wav" in told
+    assert "files without a row in calls.csv: 2: broken, junk" in told
+    known = {call.name: call for call in Corpus.of(ran.run).calls}
+    assert [name for name, call in known.items() if call.status == DONE] == sorted(BUILT)
+    assert (known["broken"].status, known["broken"].unscored) == (DAMAGED, None)
+    assert (known["junk"].status, known["junk"].columns) == (FAILED, {})
+    assert "junk.wav: expected audio" in str(known["junk"].unscored)
+    assert known["slow"].columns == {"language": "de", "agent_channel": "left"}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_row_of_calls_says_what_was_built(ran: Ran, name: str) -> None:
+    built = BUILT[name]
+    row = next(row for row in table(ran.run / "calls.csv") if row["name"] == name)
+    assert row["file"] == str(ran.calls / f"{name}.wav")
+    assert row["agent_channel"] == ("left" if built.swapped else "right")
+    assert int(row["answered_per_turn_n"]) == built.turns
+    assert float(row["answered_per_turn"]) * built.turns == pytest.approx(len(built.latencies_ms))
+    assert float(row["premature_per_turn"]) * built.turns == pytest.approx(built.cut_off)
+    assert float(row["no_response_per_turn"]) * built.turns == pytest.approx(built.unanswered)
+    assert int(row["response_latency_ms_n"]) == len(built.latencies_ms)
+    if built.latencies_ms:
+        assert float(row["response_latency_ms"]) == pytest.approx(median(built.latencies_ms), abs=NEAR_MS)
+    listed = next(call for call in embedded(ran.run / "index.html")["calls"] if call["name"] == name)
+    counts = (len(built.latencies_ms), built.cut_off, built.unanswered)
+    assert listed["shares"][:3] == [[count, built.turns] for count in counts]
+    assert listed["s"] == pytest.approx(float(row["length_s"]))
+
+
+def test_events_are_those_of_the_recordings_and_parquet_holds_the_same(ran: Ran) -> None:
+    events, calls = table(ran.run / "events.csv"), Corpus.of(ran.run).scored
+    expected = [(call.name, event) for call in calls for event in call.recording.turn_events]
+    assert [(row["call"], row["kind"], row["side"], float(row["start_s"])) for row in events] == [
+        (name, event.kind, event.side, event.start_tick / 100) for name, event in expected
+    ]
+    quick = [row for row in events if (row["call"], row["kind"], row["side"]) == ("quick", "gap", "B")]
+    assert [float(row["fto_ms"]) for row in quick] == pytest.approx(BUILT["quick"].latencies_ms, abs=NEAR_MS)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for name, rows in (("events", events), ("calls", table(ran.run / "calls.csv"))):
+        stored = parquet.read_table(ran.run / f"{name}.parquet").to_pylist()
+        for known, row in zip(stored, rows, strict=True):
+            told = {key: float(text) if isinstance(known[key], float) else text or None for key, text in row.items()}
+            assert known == told
+
+
+def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
+    measures = read_json(ran.run / "summary.json")["measures"]
+    all_calls = [*BUILT.values(), BUILT["quick"]]  # of the broken one both answers are there
+    answered, turns = sum(len(b.latencies_ms) for b in all_calls), sum(b.turns for b in all_calls)
+    assert (measures["answered_per_turn"]["count"], measures["answered_per_turn"]["n"]) == (answered, turns)
+    assert measures["premature_per_turn"]["count"] == sum(b.cut_off for b in all_calls) == 2
+    page = (ran.run / "index.html").read_text()
+    assert f"{answered:,} of {turns:,} of A's turns" in page
+    assert f"B answered {100 * answered / turns:.1f} % of {turns} turns" in page
+    histogram = page[page.index("Answer time of each call") :]
+    bars = re.findall(r"<title>B: ([\d.]+) to ([\d.]+) s: (\d+) ", histogram[: histogram.index("</figure>")])
+    counted = {(float(low), float(high)): int(n) for low, high, n in bars if int(n)}
+    rows = table(ran.run / "calls.csv")
+    medians_s = [float(row["response_latency_ms"]) / 1000 for row in rows if row["response_latency_ms"]]
+    assert sum(counted.values()) == len(medians_s)
+    for (low, high), n in counted.items():
+        assert sum(low - 1e-9 <= s < high - 1e-9 for s in medians_s) == n
+
+
+def test_the_worst_moments_of_each_kind_come_first(ran: Ran) -> None:
+    page = (ran.run / "index.html").read_text()
+    cards = re.findall(r"<b>([^<]+)</b><span class=\"where\">(\w+) ", page)
+    kinds = [(text.rstrip("0123456789. s"), name) for text, name in cards]
+    assert ("no answer", "mute") in kinds
+    assert [name for text, name in kinds if text == "slow answer"] == ["slow", "slow"]
+    assert {name for text, name in kinds if text.startswith("cut A off")} == {"early", "mixed"}
+    assert f'data-src="{os.path.relpath(ran.calls, ran.run)}/mute.wav"' in page
+    assert not re.search(r"<[^>]+(?:src|href)=\"https?:", page)
+
+
+def test_audio_is_linked_and_never_copied(ran: Ran, tmp_path: Path) -> None:
+    assert not list(ran.run.rglob("*.wav"))
+    samples = voices(BUILT["quick"].drawing)
+    (tmp_path / "calls" / "v1").mkdir(parents=True)
+    for side, name in enumerate(("input.wav", "output.wav")):  # two files, which no browser plays as one
+        write(tmp_path / "calls" / "v1" / name, samples[:, side])
+    write(tmp_path / "calls" / "other.wav", voices(BUILT["early"].drawing))
+    assert replay(tmp_path / "calls", out=tmp_path / "run").exit_code == 0
+    assert not list((tmp_path / "run").rglob("*.wav"))
+
+
+# --- again, after a change, after a kill
+
+
+def replayed(path: Path) -> dict[str, int]:
+    """When the recording of each call was last written."""
+    return {meta.parent.name: meta.stat().st_mtime_ns for meta in path.glob(f"*/{META}")}
+
+
+def test_what_is_done_is_kept_until_its_content_or_the_settings_change(tmp_path: Path) -> None:
+    calls, run = build(tmp_path / "calls"), tmp_path / "run"
+    assert replay(calls, out=run).exit_code == 0
+    first, page = replayed(run), (run / "index.html").read_text()
+    assert replay(calls, out=run).exit_code == 0
+    assert (replayed(run), (run / "index.html").read_text()) == (first, page)
+    stat = (calls / "early.wav").stat()
+    write(calls / "early.wav", voices("A 0.5-3 | B 2.2-5", BUILT["early"].tail_s))
+    os.utime(calls / "early.wav", ns=(stat.st_atime_ns, stat.st_mtime_ns))  # the same size and time
+    (run / "mute" / QUANTITIES).unlink()
+    replay(calls, out=run)
+    assert {name for name, when in replayed(run).items() if when != first[name]} == {"early", "mute"}
+    second = replayed(run)
+    replay(calls, "--set", "min_silence_ms=300", out=run)
+    assert not set(replayed(run).items()) & set(second.items())
+
+
+def test_a_corpus_that_was_moved_is_kept_and_linked_at_its_new_place(tmp_path: Path) -> None:
+    calls, run = build(tmp_path / "calls"), tmp_path / "run"
+    replay(calls, out=run)
+    turns = {path: path.stat().st_mtime_ns for path in run.glob("*/derived/turns.json")}
+    calls.rename(tmp_path / "moved")
+    replay(tmp_path / "moved", out=run)
+    assert {path: path.stat().st_mtime_ns for path in turns} == turns
+    assert Recording(run / "quick").meta["source"]["files"][0]["path"] == str(tmp_path / "moved" / "quick.wav")
+    assert 'data-src="../moved/mute.wav"' in (run / "index.html").read_text()
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    """The command in a session of its own, as a terminal would have it."""
+    command = [sys.executable, "-m", "fdbcore.cli", "replay", "--vad", "energy", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def linked(folder: Path, count: int) -> Path:
+    """A folder with so many calls of a minute, which are one."""
+    folder.mkdir()
+    first = write(folder / "call00.wav", voices("A 0.5-2 5-6.5 | B 2.3-4.6 6.9-9", 50.0))
+    for number in range(1, count):
+        os.link(first, folder / f"call{number:02}.wav")
+    return folder
+
+
+def wait_for_calls(run: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(run.glob(f"*/{QUANTITIES}"))) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
+    calls, run = linked(tmp_path / "calls", 20), tmp_path / "run"
+    process = started("--jobs", "1", "--out", run, calls)
+    wait_for_calls(run, 4)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    waiting = [call for call in Corpus.of(run).calls if call.status == WAITING]
+    assert {call.unscored for call in waiting} == {"not replayed yet"}
+    before = replayed(run)
+    done = {path.parents[1].name for path in run.glob(f"*/{QUANTITIES}")} - {max(before, key=before.__getitem__)}
+    assert 3 <= len(done) < 20
+    assert replay(calls, out=run).exit_code == 0
+    assert all(replayed(run)[name] == before[name] for name in done)
+    assert [call.status for call in Corpus.of(run).calls] == [DONE] * 20
+    assert len(table(run / "calls.csv")) == 20
+
+
+def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    calls, run = linked(tmp_path / "calls", 30), tmp_path / "run"
+    process = started("--out", run, calls)
+    wait_for_calls(run, 3)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (130, "")
+    assert re.fullmatch(r"fdbcore replay: interrupted, \d+ of 30 calls ended; the same command goes on\n", stderr)
+    assert read_corpus(run)["calls"][0]["status"] == DONE
+
+
+def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:
+    folder = build(tmp_path / "calls")
+    sessions = session_inputs([folder / f"{name}.wav" for name in BUILT])
+    killed: list[int] = []
+
+    def kill_the_first(progress: Progress, ended: Replayed | None) -> None:
+        if not killed:
+            (worker,) = multiprocessing.active_children()
+            assert worker.pid is not None
+            killed.append(worker.pid)
+            os.kill(worker.pid, signal.SIGKILL)
+
+    how = How(tmp_path / "run", "energy", {})
+    entries = replay_corpus([PlannedCall(session) for session in sessions], how, 1, Oddities(), kill_the_first)
+    statuses = [entry["status"] for entry in entries]
+    assert sorted(statuses) == [DONE] * 4 + [FAILED]
+    assert "ended with SIGKILL" in entries[statuses.index(FAILED)]["reason"]
+    assert multiprocessing.active_children() == []
+
+
+def test_two_replays_into_one_folder_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fdbcore.corpus_replay._LEAVING_S", 0.1)
+    calls = [PlannedCall(session) for session in session_inputs([build(tmp_path / "calls") / "quick.wav"])]
+    how = How(tmp_path / "run", "energy", {})
+
+    def again(progress: Progress, ended: Replayed | None) -> None:
+        with pytest.raises(RecordingError, match="another process is replaying into this folder"):
+            replay_corpus(calls, how, 1, Oddities())
+
+    assert [entry["status"] for entry in replay_corpus(calls, how, 1, Oddities(), again)] == [DONE]
+
+
+def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path) -> None:
+    (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
+    held = []
+    tracemalloc.start()
+    for _ in range(4):
+        for _ in range(3):
+            score(replay_session(session, tmp_path / "run", "energy", keep_audio=False))
+        gc.collect()
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[-1] - held[0] < 50_000
