@@ -292,9 +292,13 @@ def expanded_percentile(resampled: Floats, clusters: int, level: float = LEVEL) 
 
 
 def _between(ascending: Floats, clusters: int, level: float) -> Interval:
-    reach = t_quantile((1 + level) / 2, clusters - 1) * math.sqrt(clusters / (clusters - 1))
-    tail = NormalDist().cdf(-reach)
+    tail = NormalDist().cdf(-reach(clusters, level))
     return Interval(_quantile_of_sorted(ascending, tail), _quantile_of_sorted(ascending, 1 - tail))
+
+
+def reach(clusters: int, level: float) -> float:
+    """How many standard deviations of its resamples the limits of an interval of so many clusters are out."""
+    return t_quantile((1 + level) / 2, clusters - 1) * math.sqrt(clusters / (clusters - 1))
 
 
 def _quantile_of_sorted(ascending: Floats, q: float) -> float:
