@@ -66,7 +66,7 @@ def jensen_shannon(counts_p: npt.ArrayLike, counts_q: npt.ArrayLike) -> float:
     return float(np.sqrt(max(divergence, 0.0)))
 
 
-def histogram(values_ms: Floats) -> npt.NDArray[np.int64]:
+def histogram(values_ms: Floats) -> npt.NDArray[np.intp]:
     """Counts over the bins of EDGES_MS."""
     return np.bincount(_bins(values_ms), minlength=len(EDGES_MS) - 1)
 
@@ -89,7 +89,8 @@ class _Grid:
     def counts(self, number: int, times: Floats) -> Floats:
         """How often each value is there, in sample `number` with each of its calls taken so many times."""
         weights = times[self._samples[number].owners]
-        return np.bincount(self._places[number], weights=weights, minlength=self._size)
+        counts: Floats = np.bincount(self._places[number], weights=weights, minlength=self._size).astype(np.float64)
+        return counts
 
     def distances(self, p: Floats, q: Floats) -> Distances:
         """Those of two counts."""

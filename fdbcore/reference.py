@@ -1,4 +1,4 @@
-"""A run beside a reference corpus, of people say: how their time is filled, and how far their floor transfers differ."""
+"""A run beside a reference corpus, of people say: how time is filled, and how far apart their floor transfers are."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _OF_BOTH: Final = {"ipu": ("a_ipu", "b_ipu"), "pause": ("a_pause", "b_pause"), "
 _UNITS: Final = ("per_min", "s_per_min")
 
 Panel: TypeAlias = Mapping[str, Quantity]
+_Panels: TypeAlias = tuple[Sequence[Panel], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,56 +68,67 @@ def _together(parts: Sequence[Quantity]) -> Ratio:
 
 
 def beside_reference(
-    run: Group, chosen: Unit, own: Mapping[str, Any], reference: Corpus, on_call: Callable[[int], None] = lambda n: None
+    of: Sequence[Group],
+    chosen: Unit,
+    own: Mapping[str, Any],
+    reference: Corpus,
+    on_call: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """A run beside a reference, both read with the run's settings of the turn detector (`own`), as JSON values.
+    """Groups of calls beside a reference, all read with the run's settings of the turn detector, as JSON values.
 
-    Keys: path, calls, unread {call: reason}, detectors {"run", "reference"}, rows {"ipu_per_min": {run, reference,
-    difference}, ...}, bins_ms {first, last, width}, floor_transfers {side: {n, reference_n,
-    jensen_shannon, wasserstein_ms}}, floor {distance: [median, 95th percentile]}.
-    The offsets of each side of the run are compared with those of both sides of the reference. InputError if nothing of
-    the reference is scored.
+    own: the settings of the run. on_call: told of each call that was read. Keys: path, calls, unread {call: reason},
+    detectors {"run", "reference"}, bins_ms {first, last, width}, floor {distance: [median, 95th percentile]}, groups
+    [{name, rows {"ipu_per_min": {run, reference, difference}, ...}, floor_transfers {side: {n, reference_n,
+    jensen_shannon, wasserstein_ms}}}]. The offsets of each side are compared with those of both sides of the reference.
+    InputError if nothing of the reference is scored.
     """
     settings, unread = TurnSettings(**own["turns"]), dict[str, str]()
-    ours = list(_read(run.calls, settings, unread, on_call))
-    theirs = list(_read(reference.scored, settings, unread, lambda number: on_call(len(run.calls) + number)))
+    theirs = list(_read(reference.scored, settings, unread, on_call))
     if not theirs:
         raise InputError(f"--reference {reference.path}: expected calls that are scored, got none")
-    clusters, names = [chosen.of(call) for call, _ in ours], [f"reference {call.name}" for call, _ in theirs]
+    names = [f"reference {call.name}" for call, _ in theirs]
     people = _sample([of.all_fto_ms for _, of in theirs], names)
+    panels = ([of.panel for _, of in theirs], names)
     return {
         "path": str(reference.path),
         "calls": len(theirs),
-        "unread": unread,
         "detectors": {"run": own["vad"]["B"]["name"], "reference": (reference.settings or own)["vad"]["B"]["name"]},
-        "rows": _rows(([of.panel for _, of in ours], clusters), ([of.panel for _, of in theirs], names)),
         "bins_ms": {"first": FIRST_MS, "last": LAST_MS, "width": BIN_MS},
+        "floor": _floor(people),
+        "groups": [
+            {"name": group.name, **_beside(list(_read(group.calls, settings, unread, on_call)), chosen, panels, people)}
+            for group in of
+        ],
+        "unread": unread,
+    }
+
+
+def _beside(ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, people: Sample) -> dict[str, Any]:
+    clusters = [chosen.of(call) for call, _ in ours]
+    return {
+        "rows": _rows(([of.panel for _, of in ours], clusters), panels),
         "floor_transfers": {
             side: _apart(_sample([of.fto_ms[side] for _, of in ours], clusters), people) for side in SIDES
         },
-        "floor": _floor(people),
     }
 
 
 def _read(
-    calls: Sequence[Call], settings: TurnSettings, unread: dict[str, str], on_call: Callable[[int], None]
+    calls: Sequence[Call], settings: TurnSettings, unread: dict[str, str], on_call: Callable[[], None]
 ) -> Iterator[tuple[Call, Filled]]:
     """The calls that can be read; why of the others."""
-    for number, call in enumerate(calls):
+    for call in calls:
         try:
             yield call, filled(call, settings)
         except FdbError as error:
             unread[call.name] = str(error)
-        on_call(number)
+        on_call()
 
 
 def _sample(fto_ms: Sequence[Sequence[float]], clusters: Sequence[str]) -> Sample:
     names, numbers = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
     values = np.array([value for of in fto_ms for value in of], dtype=np.float64)
     return Sample(values, np.repeat(numbers, [len(of) for of in fto_ms]), len(names))
-
-
-_Panels: TypeAlias = tuple[Sequence[Panel], Sequence[str]]
 
 
 def _rows(run: _Panels, reference: _Panels) -> dict[str, Any]:

@@ -7,9 +7,7 @@ can prove right, the second on which calls happened to be recorded.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -20,7 +18,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.corpus import Call
 from fdbcore.endpoints.replay import Tape
 from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
 from fdbcore.held import session_of, settings_of
@@ -28,6 +25,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.timing import composition, overlap_onsets, responses
 from fdbcore.offline import make_vads
+from fdbcore.parallel import spread
 from fdbcore.recording import Recording
 from fdbcore.statements import HEADLINES, Group
 from fdbcore.turns import sweep_turns
@@ -44,9 +42,6 @@ ALONE: Final[Sequence[Mapping[str, int]]] = (
 )
 """The onset rules: how short a sound may be that begins an answer, how short speech is that does not take the floor,
 and how near to the other's start or end an onset in overlap is nobody's doing."""
-
-FEW_CALLS: Final = 40
-"""So many are read by this process: as fast as it takes others to start."""
 
 _OTHER: Final = {"energy": "silero", "silero": "energy"}
 
@@ -168,22 +163,23 @@ class _Totals:
 
 
 def sensitivity(
-    of: Sequence[Group], own: Mapping[str, Any], jobs: int, on_call: Callable[[int], None] = lambda number: None
+    of: Sequence[Group], own: Mapping[str, Any], jobs: int, on_call: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """What the headlines of groups of calls are under each of `variants`, as JSON values.
 
-    own: the settings of the run. jobs: processes; on_call: told how many calls are read. Keys: detectors (the run's and
-    the other), variants [{name, changes, other_detector}], without_audio (calls that the other detector could not hear;
-    they are in none of its figures), unread {call: reason}, groups [{name, measures {id: {own, low, high, low_at,
+    own: the settings of the run. jobs: processes; on_call: told of each call that was read. Keys: detectors (the run's
+    and the other), variants [{name, changes, other_detector}], without_audio (calls that the other detector could not
+    hear; they are in none of its figures), unread {call: reason}, groups [{name, measures {id: {own, low, high, low_at,
     high_at, figures}}}], flips [{measure, a, b, at}]: where two groups change places.
     """
     chosen = variants(TurnSettings(**own["turns"]))
     calls = [(number, call) for number, group in enumerate(of) for call in group.calls]
     totals = [[{name: _Totals() for name in HEADLINES} for _ in chosen] for _ in of]
+    results = spread(partial(_reread_or_why, of=chosen), [call.path for _, call in calls], jobs)
     deaf: list[str] = []
     unread: dict[str, str] = {}
-    for done, ((number, call), found) in enumerate(zip(calls, _reread_all(calls, chosen, jobs), strict=True)):
-        on_call(done)
+    for (number, call), found in zip(calls, results, strict=True):
+        on_call()
         if isinstance(found, str):
             unread[call.name] = found
             continue
@@ -211,22 +207,6 @@ def _reread_or_why(path: Path, of: Sequence[Variant]) -> list[Headlines | None] 
         return reread(path, of)
     except FdbError as error:
         return str(error)
-
-
-def _reread_all(
-    calls: Sequence[tuple[int, Call]], of: Sequence[Variant], jobs: int
-) -> Iterator[list[Headlines | None] | str]:
-    """What `reread` gives for each call, or why it cannot, in their order."""
-    read = partial(_reread_or_why, of=of)
-    paths = [call.path for _, call in calls]
-    if jobs == 1 or len(paths) <= FEW_CALLS:
-        yield from map(read, paths)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        try:
-            yield from pool.map(read, paths, chunksize=8)
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _ranges(totals: Sequence[Mapping[str, _Totals]], names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -22,8 +22,11 @@ Activity = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Manner:
-    """How B takes its turns. latency_s: its median. pause_s: of the pauses inside its turns. premature: the share of A's
-    turns that it cuts off."""
+    """How B takes its turns.
+
+    latency_s, spread: median and log standard deviation of its latencies. pause_s: of the pauses inside its turns.
+    premature: the share of A's turns that it cuts off.
+    """
 
     latency_s: float = 0.8
     spread: float = 0.4
@@ -59,13 +62,15 @@ def conversation(rng: np.random.Generator, manner: Manner = Manner()) -> tuple[A
     return tracks[0], tracks[1]
 
 
-def made_run(path: Path, calls: Sequence[MadeCall], detector: str = "energy", settings: TurnSettings | None = None) -> Path:
+def made_run(
+    path: Path, calls: Sequence[MadeCall], detector: str = "energy", settings: TurnSettings | None = None
+) -> Path:
     """A run with these calls, scored; `path`."""
     turns = settings or TurnSettings()
     decided = {"turns": asdict(turns), "vad": {side: {"name": detector, "version": "1"} for side in "AB"}}
     for call in calls:
         _write_recording(path / call.name, call.activity, decided, turns)
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"name": c.name, "status": DONE, "reason": None, "unscored": None, "files": [], "columns": dict(c.columns)}
         for c in calls
     ]
@@ -74,7 +79,7 @@ def made_run(path: Path, calls: Sequence[MadeCall], detector: str = "energy", se
     return path
 
 
-def _write_recording(path: Path, activity: tuple[Activity, Activity], decided: Any, turns: TurnSettings) -> None:  # noqa: ANN401
+def _write_recording(path: Path, activity: tuple[Activity, Activity], decided: Any, turns: TurnSettings) -> None:
     a, b = activity
     (path / "derived").mkdir(parents=True)
     meta = {"schema": RECORDING_SCHEMA, "status": "complete", "reason": None, "n_ticks": len(a), "versions": versions()}

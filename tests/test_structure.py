@@ -38,6 +38,7 @@ LAYERS = (
         "versions",
         "noise",
         "redaction",
+        "parallel",
     ),
     ("significance", "distances"),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
