@@ -33,7 +33,7 @@ _ROW_NAMES: Final = {
     "overlap_s_per_min": "overlap s per min",
 }
 _SUFFIX: Final = {"ms": " s", "share": " %", "1/min": "", "s/min": ""}
-_INTERVAL: Final = re.compile(r"(p95 |JSD |W )?\S+( [%s]| ms| points)? \[[^]]*\]")
+_INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( [%s]| ms| points)? \[[^]]*\]|[np] [=<] \S+)")
 _KEPT: Final = "\N{SYMBOL FOR SPACE}"  # for textwrap no place to break at
 NAMED: Final = 3
 ALPHA: Final = 0.05
