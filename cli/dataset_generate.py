@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -66,9 +67,8 @@ def generate(
         plan = made.Plan(n, told.topics(topics), told, seed)
         costs = None if price is None else _price(price)
         with status(quiet) as show, _interruptible():
-            progress = made.generate(
-                plan, model(address, base_url), out, jobs, costs, lambda progress: show(_line(progress))
-            )
+            watch = partial(_watch, show, quiet)
+            progress = made.generate(plan, model(address, base_url), out, jobs, costs, watch)
     except InputError as error:
         raise click.UsageError(str(error)) from None
     except FdbError as error:
@@ -116,13 +116,18 @@ def _price(text: str) -> Price:
     return price_in, price_out
 
 
-def _line(progress: Progress) -> str:
-    return f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; {_tokens(progress)}"
+def _watch(show: Callable[[str], None], quiet: bool, progress: Progress) -> None:
+    """A line on a terminal; elsewhere one for each record."""
+    so_far = f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; {_tokens(progress)}"
+    show(so_far)
+    if not (quiet or sys.stderr.isatty()) and progress.settled is not None:
+        click.echo(f"{progress.settled[0].id}: {so_far}", err=True)
 
 
 def _counts(progress: Progress) -> str:
     left = f", {len(progress.left)} left" if progress.left else ""
-    return f"{len(progress.records)} records, {len(progress.dropped)} dropped{left}"
+    plural = "" if len(progress.records) == 1 else "s"
+    return f"{len(progress.records)} record{plural}, {len(progress.dropped)} dropped{left}"
 
 
 def _tokens(progress: Progress) -> str:

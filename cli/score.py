@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.registry import SUITES
 
 from . import options
 from .options import DONE, FAILED, FILE, INTERRUPTED
+from .status import status
 
 if TYPE_CHECKING:
-    from fdbcore.protocols import Model
+    from fdbcore.protocols import Model, Transcriber
     from fdbcore.suites.dialogue_acts.records import Problem, Response
     from fdbcore.suites.dialogue_acts.sets import RecordSet
 
@@ -26,6 +28,7 @@ _OF_RUNS: Final = {"cluster": "--cluster", "by": "--by", "sensitivity": "--sensi
 _OF_SUITES: Final = {
     "references": "--references",
     "annotators": "--annotator",
+    "asr": "--asr",
     "base_url": "--base-url",
     "repeats": "--repeats",
     "as_given": "--as-given",
@@ -42,10 +45,11 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 @click.option("--by", metavar="COLUMN", help="Compare the calls with one value of this column with those of others.")
 @click.option("--sensitivity", is_flag=True, help="Read the activity again under many settings, and both detectors.")
 @click.option("--reference", type=FILE, metavar="DIR", help="A run, or a folder of audio, of people: show it beside.")
-@click.option("--suite", type=click.Choice(["dialogue-acts"]), help="Score replies by a benchmark's measures instead.")
+@click.option("--suite", type=click.Choice(list(SUITES)), help="Score replies by a benchmark's measures instead.")
 @click.option("--references", multiple=True, type=FILE, metavar="FILE", help=REFERENCES_HELP)
 @click.option("--annotator", "annotators", multiple=True, metavar="VENDOR:NAME", help=ANNOTATOR_HELP)
-@click.option("--base-url", metavar="URL", help="Another server that speaks the annotator's API.")
+@click.option("--asr", metavar="VENDOR:NAME", help="Let this model hear the replies of a run that have no text.")
+@click.option("--base-url", metavar="URL", help="Another server that speaks the API of these models.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Annotations of each reply.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes, as many as processors; of a suite, requests [4].")
 @click.option("--as-given", is_flag=True, help="Take importances as they are, whatever they sum to.")
@@ -65,6 +69,7 @@ def score(
     suite: str | None,
     references: Sequence[Path],
     annotators: Sequence[str],
+    asr: str | None,
     base_url: str | None,
     repeats: int,
     jobs: int | None,
@@ -93,17 +98,19 @@ def score(
             raise click.UsageError(f"expected one RUN, or --suite dialogue-acts, got {len(paths)} paths")
         sys.exit(score_run(paths[0], Asked(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
     out, jobs = out or DEFAULT_OUT, jobs or DEFAULT_REQUESTS
-    from fdbcore.registry import model
+    from fdbcore.registry import model, transcriber
     from fdbcore.suites.dialogue_acts.comparison import Settings
     from fdbcore.suites.dialogue_acts.document import document
 
     try:
         models = [model(address, base_url) for address in annotators]
-        sets, responses, problems = _material(paths, references, as_given)
+        hears = None if asr is None else transcriber(asr, base_url)
+        sets, responses, problems = _material(paths, references, as_given, hears)
         for annotator in models:
             responses, found = _annotated(sets, responses, annotator, out, repeats, jobs, quiet or as_json)
             problems += found
-        content = document(sets, responses, problems, Settings(as_given), published)
+        named = [annotator.name for annotator in models]
+        content = document(sets, responses, problems, Settings(as_given), published, named)
         _write(content, responses, out, figures)
     except InputError as error:
         raise click.UsageError(str(error)) from error
@@ -126,7 +133,7 @@ def _refuse_others(context: click.Context, suite: str | None) -> None:
 
 
 def _material(
-    paths: Sequence[Path], references: Sequence[Path], as_given: bool
+    paths: Sequence[Path], references: Sequence[Path], as_given: bool, hears: Transcriber | None
 ) -> tuple[list[RecordSet], list[Response], list[Problem]]:
     """The sets, the responses, and what is wrong with their files; one file that cannot be used is one problem."""
     from fdbcore.suites.dialogue_acts.records import Problem
@@ -138,34 +145,33 @@ def _material(
     responses: list[Response] = []
     for path in paths or sorted(set(SHIPPED.glob("*.jsonl")) - {SHIPPED / "records.jsonl"}):
         try:
-            read, found = _responses(path, as_given)
+            read, found = _responses(path, as_given, hears)
             responses += read
             problems += found
         except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     if not responses:
-        raise InputError(f"{problems[-1].where}: {problems[-1].reason}")
+        reason = f": {problems[-1].where}: {problems[-1].reason}" if problems else ""
+        raise InputError(f"expected responses, found none{reason}")
     return sets, responses, problems
 
 
-def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem]]:
+def _responses(path: Path, as_given: bool, hears: Transcriber | None) -> tuple[list[Response], list[Problem]]:
     from fdbcore.suites.dialogue_acts.records import read_responses
 
     if not path.is_dir():
         return read_responses(path, as_given)
     from fdbcore.suites.dialogue_acts.replies import responses_of
 
-    return responses_of(path)
+    return responses_of(path, hears)
 
 
 def _own_references(paths: Sequence[Path]) -> list[Path]:
-    """The records that runs were held with."""
-    runs = [path for path in paths if path.is_dir()]
-    if not runs:
-        return []
-    from fdbcore.suites.dialogue_acts.replies import records_of
+    """The records that runs were held with; runs of the same ones share them."""
+    from fdbcore.suites.dialogue_acts.sets import RECORDS
 
-    return list(dict.fromkeys(records for run in runs if (records := records_of(run))))
+    kept = [path / RECORDS for path in paths if (path / RECORDS).is_file()]
+    return list({file.read_bytes(): file for file in reversed(kept)}.values())[::-1]
 
 
 def _annotated(
@@ -175,20 +181,32 @@ def _annotated(
     out: Path,
     repeats: int,
     jobs: int,
-    still: bool,
+    quiet: bool,
 ) -> tuple[list[Response], list[Problem]]:
-    """The responses, and the reference texts of their sets, with the annotations of a model."""
-    from fdbcore.suites.dialogue_acts.annotate import annotate
-    from fdbcore.suites.dialogue_acts.sets import with_references
+    """The responses, and the reference texts of their sets, with the annotations of a model; it keeps its own so far.
 
-    records = {record.id: record for of in sets for record in of.records.values()}
+    What no set has alone is not scored, and not annotated either.
+    """
+    from fdbcore.suites.dialogue_acts.annotate import annotate, references
+    from fdbcore.suites.dialogue_acts.records import REFERENCE
+    from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
+    from fdbcore.suites.dialogue_acts.sets import by_id, without_response
 
-    def show(line: str) -> None:
-        if not still:
-            click.echo(line, err=True)
-
-    asked = with_references(sets, responses)
-    return annotate(asked, records, annotator, kept=out, repeats=repeats, jobs=jobs, show=show)
+    records = by_id(sets)
+    asked = [*responses, *references(without_response(records.values(), responses, REFERENCE))]
+    open_ones = [r.id in records and not annotated_by(r, annotator.name, repeats) for r in asked]
+    with status(quiet) as show:
+        found = annotate(
+            [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
+            records.values(),
+            annotator,
+            out / "annotator-replies.jsonl",
+            repeats=repeats,
+            jobs=jobs,
+            watch=lambda count, of: show(f"{annotator.name}: {count} of {of} replies annotated"),
+        )
+    labelled = iter(found.responses)
+    return [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)], list(found.problems)
 
 
 def _write(content: dict[str, Any], responses: Sequence[Response], out: Path, figures: Path | None) -> None:

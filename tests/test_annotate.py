@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fakes.fake_gemini import FakeGemini
-from fakes.model_server import Answer, Asked, Broken, Fails, Refuses
+from fakes.model_server import NEEDS_GEMINI, Answer, Asked, Broken, Fails, Refuses
 from fakes.writers import label, record, steps
 
 from fdbcore import registry
@@ -18,7 +18,8 @@ from fdbcore.suites.dialogue_acts.annotate import Annotated, annotate, reference
 from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step
 
-pytest.importorskip("google.genai", reason="needs the SDK of Gemini (pip install 'fdbcore[judge]')")
+pytestmark = [NEEDS_GEMINI]
+
 
 RECORDS = [
     Record.from_json({"id": f"timer-{number}", **record(f"{number}分のタイマーをお願い。")}) for number in range(1, 4)
@@ -115,7 +116,7 @@ def only_for(name: str, answer: Answer) -> Callable[[Asked], Answer]:
 
 @pytest.mark.parametrize(
     ("answer", "reason", "times"),
-    [("{", "JSON", MOST_ASKED), (Refuses("SAFETY"), "SAFETY", 1), (Broken(), "something other than JSON", 1)],
+    [("{", "JSON", MOST_ASKED), (Refuses("SAFETY"), "SAFETY", 1), (Broken(), "something other than an answer", 1)],
 )
 def test_what_cannot_be_labelled_is_named_and_the_rest_is_there(
     kept: Path, answer: Answer, reason: str, times: int

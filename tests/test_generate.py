@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import Answer, Asked, Broken, Fails, Refuses, Says
+from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Broken, Fails, Refuses, Says
 from fakes.writers import good, record, words
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,8 @@ from fdbcore.suites.dialogue_acts.generate import DROPPED, RECORDS, REPLIES, SET
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import read_records
 
-pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+pytestmark = [NEEDS_OPENAI]
+
 
 TOPICS = (Topic("timer", "タイマーをかける"), Topic("timer", "タイマーを止める"), Topic("weather", "天気を尋ねる"))
 Answers = Callable[[Asked], Answer]

@@ -17,15 +17,23 @@ from typing import Any
 import pytest
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
-from fakes.model_server import Answer, Asked, Broken, Drops, Fails, FakeModelServer, Refuses, Says
+from fakes.model_server import (
+    NEEDS_GEMINI,
+    NEEDS_OPENAI,
+    Answer,
+    Asked,
+    Broken,
+    Drops,
+    Fails,
+    FakeModelServer,
+    Refuses,
+    Says,
+)
 
 from fdbcore import registry
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS, VendorModel
 from fdbcore.types import Reply, Request
-
-pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
-pytest.importorskip("google.genai", reason="needs the SDK of Gemini (pip install 'fdbcore[judge]')")
 
 SCHEMA = {
     "type": "object",
@@ -141,9 +149,17 @@ def test_a_model_needs_a_name(address: str) -> None:
         registry.model(address)
 
 
-def test_a_server_needs_an_http_address(vendor: Vendor) -> None:
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ws://127.0.0.1", "http://", "http://x:port", "http://[x"])
+def test_a_server_needs_an_http_address(vendor: Vendor, url: str) -> None:
     with pytest.raises(SettingsError, match="expected http"):
-        registry.model(f"{vendor.name}:x", "127.0.0.1:8000")
+        registry.model(f"{vendor.name}:x", url)
+
+
+def test_a_key_that_no_header_can_hold_is_told(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(vendor.variable, "あいことば")
+    with pytest.raises(PartyError, match=f"ASCII letters in {vendor.variable}") as raised:
+        vendor.at(serve([])).ask(Request("質問"))
+    assert "あいことば" not in str(raised.value)
 
 
 @pytest.mark.parametrize("passing", [Fails(429, retry_after_s=0.05), Fails(503, retry_after_s=0.05), Drops()])
@@ -250,10 +266,31 @@ def test_nobody_there(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPa
     assert raised.value.transient
 
 
-@pytest.mark.parametrize("body", ['{"candidates": [{"con', "<html>busy</html>", "null", '"text"', "[]", "{}"])
+NO_ANSWERS = (
+    '{"candidates": [{"con',
+    "<html>busy</html>",
+    "null",
+    '"text"',
+    "[]",
+    "{}",
+    '{"choices": [], "candidates": []}',
+    '{"choices": [{}], "candidates": [{}]}',
+    '{"choices": [5], "candidates": [5]}',
+    '{"choices": 5, "candidates": 5}',
+)
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS)
 def test_an_answer_that_is_not_one(vendor: Vendor, serve: Serve, body: str) -> None:
     with pytest.raises(PartyError) as raised:
         vendor.at(serve([Broken(body)])).ask(Request("質問"))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("body", ["<html>\nNot Found</html>", '"no"', '{"error": "no"}', "[]", "null", ""])
+def test_an_error_that_is_not_the_vendors(vendor: Vendor, serve: Serve, body: str) -> None:
+    with pytest.raises(PartyError, match="no such model") as raised:
+        vendor.at(serve([Broken(body, 404)])).ask(Request("質問"))
     assert "\n" not in str(raised.value)
 
 
@@ -331,6 +368,9 @@ for address in ("openai:x", "gemini:x"):
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.count("pip install 'fdbcore[judge]'") == 2
+
+
+pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
 
 def test_importing_the_models_loads_no_sdk() -> None:

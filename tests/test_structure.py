@@ -42,6 +42,7 @@ LAYERS = (
     ),
     ("significance", "distances"),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
+    ("asr",),
     ("session", "endpoints"),
     ("measures",),
     ("score",),

@@ -47,12 +47,19 @@ class GeminiModel(VendorModel):
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
 
+    def prepare(self) -> None:
+        """See `VendorModel.prepare`."""
+        import tenacity  # noqa: F401
+
+        _ = self._client.models
+
     def ask(self, request: Request) -> Reply:
         """See `Model.ask`."""
         client = self._client
         from google.genai.errors import APIError
 
-        failures: tuple[type[Exception], ...] = (APIError, ValueError, *_transport_errors())
+        odd = (ValueError, TypeError, AttributeError)  # what the SDK stumbles over in an answer that is none
+        failures: tuple[type[Exception], ...] = (APIError, *odd, *_transport_errors())
         try:
             answer = self._retrying()(
                 client.models.generate_content,
@@ -110,8 +117,8 @@ class GeminiModel(VendorModel):
         if isinstance(error, errors.APIError):
             invalid_key = any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error))
             return self.status_error(401 if invalid_key else error.code, str(error.message or error.status or ""))
-        if isinstance(error, ValueError):
-            return self.error(f"{self.server} answers with something other than JSON: {error}", transient=True)
+        if not isinstance(error, _transport_errors()):
+            return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
         if "Timeout" in type(error).__name__:
             return self.error(f"{self.server} gave no answer within {self._timeout_s:g} s", transient=True)
         return self.error(f"{self.server} cannot be reached: {error}", transient=True)

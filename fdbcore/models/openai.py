@@ -42,6 +42,10 @@ class OpenAIModel(VendorModel):
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
 
+    def prepare(self) -> None:
+        """See `VendorModel.prepare`."""
+        _ = self._client.chat.completions
+
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
         return {**super().describe(), **({} if self._takes_seed else {"ignores": ["seed"]})}
@@ -82,19 +86,19 @@ class OpenAIModel(VendorModel):
         return body | {name: value for name, value in given.items() if value is not None}
 
     def _reply(self, completion: Any) -> Reply:  # noqa: ANN401
-        if not getattr(completion, "choices", None):
-            raise self.error(f"{self.server} answers with something other than a completion", transient=True)
-        choice, usage = completion.choices[0], completion.usage
-        if choice.message.refusal:
-            raise self.refusal(f"declined: {choice.message.refusal}")
-        if choice.finish_reason == "content_filter":
-            raise self.refusal("declined: content_filter")
-        if choice.finish_reason == "length":
+        try:
+            choice, usage = completion.choices[0], completion.usage
+            text, refusal, reason = choice.message.content, choice.message.refusal, choice.finish_reason
+        except (AttributeError, IndexError, TypeError):  # the SDK checks nothing
+            raise self.error(f"{self.server} answers with something other than an answer", transient=True) from None
+        if refusal or reason == "content_filter":
+            raise self.refusal(f"declined: {refusal or reason}")
+        if reason == "length":
             raise self.refusal("the answer was cut off at its limit of tokens")
-        if not choice.message.content:
-            raise self.refusal(f"the answer is empty ({choice.finish_reason})")
+        if not text:
+            raise self.refusal(f"the answer is empty ({reason})")
         tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Reply(choice.message.content, completion.model or self._model, tokens_in, tokens_out)
+        return Reply(text, completion.model or self._model, tokens_in or 0, tokens_out or 0)
 
     def _failure(self, error: Exception) -> PartyError:
         from openai import APIConnectionError, APIStatusError, APITimeoutError
@@ -110,4 +114,4 @@ class OpenAIModel(VendorModel):
             if error.code == "insufficient_quota":
                 return self.error(f"the quota is used up: {message}")
             return self.status_error(error.status_code, message)
-        return self.error(f"{self.server} answers with something other than JSON: {error}", transient=True)
+        return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)

@@ -45,8 +45,8 @@ class VendorModel(Model):
             raise MissingExtraError(f"{self.vendor}: expected {self.package}: pip install 'fdbcore[judge]'")
         self.name = f"{self.vendor}:{name}"
         self.base_url = base_url or os.environ.get(self.base_url_variable) or self.default_base_url
-        if urlsplit(self.base_url).scheme not in ("http", "https"):
-            raise SettingsError(f"base URL of {self.name}: expected http://... or https://..., got {self.server!r}")
+        if not _is_http(self.base_url):
+            raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
         self._model = name
         self._timeout_s = timeout_s
 
@@ -58,6 +58,13 @@ class VendorModel(Model):
         """See `Model.describe`."""
         return {"name": self.name, "sdk": f"{self.package} {version(self.package)}", "server": self.server}
 
+    @abstractmethod
+    def prepare(self) -> None:
+        """Load the SDK and find the key, which `ask` does otherwise: that takes a second, too long for a live process.
+
+        Contacts nobody. PartyError without a key, MissingExtraError without the SDK.
+        """
+
     @property
     def server(self) -> str:
         """The address of the server, without what may be secret in it."""
@@ -68,6 +75,8 @@ class VendorModel(Model):
         """The key from the environment; PartyError names the variable where there is none."""
         for variable in self.key_variables:
             if key := os.environ.get(variable, "").strip():
+                if not (key.isascii() and key.isprintable()):
+                    raise PartyError(f"{self.name}: expected a key of ASCII letters in {variable}, got others")
                 return key
         expected = " or ".join(self.key_variables)
         raise PartyError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
@@ -101,6 +110,14 @@ class VendorModel(Model):
         words = ["…" if any(_echoes(word, key) for key in keys) else word for word in text.split()]
         line = " ".join(words)
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        return False
 
 
 def _is_installed(module: str) -> bool:

@@ -54,7 +54,7 @@ def _fitted(label: str, text: str, width: int) -> str:
     if not text:
         return label
     if len(label) >= LABEL_COLUMNS:
-        return f"{label[:width]}\n{_fitted('', text, width)}"
+        return f"{label[:width]}\n" + _fitted("", text, width)
     indent = " " * LABEL_COLUMNS
     kept = _INTERVAL.sub(lambda found: found.group().replace(" ", _KEPT), text)
     line = fill(f"{label:<{LABEL_COLUMNS}}{kept}", width, subsequent_indent=indent, break_on_hyphens=False)
@@ -84,7 +84,7 @@ def _head(content: Content) -> Iterator[Line]:
     unit, unscored = content["unit"], content["unscored"]
     what = f"{content['clusters']:,} {unit['column'] or 'call'}" + ("s" if content["clusters"] != 1 else "")
     left_out = f", {len(unscored):,} not" if unscored else ""
-    yield content["run"], f"{content['calls']:,} calls scored{left_out} | 95 % intervals over {what}"
+    yield str(content["run"]), f"{content['calls']:,} calls scored{left_out} | 95 % intervals over {what}"
     for name, reason in list(unscored.items())[:NAMED]:
         yield "  not scored", f"{name}: {reason}"
     if len(unscored) > NAMED:

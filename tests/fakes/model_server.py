@@ -18,7 +18,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from typing import Any, ClassVar, Self, TypeAlias
+
+import pytest
+
+
+def needs(module: str, package: str) -> pytest.MarkDecorator:
+    """Skips tests where an SDK is not installed; importing it to find out would take all other tests a second."""
+    try:
+        found = find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    return pytest.mark.skipif(not found, reason=f"needs {package} (pip install 'fdbcore[judge]')")
+
+
+NEEDS_OPENAI = needs("openai", "openai")
+NEEDS_GEMINI = needs("google.genai", "google-genai")
 
 
 @dataclass(frozen=True)
@@ -52,9 +68,10 @@ class Fails:
 
 @dataclass(frozen=True)
 class Broken:
-    """Status 200 with this body, which is no JSON."""
+    """This very body, which is not what it should be."""
 
     body: str = '{"cand'
+    status: int = 200
 
 
 @dataclass(frozen=True)
@@ -183,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.fake.wait(answer.after_s)
             self.close_connection = True
         elif isinstance(answer, Broken):
-            self._send(200, answer.body)
+            self._send(answer.status, answer.body)
         elif isinstance(answer, Fails):
             self._send(answer.status, json.dumps(self.fake.failure(answer)), answer.retry_after_s)
         else:

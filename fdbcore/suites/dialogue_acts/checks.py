@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -85,31 +86,32 @@ class SeenRequests:
     """The users' words that there are already, to tell near-duplicates."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[str, str, frozenset[str]]] = []
+        self._seen: list[tuple[str, str, int]] = []  # name, words, how many bigrams
+        self._with: defaultdict[str, list[int]] = defaultdict(list)  # bigram: which of the seen have it
 
     def check(self, text: str) -> None:
         """InputError if `text` is a near-duplicate of one that was added; names the nearest."""
         grams = _bigrams(text)
-        score, name, other = max(
-            ((_jaccard(grams, there), name, other) for name, other, there in self._seen), default=(0.0, "", "")
-        )
-        if score >= NEAR_DUPLICATE:
-            told = f"{name} ({other!r}; {score:.2f} of the character bigrams are in both)"
+        shared = Counter(index for gram in grams for index in self._with.get(gram, ()))
+        scores = {index: count / (len(grams) + self._seen[index][2] - count) for index, count in shared.items()}
+        nearest = max(scores, key=lambda index: (scores[index], -index), default=None)
+        if nearest is not None and scores[nearest] >= NEAR_DUPLICATE:
+            name, words, _ = self._seen[nearest]
+            told = f"{name} ({words!r}; {scores[nearest]:.2f} of the character bigrams are in both)"
             raise InputError(f"input.text: expected another request than that of {told}")
 
     def add(self, name: str, text: str) -> None:
         """Take the words of record `name`."""
-        self._seen.append((name, text, _bigrams(text)))
+        grams = _bigrams(text)
+        for gram in grams:
+            self._with[gram].append(len(self._seen))
+        self._seen.append((name, text, len(grams)))
 
 
 def _bigrams(text: str) -> frozenset[str]:
     """Of the letters and digits alone, as they sound the same: full or half width, upper or lower case."""
     letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
     return frozenset(letters[start : start + 2] for start in range(max(1, len(letters) - 1)))
-
-
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other)
 
 
 def _no_constant(name: str) -> float:

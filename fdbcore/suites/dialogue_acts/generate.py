@@ -217,7 +217,7 @@ def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
 def _write(folder: Path, settings: Mapping[str, Any], progress: Progress, model: Model, price: Price | None) -> None:
     """Write the results; records that are all there already are left as they are, since people may have edited them."""
     was = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
-    if not (was.get("complete") and was["n"] == progress.plan.n):
+    if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))
         lines = (json.dumps(dropped, ensure_ascii=False) for dropped in progress.dropped)
         write_text(folder / DROPPED, "".join(f"{line}\n" for line in lines))
