@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-COMMANDS = ("agree", "doctor", "export", "replay", "report", "run", "score")
+COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "score")
 
 
 class LazyCommands(click.Group):

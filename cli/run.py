@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.registry import SUITES
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, turn_settings
 
 if TYPE_CHECKING:
-    from fdbcore.cases import Plan
+    from fdbcore.cases import Material, Plan, System, User
     from fdbcore.run_folder import RunFolder
 
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
+SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
+DATA_HELP = "Data set of the suite, spoken: DIR, or DIR?tail_s=30 with settings of the clips."
 CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how."
 
 
@@ -28,6 +32,8 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
 @click.option("--clips", metavar="PATH", help=CLIPS_HELP)
+@click.option("--suite", type=click.Choice(list(SUITES)), help=SUITE_HELP)
+@click.option("--data", metavar="DIR", help=DATA_HELP)
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
               "input-clocked systems in lockstep, as fast as they compute; compute time is not counted.")  # fmt: skip
@@ -47,6 +53,8 @@ def run(
     systems: Sequence[str],
     a: str | None,
     clips: str | None,
+    suite: str | None,
+    data: str | None,
     trials: int,
     clock: str,
     max_s: float,
@@ -65,7 +73,7 @@ def run(
     The same command again goes on where an earlier one was stopped or killed. Ctrl-C once: the live calls are finished,
     and no more begun; twice: they end now.
     """
-    from fdbcore.cases import System, User, make_plan, recorded_users, redacted
+    from fdbcore.cases import System, make_plan, redacted
     from fdbcore.live import LiveSettings
     from fdbcore.registry import VADS, resolve
     from fdbcore.run_folder import RunFolder, check_same_plan, seed_of
@@ -73,18 +81,17 @@ def run(
     try:
         resolve("vad", VADS, vad)
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
-        if (a is None) == (clips is None):
-            raise SettingsError("expected --clips, or else --a, got neither or both")
-        users = recorded_users(clips) if clips is not None else [User("", str(a))]
+        side_a = _side_a(a, clips, suite, data, out, quiet)
         if seed is None:
             seed = seed_of(out)
         plan = make_plan(
-            [System.of(text) for text in systems],
-            users,
+            [_prompted(System.of(text), side_a.prompts) for text in systems],
+            side_a.users,
             settings,
             trials=trials,
             seed=random.SystemRandom().getrandbits(31) if seed is None else seed,
             limits=_limits(limits),
+            material=side_a.material,
         )
         check_same_plan(out, plan)
         if dry_run:
@@ -98,6 +105,47 @@ def run(
         click.echo(f"fdbcore run: {redacted(str(error))}", err=True)
         code = FAILED
     sys.exit(code)
+
+
+class SideA(NamedTuple):
+    """Who talks to the systems; of a suite also what its systems are told, and what scoring it takes."""
+
+    users: Sequence[User]
+    prompts: Mapping[str, str] = {}
+    material: Material | None = None
+
+
+def _side_a(a: str | None, clips: str | None, suite: str | None, data: str | None, out: Path, quiet: bool) -> SideA:
+    from fdbcore.cases import User, recorded_users
+
+    given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value is not None]
+    if len(given) != 1:
+        raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
+    if suite is not None:
+        return _suite(suite, data, out, quiet)
+    if data is not None:
+        raise SettingsError("--data: expected it with --suite alone")
+    return SideA(recorded_users(clips) if clips is not None else [User("", str(a))])
+
+
+def _suite(name: str, data: str | None, out: Path, quiet: bool) -> SideA:
+    """The users of a suite: of `data`, or else of what it ships, spoken beside the run."""
+    from .status import status
+
+    suite = importlib.import_module(f"{SUITES[name]}.users")
+    if data is None:
+        with status(quiet) as show:
+            data = suite.shipped(out.with_name(f"{out.name}-users"), show)
+    users, material, problems = suite.users(data)
+    for where, reason in problems:
+        click.echo(f"fdbcore run: {where}: {reason}", err=True)
+    return SideA(users, suite.prompts(), material)
+
+
+def _prompted(system: System, prompts: Mapping[str, str]) -> System:
+    from fdbcore.endpoints.reply import with_defaults
+
+    return system._replace(address=with_defaults(system.address, prompts)) if prompts else system
 
 
 def _limits(texts: Sequence[str]) -> dict[str, int]:
@@ -218,9 +266,11 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
             click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
             click.echo(recordings[0].path / REPORT)
             return
-        if recordings:
+        if found["measures"]:
             click.echo(run_screen(recordings, found["measures"]))
     click.echo(folder.path)
+    if folder.plan.material is not None:
+        click.echo(f"fdbcore score --suite {folder.plan.material.suite} {folder.path}")
 
 
 def counts_text(counts: dict[str, int]) -> str:

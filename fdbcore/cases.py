@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from collections import Counter
@@ -72,16 +73,32 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Material:
+    """What a benchmark needs to score a run: its name, where its data came from, and texts to keep with the run."""
+
+    suite: str
+    data: str
+    texts: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """What decides the plan."""
+        digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in self.texts.items()}
+        return {"name": self.suite, "data": self.data, "sha256": digests}
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All cases of a run in their order, and what decided them: JSON values without secrets.
 
     at_once: how many conversations each server holds at once, by `server` of its address, where that is known.
+    material: of the benchmark that the run is for, if it is for one.
     """
 
     cases: Sequence[Case]
     decided_by: Mapping[str, Any]
     settings: LiveSettings
     at_once: Mapping[str, int]
+    material: Material | None = None
 
     @property
     def systems(self) -> list[str]:
@@ -101,6 +118,7 @@ def make_plan(
     trials: int = 1,
     seed: int = 0,
     limits: Mapping[str, int] | None = None,
+    material: Material | None = None,
 ) -> Plan:
     """Each user with each system, `trials` times.
 
@@ -132,8 +150,8 @@ def make_plan(
         "max_s": settings.max_s,
         "vad": settings.vad,
         "turns": asdict(settings.turns),
-    }
-    return Plan(cases, decided_by, settings, _at_once(systems, parties, limits or {}))
+    } | ({} if material is None else {"suite": material.to_json()})
+    return Plan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material)
 
 
 def recorded_users(clips: str) -> list[User]:
@@ -142,9 +160,13 @@ def recorded_users(clips: str) -> list[User]:
     Raises InputError where there are none, and for settings that are wrong.
     """
     path, _, settings = clips.rpartition("?") if "?" in clips else (clips, "", "")
-    found = clips_in(path)
-    tail_s = float(endpoint(found[0].address + settings).describe()["tail_s"])
-    return [User(clip.name, clip.address + settings, clip, _length_s(clip.path, tail_s)) for clip in found]
+    return users_of(clips_in(path), settings)
+
+
+def users_of(clips: Sequence[Clip], settings: str) -> list[User]:
+    """A user for each of several clips, with these settings of the clip endpoint; InputError if they are wrong."""
+    tail_s = float(endpoint(clips[0].address + settings).describe()["tail_s"])
+    return [User(clip.name, clip.address + settings, clip, _length_s(clip.path, tail_s)) for clip in clips]
 
 
 def redacted(text: str) -> str:

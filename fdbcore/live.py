@@ -26,6 +26,9 @@ OPENING: Final = -1
 CLOSING: Final = -2
 """What `converse` tells its `progress` before tick 0 and after the last; the ticks themselves are 0 and above."""
 
+SILENT, IN_TEXT = "never spoke", "replied in text alone"
+"""Reasons of outcomes: a system that has failed, and one that is done but gives no measures of its speech."""
+
 NOT_COUNTED: Final = "compute time not counted"
 """What every reader of a conversation in lockstep must know."""
 
@@ -152,9 +155,9 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if missed > MAX_MISSED_SHARE * ticks:
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
     if b.left not in (None, "finished"):
-        return _blame("B", str(b.left))
+        return _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left))
     if not recording.has_spoken("B"):
-        return _blame("B", "never spoke")
+        return {"kind": "done", "side": "B", "reason": IN_TEXT} if recording.has_replied("B") else _blame("B", SILENT)
     return {"kind": "done", "side": None, "reason": None}

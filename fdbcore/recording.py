@@ -27,6 +27,9 @@ from fdbcore.types import Happening, Pcm, Side, TurnEvent
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
+REPLY = "reply"
+"""The kind of event by which a side answers in text; with its voice, if it has one."""
+
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES = "derived/quantities.json"
 
@@ -92,6 +95,7 @@ class RecordingWriter:
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
+        self._replied: set[Side | None] = set()
         write_json(path / META, self._meta)
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
@@ -132,11 +136,17 @@ class RecordingWriter:
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
+        if kind == REPLY:
+            self._replied.add(side)
         self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False))
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""
         return any(event.kind == "speech_start" and event.side == side for event in self._turns)
+
+    def has_replied(self, side: Side) -> bool:
+        """Whether that side has answered in text so far."""
+        return side in self._replied
 
     def note(self, **meta: object) -> None:
         """Add to meta.json what is known only now, e.g. the timing certificate."""
@@ -263,16 +273,15 @@ class Recording:
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
         """The words of a side that begin between two times; empty if there are none, or they are not known."""
-        path = self.path / "derived" / f"{side}.json"
-        words = read_json(path)["words"] if path.is_file() else []
-        return " ".join(word["text"] for word in words if start_s <= word["start_s"] < end_s)
+        words = self.spoken(side) or []
+        return " ".join(text for text, begins_s, _ in words if start_s <= begins_s < end_s)
 
     def words(self, side: Side) -> list[tuple[float, float]] | None:
         """Start and end (s) of each word of a side; None if its words are not known."""
-        said = self.said(side)
-        return None if said is None else [(start_s, end_s) for _, start_s, end_s in said]
+        spoken = self.spoken(side)
+        return None if spoken is None else [(start_s, end_s) for _, start_s, end_s in spoken]
 
-    def said(self, side: Side) -> list[tuple[str, float, float]] | None:
+    def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
         """Text, start and end (s) of each word of a side; None if its words are not known."""
         path = self.path / "derived" / f"{side}.json"
         if not path.is_file():

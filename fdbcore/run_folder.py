@@ -2,6 +2,7 @@
 
 <run>/run.json          what decided the plan, and every case in its order; written once
       <case>/meta.json  the state of a case: it has ended once its recording is whole and states an outcome
+      records.jsonl ... what a benchmark needs to score it
       selftest.json     what the harness itself added, measured before the first case; also in each recording
       workers.log       what the processes that held the conversations wrote, or said when they crashed
 """
@@ -21,7 +22,7 @@ from fdbcore.cases import Case, Plan
 from fdbcore.clock import utc_now
 from fdbcore.corpus import RUN, RUN_SCHEMA
 from fdbcore.errors import RecordingError, SettingsError
-from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, write_json
+from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, write_json, write_text
 from fdbcore.versions import versions
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
@@ -83,6 +84,9 @@ class RunFolder:
         if not (self.path / RUN).is_file():
             known = {"schema": RUN_SCHEMA, "created": utc_now(), "versions": versions()}
             write_json(self.path / RUN, known | _plan_json(self.plan))
+        for name, text in self.plan.material.texts.items() if self.plan.material else ():
+            if not (self.path / name).is_file():
+                write_text(self.path / name, text)
 
     @property
     def selftest(self) -> dict[str, Any] | None:
@@ -92,22 +96,17 @@ class RunFolder:
 
     def outcome(self, case: Case) -> Outcome | None:
         """How the case has ended; None if it has not, or if it is due to be held again."""
-        meta = self._meta(case)
-        outcome: Outcome | None = meta.get("outcome")
-        if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
-            return None
-        again = outcome.get("transient") and len(meta.get("attempts", ())) < MOST_RETRIES
-        return None if again else outcome
+        return outcome_in(self.path / case.name)
 
     def attempts(self, case: Case) -> list[Outcome]:
         """The outcomes after which the case has been, or is to be, held again."""
-        meta = self._meta(case)
+        meta = _meta(self.path / case.name)
         last = meta.get("outcome")
         return [*meta.get("attempts", ()), *([last] if last and self.outcome(case) is None else [])]
 
     def settle(self, case: Case, outcome: Outcome, attempts: Sequence[Outcome]) -> None:
         """See that the recording of a case states its outcome, also where it broke off; what there is of it is kept."""
-        meta = self._meta(case)
+        meta = _meta(self.path / case.name)
         if meta.get("outcome") == outcome and meta["status"] == "complete":
             return
         minimal = {"schema": RECORDING_SCHEMA, "created": utc_now(), "case": case.to_json(), "n_ticks": 0}
@@ -122,10 +121,20 @@ class RunFolder:
         recording = Recording(self.path / case.name)
         return recording if recording.n_ticks else None
 
-    def _meta(self, case: Case) -> dict[str, Any]:
-        path = self.path / case.name / META
-        meta: dict[str, Any] = read_json(path) if path.is_file() else {}
-        return meta
+
+def outcome_in(path: Path) -> Outcome | None:
+    """How the case in a folder of a run has ended; None if it has not, or if it is due to be held again."""
+    meta = _meta(path)
+    outcome: Outcome | None = meta.get("outcome")
+    if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
+        return None
+    again = outcome.get("transient") and len(meta.get("attempts", ())) < MOST_RETRIES
+    return None if again else outcome
+
+
+def _meta(path: Path) -> dict[str, Any]:
+    meta: dict[str, Any] = read_json(path / META) if (path / META).is_file() else {}
+    return meta
 
 
 def lock(descriptor: int, kind: int) -> None:
@@ -153,7 +162,7 @@ def seed_of(path: Path) -> int | None:
     """The seed of the run in `path`; None if there is none yet."""
     if not (path / RUN).is_file():
         return None
-    seed: int = _read_plan(path)["plan"]["seed"]
+    seed: int = read_plan(path)["plan"]["seed"]
     return seed
 
 
@@ -163,7 +172,7 @@ def check_same_plan(path: Path, plan: Plan) -> None:
         if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
             raise SettingsError(f"{path}: expected a new folder or that of a run, got something else")
         return
-    there, here = _read_plan(path), _plan_json(plan)
+    there, here = read_plan(path), _plan_json(plan)
     for key, value in here["plan"].items():
         if there["plan"].get(key) != value:
             raise _another(path, f"{key} {_shown(there['plan'].get(key))} there, {_shown(value)} here")
@@ -177,7 +186,8 @@ def _another(path: Path, difference: str) -> SettingsError:
     return SettingsError(f"{path}: expected the plan of the run in it, got another: {difference}; use another folder")
 
 
-def _read_plan(path: Path) -> dict[str, Any]:
+def read_plan(path: Path) -> dict[str, Any]:
+    """The run.json of the run in `path`: {"plan": what decided it, "cases": [...], ...}. Raises RecordingError."""
     run: dict[str, Any] = read_json(path / RUN)
     if run.get("schema") != RUN_SCHEMA:
         raise RecordingError(f"{path / RUN}: expected schema {RUN_SCHEMA}, got {run.get('schema')!r}")

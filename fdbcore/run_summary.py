@@ -27,7 +27,7 @@ def score_cases(folder: RunFolder) -> Iterator[Recording]:
 def summarise(folder: RunFolder) -> dict[str, Any]:
     """The summary of a run, also written to its summary.json.
 
-    Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that are not done,
+    Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that have one,
     "recordings", "measures"}; its measures pool what is done.
     """
     values = {
@@ -49,7 +49,7 @@ def _system(folder: RunFolder, name: str) -> dict[str, Any]:
     cases = [case for case in folder.plan.cases if case.system.name == name]
     outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
     kinds = Counter(outcome["kind"] for outcome in outcomes)
-    reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["kind"] != "done")
+    reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["reason"])
     recordings = recordings_of(folder, name)
     counts = {kind: kinds[kind] for kind in OUTCOMES}
     pooled = summary(recordings) if recordings else {"recordings": [], "measures": {}}

@@ -52,21 +52,22 @@ def score(recording: Recording) -> dict[str, Any]:
 
 
 def unscored(recording: Recording) -> str | None:
-    """Why a recording has no measures: it is invalid, by the fault of the harness, or never began. Else None.
+    """Why a recording has no measures: it is invalid, by the fault of the harness, never began, or is no speech of B's.
 
     A system that has failed in a conversation that was held counts: what it did not answer is in the denominators.
     """
     outcome = recording.as_held.get("outcome") or {}
-    if outcome.get("kind") == "invalid" or (outcome.get("kind") == "failed" and not recording.n_ticks):
+    kind, reason = outcome.get("kind"), outcome.get("reason")
+    if kind == "invalid" or (kind == "failed" and not recording.n_ticks) or (kind == "done" and reason):
         who = f"side {outcome['side']}: " if outcome.get("side") else ""
-        return f"{outcome['kind']}: {who}{outcome.get('reason')}"
+        return f"{kind}: {who}{reason}"
     return None if recording.n_ticks else "nothing was recorded"
 
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
     """Every quantity that a recording has the material for."""
     dialogue, labels = Dialogue.of(recording), kept_labels(recording)
-    found = labelled(dialogue, labels, recording.said("B")) if labels else {}
+    found = labelled(dialogue, labels, recording.spoken("B")) if labels else {}
     return timing(dialogue) | found | compat(recording)
 
 
@@ -119,51 +120,62 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 
 
-def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
-    """One summary an id over all sessions; the session is the unit that intervals resample."""
+def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
+
+    A summary's "clusters" says how many there are that have the measure.
+    """
+    of = list(map(str, range(len(sessions)))) if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    found = {name: _summary([s[name] for s in sessions if name in s]) for name in ids}
-    return found | _differences(sessions)
+    found = {name: _summary(*pool(name, sessions, of)) for name in ids}
+    return found | _differences(sessions, of)
 
 
 DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}
 """Measures that are the difference of two shares, and so are known of a run only by these."""
 
 
-def _differences(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
+def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dict[str, dict[str, Any]]:
+    names = sorted(set(clusters))
     found = {}
-    for name, ids in DIFFERENCES.items():
-        pairs = [[session.get(each) for each in ids] for session in sessions]
-        counted = [[(q.count, q.n) if isinstance(q, Share) else (0, 0) for q in pair] for pair in pairs]
-        counts = np.array(counted, dtype=np.int64).reshape(-1, 2, 2)
-        if counts[:, :, 1].sum(axis=0).all():
-            found[name] = _difference(counts)
+    for difference, ids in DIFFERENCES.items():
+        pools = [pool(name, sessions, clusters) for name in ids]
+        counts = [share_by_cluster([q for q in of if isinstance(q, Share)], by, names) for of, by in pools]
+        if all(trials.sum() for _, trials in counts):
+            found[difference] = _difference(*counts)
     return found
 
 
-def _difference(counts: npt.NDArray[np.int64]) -> dict[str, Any]:
-    """counts: (sessions, 2, 2): of each session and of either share, how many of how many."""
-    difference = stats.share_difference(counts[:, 0, 0], counts[:, 0, 1], counts[:, 1, 0], counts[:, 1, 1])
-    denominators = counts[:, :, 1].sum(axis=0).tolist()
+def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """a, b: counts and trials by cluster, (2, k)."""
+    estimate = stats.wilson_difference(*a, *b)
+    denominators = [int(trials.sum()) for _, trials in (a, b)]
     return {
         "n": sum(denominators),
         "median": None,
         "p90": None,
-        "mean": difference.value,
-        "ci95": difference.interval,
+        "mean": estimate.value,
+        "ci95": estimate.interval,
         "unit": "share",
         "excluded": {},
         "of": denominators,
+        "clusters": estimate.clusters,
     }
 
 
-def _summary(pooled: Sequence[Quantity]) -> dict[str, Any]:
-    first = pooled[0]
+def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> tuple[list[Quantity], list[str]]:
+    """The quantities `name` of those sessions that have it, and the cluster of each."""
+    found = [(s[name], cluster) for s, cluster in zip(sessions, clusters, strict=True) if name in s]
+    return [quantity for quantity, _ in found], [cluster for _, cluster in found]
+
+
+def _summary(pooled: Sequence[Quantity], clusters: Sequence[str]) -> dict[str, Any]:
+    first, count = pooled[0], {"clusters": len(set(clusters))}
     if isinstance(first, Share):
-        return _share([q for q in pooled if isinstance(q, Share)])
+        return _share([q for q in pooled if isinstance(q, Share)], clusters) | count
     if isinstance(first, Ratio):
-        return _ratio([q for q in pooled if isinstance(q, Ratio)])
-    return _values([q for q in pooled if isinstance(q, Values)])
+        return _ratio([q for q in pooled if isinstance(q, Ratio)], clusters) | count
+    return _values([q for q in pooled if isinstance(q, Values)], clusters) | count
 
 
 def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
@@ -173,15 +185,17 @@ def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _values(pooled: Sequence[Values]) -> dict[str, Any]:
+def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> dict[str, Any]:
     values = np.array([value for q in pooled for value in q.values])
-    clusters = np.repeat(np.arange(len(pooled)), [len(q.values) for q in pooled])
-    median = stats.bootstrap_ci(values, clusters, stats.MEDIAN)
+    of_values = np.repeat(clusters, [len(q.values) for q in pooled])
+    median = stats.bootstrap_ci(values, of_values, stats.MEDIAN)
+    p95 = stats.bootstrap_ci(values, of_values, stats.Quantile(0.95))
     return {
         "n": len(values),
         "median": median.value,
         "p90": stats.quantile(values, 0.9),
-        "p95": stats.quantile(values, 0.95),
+        "p95": p95.value,
+        "p95_ci95": p95.interval,
         "mean": float(values.mean()) if len(values) else None,
         "max": float(values.max()) if len(values) else None,
         "ci95": median.interval,
@@ -190,7 +204,7 @@ def _values(pooled: Sequence[Values]) -> dict[str, Any]:
     }
 
 
-def _share(pooled: Sequence[Share]) -> dict[str, Any]:
+def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
     count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
     chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
     weight = sum(weight for _, weight in chances)
@@ -200,7 +214,7 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson_by_cluster([q.count for q in pooled], [q.n for q in pooled]),
+        "ci95": stats.wilson_by_cluster(*share_by_cluster(pooled, clusters, sorted(set(clusters)))),
         "unit": "share",
         "excluded": _excluded(pooled),
     }
@@ -209,9 +223,16 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
     return summary
 
 
-def _ratio(pooled: Sequence[Ratio]) -> dict[str, Any]:
+def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Counts and trials of each of the clusters `names` (sorted, k of them), (2, k)."""
+    numbers = np.searchsorted(names, clusters)
+    columns = ([q.count for q in pooled], [q.n for q in pooled])
+    return np.array([np.bincount(numbers, weights=column, minlength=len(names)) for column in columns])
+
+
+def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> dict[str, Any]:
     rows = np.array([(q.total, q.exposure) for q in pooled])
-    ratio = stats.bootstrap_ci(rows, np.arange(len(rows)), stats.ratio_of_sums)
+    ratio = stats.bootstrap_ci(rows, clusters, stats.ratio_of_sums)
     return {
         "n": sum(q.n for q in pooled),
         "median": None,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import struct
+import wave
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -38,6 +40,17 @@ def wav_header(channels: int, data_bytes: int) -> bytes:
     sizes = struct.pack("<QQQI", riff_bytes, data_bytes, data_bytes // block_bytes, 0)
     start = struct.pack("<4sI4s4sI", b"RF64", _IN_DS64, b"WAVE", b"ds64", 28) + sizes
     return start + form + struct.pack("<4sI", b"data", _IN_DS64)
+
+
+def wav_bytes(pcm: npt.NDArray[np.int16], rate_hz: int) -> bytes:
+    """A whole WAV file of mono int16 (n,): 44 bytes, then the audio."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(_SAMPLE_BYTES)
+        writer.setframerate(rate_hz)
+        writer.writeframes(pcm.astype("<i2").tobytes())
+    return file.getvalue()
 
 
 class WavWriter:

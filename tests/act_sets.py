@@ -24,9 +24,8 @@ def annotation(acts: ActSequence | str, annotator: str = "x", repeat: int = 1) -
 
 
 def record(id: str, *references: ActSequence | str, topic: str = "t") -> Record:
-    return Record(
-        id, f"user {id}", tuple(Reference(f"text {id}", annotation(acts)) for acts in references), topic=topic
-    )
+    replies = tuple(Reference(f"text {id}", annotation(acts, "unnamed")) for acts in references)
+    return Record(id, f"user {id}", replies, f"background {id}", topic)
 
 
 def record_set(*references: Sequence[ActSequence | str], name: str = "set") -> RecordSet:

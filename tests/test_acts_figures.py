@@ -14,6 +14,7 @@ import pytest
 from acts_document import MEASURES, make_document
 
 from fdbcore.errors import RecordingError
+from fdbcore.suites.dialogue_acts.charts import NAME_WIDTH, PANEL_WIDTH
 from fdbcore.suites.dialogue_acts.figures import latex, markdown, table_csv, write_figures
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
@@ -61,7 +62,10 @@ def test_the_systems_stand_where_their_means_are(tmp_path: Path) -> None:
     rows = [row for row in document["rows"] if row["kind"] == "system" and row["weights"] == "given"]
     means = sorted(row["measures"]["wed"]["mean"] for row in rows)
     steps = [(high - low) / (means[-1] - means[0]) for low, high in pairwise(means)]
-    drawn = shown[: len(means)]
+    drawn, others = shown[: len(means)], shown[len(means) :]
+    assert len(others) == len(means)
+    assert max(drawn) <= NAME_WIDTH + PANEL_WIDTH < min(others)
+    assert "n = 20" in [text.text for text in root.iter(f"{SVG}text")]
     assert [(b - a) / (drawn[-1] - drawn[0]) for a, b in pairwise(drawn)] == pytest.approx(steps, abs=0.01)
 
 

@@ -98,6 +98,7 @@ def numbers(text: str) -> list[str]:
 def test_it_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
     document = make_document(n=3)
     path = write_report(document, tmp_path / "deep" / "report.html")
+    assert "fdbcore 9.9.9 · fdbcore.dialogue_acts/1" in page(document)
     assert path == tmp_path / "deep" / "report.html"
     assert path.read_text(encoding="utf-8") == page(document)
 

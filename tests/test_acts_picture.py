@@ -78,6 +78,9 @@ def test_every_act_of_both_stands_in_the_picture_as_wide_as_it_is_important(
         assert drawn.names(row) == [act for act, _ in sequence]
         assert drawn.widths(drawn.rows[row]) == pytest.approx([weight * unit for _, weight in sequence], abs=0.01)
     assert sum(drawn.widths(drawn.cost)) == pytest.approx(item["scores"]["wed"] * unit, abs=0.2)
+    for group, width in zip(drawn.cost, drawn.widths(drawn.cost), strict=True):
+        label = group.findtext(f"{SVG}text")
+        assert label is None or float(label) * unit == pytest.approx(width, abs=0.0006 * ROW)
     edges = [float(Drawn.fill(group).get("x", "nan")) for row in drawn.rows for group in row]
     assert all(MARGIN <= x <= WIDTH - MARGIN for x in edges)
 
@@ -119,6 +122,7 @@ def test_what_became_of_an_act_does_not_show_in_colour_alone() -> None:
 def test_the_words_say_why_the_score_is_what_it_is(case: int, expected: list[str]) -> None:
     reference, reply = PAPER[case]
     item = make_item(reference, reply)
+    assert "cheapest" not in reasons(item)[-1]
     assert {*expected} <= {headline(item), *reasons(item)}
     said = re.sub(r"\s", "", "".join(Drawn(item).texts))
     assert all(re.sub(r"\s", "", text) in said for text in (headline(item), *reasons(item)))

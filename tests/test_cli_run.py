@@ -167,8 +167,8 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
     ("arguments", "expected"),
     [
         (["--a", A], "Missing option '--system'"),
-        (["--system", "fake:"], "expected --clips, or else --a, got neither or both"),
-        (["--a", A, "--clips", "x", "--system", "fake:"], "got neither or both"),
+        (["--system", "fake:"], "expected one of --clips, --suite and --a, got none"),
+        (["--a", A, "--clips", "x", "--system", "fake:"], "got --a and --clips"),
         (["--a", A, "--system", "nope://h"], "expected one of"),
         (["--a", A, "--system", "nope?key=hush"], "'nope?key=…'"),
         (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: 2 times"),

@@ -22,7 +22,6 @@ from fdbcore.stats import (
     paired_difference_ci,
     quantile,
     ratio_of_sums,
-    share_difference,
     wilson,
     wilson_by_cluster,
 )
@@ -253,23 +252,3 @@ def test_a_column_that_some_resamples_miss_has_no_interval() -> None:
     (estimate,) = bootstrap_columns(values)
     assert estimate.interval is None
     assert "undefined in" in estimate.reason
-
-
-def test_the_difference_of_shares_has_newcombes_interval() -> None:
-    # Newcombe 1998, table II, example a, method 10; then one with a share of 0
-    found = share_difference([56], [70], [48], [80])
-    assert found.value == pytest.approx(0.2)
-    assert found.interval == pytest.approx((0.0524, 0.3339), abs=5e-5)
-    none = share_difference([9], [10], [3], [10])
-    assert none.interval == pytest.approx((0.1705, 0.8090), abs=5e-5)
-
-
-def test_the_difference_of_shares_widens_where_calls_differ() -> None:
-    alike = share_difference([5] * 8, [10] * 8, [2] * 8, [10] * 8)
-    apart = share_difference([10, 0] * 4, [10] * 8, [2] * 8, [10] * 8)
-    assert alike.value == apart.value == pytest.approx(0.3)
-    assert alike.interval is not None
-    assert apart.interval is not None
-    assert apart.interval.low < alike.interval.low < alike.interval.high < apart.interval.high
-    assert apart.clusters == 8
-    assert share_difference([], [], [1], [2]).value is None

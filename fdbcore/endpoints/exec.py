@@ -19,6 +19,7 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.network import event_loop
 from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.redaction import without_secrets
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
@@ -32,7 +33,6 @@ Task: TypeAlias = "asyncio.Task[None]"
 
 _POLL_S = 0.01
 _QUIET_S = 0.1
-_SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
 _SETTING = re.compile(r"(clocking|step_ms|timeout_s)=(.*)")
 
 
@@ -122,7 +122,7 @@ class Command(Endpoint):
         """The command and its pace; what follows a name like key or token is hidden."""
         return {
             "kind": "exec",
-            "command": _without_secrets(self._arguments),
+            "command": without_secrets(self._arguments),
             **asdict(self._pace),
             "timeout_s": self._timeout_s,
         }
@@ -286,15 +286,3 @@ def _kill(process: subprocess.Popen[bytes], ours: list[socket.socket]) -> None:
     process.wait()
     for end in ours:
         end.close()
-
-
-def _without_secrets(arguments: Sequence[str]) -> list[str]:
-    """The words of the command, with *** for the value of each option or variable whose name tells of a secret."""
-    shown: list[str] = []
-    for before, word in zip(["", *arguments], arguments, strict=False):
-        name, sign, _ = word.partition("=")
-        if before.startswith("-") and "=" not in before and _SECRET.search(before):
-            shown.append("***")
-        else:
-            shown.append(f"{name}=***" if sign and _SECRET.search(name) else word)
-    return shown

@@ -85,7 +85,7 @@ def _problems(problems: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield ""
     for what, names in problems.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        yield fill(f"!! {len(names):,} {what}: {'; '.join(names[:NAMED])}{more}", COLUMNS, subsequent_indent="   ")
+        yield fill(f"!! {what}: {len(names):,}: {'; '.join(names[:NAMED])}{more}", COLUMNS, subsequent_indent="   ")
 
 
 def _short(path: str) -> str:

@@ -99,6 +99,9 @@ def systems(rows: Iterable[Row], caption: str) -> str:
     most = max([1.0, *(_high(row, "wed") for row in listed)])
     starts = NAME_WIDTH, NAME_WIDTH + PANEL_WIDTH + PANEL_GAP
     parts = [_name(row, SYSTEMS_TOP + (index + 0.65) * ROW_HEIGHT) for index, row in enumerate(listed)]
+    counts = [row["n"] for row in listed]
+    n = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    parts.append(f'<text class="caption" x="4" y="22">n = {n}</text>')
     parts += _panel(listed, "wed", "WED, lower is better", starts[0], most)
     parts += _panel(listed, "wlcs", "weighted LCS, higher is better", starts[1], 1.0)
     return drawing("".join(parts), starts[1] + PANEL_WIDTH + PANEL_GAP - 8, height, caption, "systems")

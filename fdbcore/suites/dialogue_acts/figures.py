@@ -71,7 +71,8 @@ def _files(document: Document) -> Iterator[tuple[str, str]]:
         yield f"case-{case['case']}.svg", standalone(picture(item, language(document, item["set"])))
     for number, group in enumerate(groups(document), 1):
         rows = [row for row in group_rows(document, group) if row["n"]]
-        yield f"systems-{number}.svg", standalone(charts.systems(rows, f"{group[0]}, annotated by {group[1]}"))
+        if rows:
+            yield f"systems-{number}.svg", standalone(charts.systems(rows, f"{group[0]}, annotated by {group[1]}"))
     for number, diagnosis in enumerate(document["diagnosis"], 1):
         yield f"matrix-{number}.svg", standalone(charts.matrix(diagnosis))
     yield "table.md", markdown(document)

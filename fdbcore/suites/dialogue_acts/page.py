@@ -49,7 +49,7 @@ def page(document: Document) -> str:
         choices=_choices(document["items"]),
         settings=sections.settings(document),
         glossary=sections.glossary(),
-        footer=svg.xml(f"fdbcore {_version(document)} · {document['schema']}"),
+        footer=svg.xml(f"fdbcore {document['settings'].get('fdbcore', '')} · {document['schema']}"),
         rows=packed(
             [_row(item, number, language(document, item["set"])) for number, item in enumerate(document["items"])]
         ),
@@ -122,10 +122,6 @@ def _choices(items: Iterable[Item]) -> str:
 def _select(name: str, every: str, values: Mapping[str, str]) -> str:
     options = "".join(f'<option value="{svg.xml(value)}">{svg.xml(text)}</option>' for value, text in values.items())
     return f'<select name="{name}" aria-label="{name}"><option value="">{every}</option>{options}</select>'
-
-
-def _version(document: Document) -> str:
-    return str((document["settings"].get("versions") or {}).get("fdbcore", ""))
 
 
 def _report_style() -> str:

@@ -1,0 +1,249 @@
+"""Language models that hear a whole utterance and reply once, as parties of a conversation.
+
+    gemini:NAME
+    openai-chat:NAME?base_url=http://localhost:8000/v1&pause_ms=1500&system=@FILE&user=TEXT
+
+base_url       another server that speaks the vendor's API.
+pause_ms       how long the other side must have been silent for its utterance to be over; 700 by default.
+system, user   what the model is told beside the audio: a text, or @ and the path of a file with it; nothing by default.
+
+What it is sent is all that it has heard since tick 0, at 24 kHz. Live, its reply begins in the tick after it has come,
+and the request is no part of any tick. On a clock that never waits the reply begins in the tick of the request: compute
+time is not counted. A reply without a voice is logged, and silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Thread
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore import registry
+from fdbcore._ext.resample import Resampler
+from fdbcore.clips import read_clip
+from fdbcore.clock import now_ns
+from fdbcore.errors import AudioError, PartyError, SettingsError
+from fdbcore.models.vendor import VendorModel
+from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.recording import REPLY
+from fdbcore.types import (
+    FRAME_SAMPLES,
+    SAMPLE_RATE_HZ,
+    SILENT_FRAME,
+    TICK_MS,
+    Happening,
+    Pcm,
+    Reply,
+    Request,
+    Side,
+    TurnEvent,
+    other_side,
+)
+from fdbcore.wav import wav_bytes
+
+REQUEST_RATE_HZ: Final = 24_000
+PAUSE_MS: Final = 700
+CLOSE_S: Final = 1.0
+
+_VENDORS: Final = {"gemini": "gemini", "openai-chat": "openai"}
+_SETTINGS: Final = ("base_url", "pause_ms", "system", "user")
+
+
+def reply(address: str) -> ReplyEndpoint:
+    """The party at an address (see the module). SettingsError for a wrong setting or a file that is not there."""
+    kind, name, settings = _parts(address)
+    if not name:
+        raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
+    if unknown := sorted(settings.keys() - {*_SETTINGS}):
+        raise SettingsError(f"{kind}: expected settings of {', '.join(_SETTINGS)}, got {unknown[0]!r}")
+    return ReplyEndpoint(
+        kind,
+        name,
+        settings.get("base_url"),
+        _pause_ms(settings.get("pause_ms", str(PAUSE_MS))),
+        _text(settings.get("system", "")),
+        _text(settings.get("user", "")),
+    )
+
+
+def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
+    """`address` with these settings where it has none of its own; that of any other kind of party as it is."""
+    kind, name, settings = _parts(address)
+    return f"{kind}:{name}?{urlencode({**defaults, **settings})}" if kind in _VENDORS else address
+
+
+def _parts(address: str) -> tuple[str, str, dict[str, str]]:
+    kind, _, rest = address.partition(":")
+    name, _, query = rest.partition("?")
+    return kind, name, dict(parse_qsl(query, keep_blank_values=True))
+
+
+def _pause_ms(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) >= TICK_MS and int(text) % TICK_MS == 0):
+        raise SettingsError(f"pause_ms: expected a multiple of {TICK_MS} from {TICK_MS} on, got {text!r}")
+    return int(text)
+
+
+def _text(value: str) -> str:
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{value[1:]}: expected a prompt in UTF-8, got: {error}") from None
+
+
+class Answer(NamedTuple):
+    """What came back: the reply, its voice in frames (none: no voice), and how long it took."""
+
+    reply: Reply
+    frames: Sequence[Pcm]
+    ms: int
+
+
+class ReplyEndpoint(Endpoint):
+    """Keeps what it hears, asks once the other side's utterance is over, says the reply, and leaves.
+
+    The settings are those of the module.
+    """
+
+    clocking: Clocking = "input"
+
+    def __init__(self, kind: str, name: str, base_url: str | None, pause_ms: int, system: str, user: str) -> None:
+        self._kind = kind
+        self._model = registry.model(f"{_VENDORS[kind]}:{name}", base_url)
+        self._pause_ms, self._system, self._user = pause_ms, system, user
+        self._origin_ns: int | None = None
+        self._down = Resampler(SAMPLE_RATE_HZ, REQUEST_RATE_HZ)
+        self._heard: list[npt.NDArray[np.int16]] = []
+        self._heard_ticks = 0
+        self._over_tick: int | None = None  # where the other side's last speech ended; None while it speaks
+        self._answer: Future[Answer] | None = None
+        self._thread: Thread | None = None
+        self._frames: Sequence[Pcm] = ()
+        self._start_tick: int | None = None  # where the reply begins
+        self._happened: list[Happening] = []
+        self._measured: dict[str, int] = {}
+
+    def open(self, side: Side) -> None:
+        """Load the model's SDK; nobody is contacted. SettingsError without a key, MissingExtraError without the SDK."""
+        self._side = side
+        if isinstance(self._model, VendorModel):
+            try:
+                self._model.prepare()
+            except PartyError as error:  # the user's fault: no case is to fail for it
+                raise SettingsError(str(error)) from None
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now; None: lockstep."""
+        self._origin_ns = origin_ns
+
+    def say(self, tick: int) -> Pcm | None:
+        """Silence, then the frames of the reply; in lockstep it waits for the model."""
+        if self._answer is None and self._is_over(tick):
+            self._ask(tick)
+        if self._answer is not None and self._start_tick is None and (self._in_lockstep or self._answer.done()):
+            self._begin(tick, self._answer)
+        if self.left is None and self._start_tick is not None and tick - self._start_tick >= len(self._frames):
+            self.left = "finished"
+        if self.left is not None:
+            return None
+        return SILENT_FRAME if self._start_tick is None else self._frames[tick - self._start_tick]
+
+    @property
+    def _in_lockstep(self) -> bool:
+        return self._origin_ns is None
+
+    def _is_over(self, tick: int) -> bool:
+        return self._over_tick is not None and tick >= self._over_tick + self._pause_ms // TICK_MS
+
+    def _ask(self, tick: int) -> None:
+        heard = np.concatenate((*self._heard, self._down.flush()))
+        request = Request(user=self._user, system=self._system, wav=wav_bytes(heard, REQUEST_RATE_HZ))
+        self._measured["request_samples"] = len(heard)
+        self._happened.append(Happening(tick, "request", {"samples": len(heard), "rate_hz": REQUEST_RATE_HZ}))
+        self._answer = Future()
+        self._thread = Thread(target=self._await, args=(request, self._answer), daemon=True, name="fdbcore-reply")
+        self._thread.start()
+
+    def _await(self, request: Request, answer: Future[Answer]) -> None:
+        """The life of the thread."""
+        begun_ns = now_ns()
+        try:
+            found = self._model.ask(request)
+            ms = (now_ns() - begun_ns) // 1_000_000
+            answer.set_result(Answer(found, _voice(found), ms))
+        except BaseException as error:  # whoever waits for it must know
+            answer.set_exception(error)
+
+    def _begin(self, tick: int, answered: Future[Answer]) -> None:
+        """Say the reply from now on, or leave without one."""
+        try:
+            answer = answered.result()
+        except PartyError as error:
+            self.left, self.transient = " ".join(str(error).split()), error.transient
+            return
+        self._frames, self._start_tick = answer.frames, tick
+        self._measured["answer_ms"] = answer.ms
+        told = {"text": answer.reply.text, "model": answer.reply.model}
+        tokens = {"tokens_in": answer.reply.tokens_in, "tokens_out": answer.reply.tokens_out}
+        took = {} if self._in_lockstep else {"ms": answer.ms}  # in lockstep it is no part of the conversation
+        self._happened.append(Happening(tick, REPLY, {**told, **tokens, **took}))
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep the frame, and silence for ticks that were missed before it, until the model is asked."""
+        if self._answer is None:
+            missed_ticks = tick - self._heard_ticks
+            self._heard += [self._down.process(heard) for heard in [SILENT_FRAME] * missed_ticks + [frame]]
+        self._heard_ticks = tick + 1
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """Where the other side's speech begins and ends."""
+        for event in events:
+            if event.side == other_side(self._side) and event.kind in ("speech_start", "speech_end"):
+                self._over_tick = event.end_tick
+
+    def log(self) -> Sequence[Happening]:
+        """The request, and the reply with its text and what it cost."""
+        happened, self._happened = self._happened, []
+        return happened
+
+    def measured(self) -> Mapping[str, Any]:
+        """Samples of the request, and how long its answer took, retries included."""
+        return dict(self._measured)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The model, its server and SDK, and the whole prompts."""
+        return {
+            "kind": self._kind,
+            "model": dict(self._model.describe()),
+            "pause_ms": self._pause_ms,
+            "system": self._system,
+            "user": self._user,
+        }
+
+    def close(self) -> None:
+        """Leave; a request that nobody waits for any more ends by its own time-out."""
+        if self._thread is not None:
+            self._thread.join(CLOSE_S)
+
+
+def _voice(found: Reply) -> Sequence[Pcm]:
+    """The voice of a reply in frames, the last one filled up. PartyError if it is no audio."""
+    if found.wav is None:
+        return ()
+    with NamedTemporaryFile(suffix=".wav") as file:
+        file.write(found.wav)
+        file.flush()
+        try:
+            pcm, _ = read_clip(file.name)
+        except AudioError as error:
+            raise PartyError(f"{found.model}: sent a voice of {str(error).rpartition(', got ')[2]}") from None
+    return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))

@@ -1,0 +1,173 @@
+"""Models of Gemini, by the SDK `google-genai`."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from fdbcore.errors import PartyError
+from fdbcore.models.vendor import ATTEMPTS, TIMEOUT_S, VendorModel
+from fdbcore.protocols import Model
+from fdbcore.types import Reply, Request
+
+_PASSING: Final = (408, 429, 500, 502, 503, 504)
+_LONGEST_WAIT_S: Final = 120.0
+
+
+def gemini(name: str, base_url: str | None = None) -> Model:
+    """The model `name`, at Google or at `base_url`; its key is in GOOGLE_API_KEY or GEMINI_API_KEY."""
+    return GeminiModel(name, base_url)
+
+
+class GeminiModel(VendorModel):
+    """See `gemini`. backoff_s: the first wait before another attempt where the server does not say how long."""
+
+    vendor = "gemini"
+    package = "google-genai"
+    module = "google.genai"
+    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in the order of the vendor's own rule
+    base_url_variable = "GOOGLE_GEMINI_BASE_URL"
+    default_base_url = "https://generativelanguage.googleapis.com"
+
+    def __init__(
+        self, name: str, base_url: str | None = None, timeout_s: float = TIMEOUT_S, backoff_s: float = 1.0
+    ) -> None:
+        super().__init__(name, base_url, timeout_s)
+        self._backoff_s = backoff_s
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401
+        from google import genai
+
+        options: Any = {"base_url": self.base_url, "timeout": round(self._timeout_s * 1000)}
+        client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
+        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        return client
+
+    def prepare(self) -> None:
+        """See `VendorModel.prepare`."""
+        import tenacity  # noqa: F401
+
+        _ = self._client.models
+
+    def ask(self, request: Request) -> Reply:
+        """See `Model.ask`."""
+        client = self._client
+        from google.genai.errors import APIError
+
+        odd = (ValueError, TypeError, AttributeError)  # what the SDK stumbles over in an answer that is none
+        failures: tuple[type[Exception], ...] = (APIError, *odd, *_transport_errors())
+        try:
+            answer = self._retrying()(
+                client.models.generate_content,
+                model=self._model,
+                contents=[{"role": "user", "parts": _parts(request)}],
+                config=_config(request),
+            )
+        except failures as error:
+            raise self._failure(error) from None
+        return self._reply(answer)
+
+    def _retrying(self) -> Any:  # noqa: ANN401
+        """Sends a request again where that may help; the SDK's own retries do not wait as long as a server asks."""
+        import tenacity
+
+        backoff = tenacity.wait_exponential_jitter(initial=self._backoff_s, max=60.0, jitter=self._backoff_s)
+
+        def passes(error: BaseException) -> bool:
+            if isinstance(error, _transport_errors()):
+                return True
+            return getattr(error, "code", None) in _PASSING and (_asked_wait_s(error) or 0.0) <= _LONGEST_WAIT_S
+
+        def wait_s(state: tenacity.RetryCallState) -> float:
+            asked_s = _asked_wait_s(state.outcome.exception() if state.outcome else None)
+            return backoff(state) if asked_s is None else asked_s
+
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(passes),
+            wait=wait_s,
+            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            reraise=True,
+        )
+
+    def _reply(self, answer: Any) -> Reply:  # noqa: ANN401
+        if answer.prompt_feedback is not None and answer.prompt_feedback.block_reason is not None:
+            raise self.refusal(f"declined: {_name(answer.prompt_feedback.block_reason)}")
+        if not answer.candidates:
+            raise self.refusal("declined: no candidates")
+        reason = _name(answer.candidates[0].finish_reason)
+        if reason == "MAX_TOKENS":
+            raise self.refusal("the answer was cut off at its limit of tokens")
+        if reason not in ("STOP", ""):
+            raise self.refusal(f"declined: {reason}")
+        text = answer.text
+        if not text:
+            raise self.refusal("the answer is empty")
+        usage = answer.usage_metadata
+        tokens_in = _sum(usage, "prompt_token_count", "tool_use_prompt_token_count")
+        tokens_out = _sum(usage, "candidates_token_count", "thoughts_token_count")
+        return Reply(text, answer.model_version or self._model, tokens_in, tokens_out)
+
+    def _failure(self, error: Exception) -> PartyError:
+        from google.genai import errors
+
+        if isinstance(error, errors.APIError):
+            invalid_key = any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error))
+            return self.status_error(401 if invalid_key else error.code, str(error.message or error.status or ""))
+        if not isinstance(error, _transport_errors()):
+            return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
+        if "Timeout" in type(error).__name__:
+            return self.error(f"{self.server} gave no answer within {self._timeout_s:g} s", transient=True)
+        return self.error(f"{self.server} cannot be reached: {error}", transient=True)
+
+
+def _parts(request: Request) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"text": request.user}] if request.user else []
+    if request.wav is not None:
+        parts.append({"inline_data": {"data": request.wav, "mime_type": "audio/wav"}})
+    return parts
+
+
+def _config(request: Request) -> dict[str, Any]:
+    config: dict[str, Any] = {"seed": request.seed, "temperature": request.temperature}
+    if request.system:
+        config["system_instruction"] = request.system
+    if request.schema is not None:
+        config |= {"response_mime_type": "application/json", "response_json_schema": dict(request.schema)}
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """The SDK lets through the errors of the HTTP library that it found, httpx or httpx2."""
+    found = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    return tuple(module.TransportError for module in found if module is not None)
+
+
+def _asked_wait_s(error: BaseException | None) -> float | None:
+    """How long the server asks to wait: by its header, or by RetryInfo in what it says."""
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    delays = [detail["retryDelay"].removesuffix("s") for detail in _details(error) if "retryDelay" in detail]
+    for text in [headers.get("retry-after"), *delays]:
+        try:
+            return max(0.0, float(text))
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def _details(error: BaseException | None) -> list[Mapping[str, Any]]:
+    told = getattr(error, "details", None)
+    inner = told.get("error", told) if isinstance(told, Mapping) else None
+    details = inner.get("details") if isinstance(inner, Mapping) else None
+    return [detail for detail in details or () if isinstance(detail, Mapping)]
+
+
+def _name(reason: Any) -> str:  # noqa: ANN401
+    return str(getattr(reason, "value", reason) or "")
+
+
+def _sum(usage: Any, *names: str) -> int:  # noqa: ANN401
+    return sum(getattr(usage, name, None) or 0 for name in names)

@@ -1,0 +1,117 @@
+"""Models of OpenAI, and of other servers that speak its chat completions, by the SDK `openai`."""
+
+from __future__ import annotations
+
+import base64
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
+
+from fdbcore.errors import PartyError
+from fdbcore.models.vendor import ATTEMPTS, VendorModel
+from fdbcore.protocols import Model
+from fdbcore.types import Reply, Request
+
+_FILTERS: Final = ("content_filter", "content_policy_violation")
+
+
+def openai(name: str, base_url: str | None = None) -> Model:
+    """The model `name`, at OpenAI or at `base_url` ("http://127.0.0.1:8000/v1"); its key is in OPENAI_API_KEY."""
+    return OpenAIModel(name, base_url)
+
+
+class OpenAIModel(VendorModel):
+    """See `openai`. A seed that the model does not take is left out from then on, and `describe` says so."""
+
+    vendor = "openai"
+    package = "openai"
+    module = "openai"
+    key_variables = ("OPENAI_API_KEY",)
+    base_url_variable = "OPENAI_BASE_URL"
+    default_base_url = "https://api.openai.com/v1"
+
+    _takes_seed = True
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401
+        from openai import OpenAI
+
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
+        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        return client
+
+    def prepare(self) -> None:
+        """See `VendorModel.prepare`."""
+        _ = self._client.chat.completions
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Model.describe`."""
+        return {**super().describe(), **({} if self._takes_seed else {"ignores": ["seed"]})}
+
+    def ask(self, request: Request) -> Reply:
+        """See `Model.ask`."""
+        client = self._client
+        from openai import BadRequestError, OpenAIError
+
+        if not self._takes_seed:
+            request = replace(request, seed=None)
+        try:
+            completion = client.chat.completions.create(**self._body(request))
+        except BadRequestError as error:
+            if error.param == "seed" and request.seed is not None:
+                self._takes_seed = False
+                return self.ask(request)
+            raise self._failure(error) from None
+        except (OpenAIError, ValueError) as error:
+            raise self._failure(error) from None
+        return self._reply(completion)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        content: list[dict[str, Any]] = [{"type": "text", "text": request.user}] if request.user else []
+        if request.wav is not None:
+            audio = {"data": base64.b64encode(request.wav).decode("ascii"), "format": "wav"}
+            content.append({"type": "input_audio", "input_audio": audio})
+        messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+        if request.system:
+            messages.insert(0, {"role": "system", "content": request.system})
+        body: dict[str, Any] = {"model": self._model, "messages": messages}
+        if request.schema is not None:
+            named = {"name": "answer", "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        if "audio" in self._model:
+            body["modalities"] = ["text"]
+        given = {"seed": request.seed, "temperature": request.temperature}
+        return body | {name: value for name, value in given.items() if value is not None}
+
+    def _reply(self, completion: Any) -> Reply:  # noqa: ANN401
+        try:
+            choice, usage = completion.choices[0], completion.usage
+            text, refusal, reason = choice.message.content, choice.message.refusal, choice.finish_reason
+        except (AttributeError, IndexError, TypeError):  # the SDK checks nothing
+            raise self.error(f"{self.server} answers with something other than an answer", transient=True) from None
+        if refusal or reason == "content_filter":
+            raise self.refusal(f"declined: {refusal or reason}")
+        if reason == "length":
+            raise self.refusal("the answer was cut off at its limit of tokens")
+        if not text:
+            raise self.refusal(f"the answer is empty ({reason})")
+        tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
+        return Reply(text, completion.model or self._model, tokens_in or 0, tokens_out or 0)
+
+    def _failure(self, error: Exception) -> PartyError:
+        from openai import APIConnectionError, APIStatusError, APITimeoutError
+
+        if isinstance(error, APITimeoutError):
+            return self.error(f"{self.server} gave no answer within {self._timeout_s:g} s", transient=True)
+        if isinstance(error, APIConnectionError):
+            return self.error(f"{self.server} cannot be reached: {error.__cause__ or error}", transient=True)
+        if isinstance(error, APIStatusError):
+            message = str(error.body.get("message") or "") if isinstance(error.body, Mapping) else error.message
+            if error.code in _FILTERS:
+                return self.refusal(f"declined: {message}")
+            if error.code == "insufficient_quota":
+                return self.error(f"the quota is used up: {message}")
+            return self.status_error(error.status_code, message)
+        return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)

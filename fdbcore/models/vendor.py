@@ -1,0 +1,132 @@
+"""What the models of all vendors share: the key, the server, and errors of one line in which the key never stands."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
+
+from fdbcore.errors import MissingExtraError, PartyError, RefusalError, SettingsError
+from fdbcore.protocols import Model
+from fdbcore.types import Reply, Request
+
+TIMEOUT_S: Final = 120.0
+"""What one attempt may take: models that think need a minute."""
+
+ATTEMPTS: Final = 6
+"""How often a request is sent while its server is busy or away; with growing waits that outlasts most of a minute."""
+
+_SHOWN_CHARS: Final = 300
+_ECHO_CHARS: Final = 6  # so much of the key in a word makes it an echo of the key
+
+
+class VendorModel(Model):
+    """A model at a vendor, or at another server that speaks the vendor's API; a subclass speaks it, by one SDK.
+
+    base_url: of that server; None: the vendor's, or what `base_url_variable` says. Raises MissingExtraError if the SDK
+    is not installed, SettingsError if there is no name, or base_url is no http address. The key is asked for later.
+    """
+
+    vendor: ClassVar[str]
+    package: ClassVar[str]
+    module: ClassVar[str]
+    key_variables: ClassVar[tuple[str, ...]]
+    base_url_variable: ClassVar[str]
+    default_base_url: ClassVar[str]
+
+    def __init__(self, name: str, base_url: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        if not name.strip():
+            raise SettingsError(f"model: expected {self.vendor}:NAME, got no name")
+        if not _is_installed(self.module):
+            raise MissingExtraError(f"{self.vendor}: expected {self.package}: pip install 'fdbcore[judge]'")
+        self.name = f"{self.vendor}:{name}"
+        self.base_url = base_url or os.environ.get(self.base_url_variable) or self.default_base_url
+        if not _is_http(self.base_url):
+            raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
+        self._model = name
+        self._timeout_s = timeout_s
+
+    @abstractmethod
+    def ask(self, request: Request) -> Reply:
+        """See `Model.ask`."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Model.describe`."""
+        return {"name": self.name, "sdk": f"{self.package} {version(self.package)}", "server": self.server}
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Load the SDK and find the key, which `ask` does otherwise: that takes a second, too long for a live process.
+
+        Contacts nobody. PartyError without a key, MissingExtraError without the SDK.
+        """
+
+    @property
+    def server(self) -> str:
+        """The address of the server, without what may be secret in it."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def key(self) -> str:
+        """The key from the environment; PartyError names the variable where there is none."""
+        for variable in self.key_variables:
+            if key := os.environ.get(variable, "").strip():
+                if not (key.isascii() and key.isprintable()):
+                    raise PartyError(f"{self.name}: expected a key of ASCII letters in {variable}, got others")
+                return key
+        expected = " or ".join(self.key_variables)
+        raise PartyError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
+
+    def error(self, reason: str, transient: bool = False) -> PartyError:
+        """That the model cannot be had."""
+        return PartyError(f"{self.name}: {self.redacted(reason)}", transient)
+
+    def refusal(self, reason: str) -> RefusalError:
+        """That there is no answer to this one request."""
+        return RefusalError(f"{self.name}: {self.redacted(reason)}")
+
+    def status_error(self, status: int, message: str) -> PartyError:
+        """What a status of HTTP means, after all attempts."""
+        match status:
+            case 401:
+                return self.error(f"{self.server} does not take the key in {' or '.join(self.key_variables)}")
+            case 403:
+                return self.error(f"the key in {' or '.join(self.key_variables)} may not do this: {message}")
+            case 404:
+                return self.error(f"{self.server} has no such model: {message}")
+            case 429:
+                return self.error(f"too many requests, {ATTEMPTS} times: {message}", transient=True)
+            case 408 | 409 | 500 | 502 | 503 | 504 | 529:
+                return self.error(f"{self.server} fails with {status}, {ATTEMPTS} times: {message}", transient=True)
+        return self.error(f"{self.server} does not take the request ({status}): {message}", status >= 500)
+
+    def redacted(self, text: str) -> str:
+        """`text` as one line, without words that hold the key or, as vendors echo it, a part of it."""
+        keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
+        words = ["…" if any(_echoes(word, key) for key in keys) else word for word in text.split()]
+        line = " ".join(words)
+        return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        return False
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
+
+
+def _echoes(word: str, key: str) -> bool:
+    size = min(_ECHO_CHARS, len(key))
+    return "***" in word or any(key[start : start + size] in word for start in range(len(key) - size + 1))

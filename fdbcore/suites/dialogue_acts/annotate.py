@@ -1,0 +1,112 @@
+"""Labels replies with their dialogue acts by a language model: the annotator of the benchmark (section 4.1).
+
+    model = registry.model("gemini:gemini-2.5-flash", base_url)
+    annotated = annotate([*responses, *references(records)], records, model, out / "replies.jsonl", repeats=3, jobs=8)
+    annotated.responses    as given, each with an Annotation more per repeat (annotator: the model's name)
+    annotated.problems     what is unscored, and why
+    annotated.usage        tokens
+
+Every answer is kept in the file as it comes (`fdbcore.models.kept`), so a run that was killed goes on there, and one
+that is complete needs no key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from fdbcore.models.kept import KeptModel, Usage
+from fdbcore.protocols import Model
+from fdbcore.suites.dialogue_acts.asking import Bad, Good, Left, ask_for, in_order
+from fdbcore.suites.dialogue_acts.checks import parse_json
+from fdbcore.suites.dialogue_acts.prompts import Prompts
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Record, Response, parse_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """What `annotate` found. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why there is no annotation."""
+
+    responses: tuple[Response, ...]
+    problems: tuple[Problem, ...]
+    usage: Usage
+
+
+class _Text(NamedTuple):
+    """One reply to label. The same words to the same request are labelled once a repeat, whoever said them."""
+
+    background: str
+    user: str
+    reply: str
+    repeat: int
+
+
+def references(records: Iterable[Record]) -> list[Response]:
+    """The first reference text of each record, as a reply of the reserved system `reference`: labelled, the ceiling."""
+    return [Response(record.id, REFERENCE, record.references[0].text) for record in records]
+
+
+def annotate(
+    responses: Sequence[Response],
+    records: Iterable[Record],
+    model: Model,
+    kept_in: Path,
+    *,
+    repeats: int = 1,
+    jobs: int = 1,
+    seed: int = 0,
+    prompts: Prompts | None = None,
+    watch: Callable[[int, int], None] = lambda done, of: None,
+) -> Annotated:
+    """Label every reply `repeats` times, with another seed each; those that were not given, or blank, stay as they are.
+
+    An answer that cannot be used goes back to the model with what is wrong; in the end the reply is a problem, and
+    unscored. watch: called with how many texts are done, and of how many. Raises PartyError if the model cannot be had,
+    and RecordingError where kept_in cannot be written; what was answered until then is kept.
+    """
+    prompts = Prompts() if prompts is None else prompts
+    by_id = {record.id: record for record in records}
+    texts = {(index, repeat): text for index, repeat, text in _texts(responses, by_id, repeats)}
+    distinct = list(dict.fromkeys(texts.values()))
+    with KeptModel(model, kept_in) as kept:
+        tasks = [partial(_label, prompts, kept, text, seed) for text in distinct]
+        labels: dict[_Text, Good[Annotation] | Bad | Left] = {}
+        with closing(in_order(tasks, jobs)) as found:
+            for text, label in zip(distinct, found, strict=True):
+                labels[text] = label
+                watch(len(labels), len(distinct))
+        usage = kept.usage
+    labelled, problems = [], []
+    for index, response in enumerate(responses):
+        mine = {n: labels[texts[index, n]] for n in range(1, repeats + 1) if (index, n) in texts}
+        new = [label.item for label in mine.values() if isinstance(label, Good)]
+        labelled.append(replace(response, annotations=(*response.annotations, *new)))
+        where = f"{response.id}, {response.system}, {model.name}"
+        problems += [
+            Problem(f"{where}, repeat {n}", bad.reason) for n, bad in mine.items() if not isinstance(bad, Good)
+        ]
+        if response.id not in by_id:
+            problems.append(Problem(where, "expected a record of this id, found none"))
+    return Annotated(tuple(labelled), tuple(problems), usage)
+
+
+def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: int) -> Iterable[tuple[int, int, _Text]]:
+    for index, response in enumerate(responses):
+        record = records.get(response.id)
+        if record is not None and response.text is not None and response.text.strip():
+            for repeat in range(1, repeats + 1):
+                yield index, repeat, _Text(record.background, record.user_text, response.text, repeat)
+
+
+def _label(prompts: Prompts, model: Model, text: _Text, seed: int) -> Good[Annotation] | Bad:
+    request = prompts.annotation_request(text.background, text.user, text.reply, seed + text.repeat)
+    return ask_for(model, prompts, request, partial(_annotation, annotator=model.name, repeat=text.repeat))
+
+
+def _annotation(text: str, annotator: str, repeat: int) -> Annotation:
+    steps, scaled_from = parse_steps(parse_json(text))
+    return Annotation(annotator, steps, repeat, scaled_from)

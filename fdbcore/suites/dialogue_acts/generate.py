@@ -1,0 +1,252 @@
+"""Generates records of the benchmark by a language model, as the paper does (section 3.3, appendix A).
+
+<folder>/replies.jsonl   every answer of the model, as it came (`fdbcore.models.kept`)
+         generate.json   the settings; then what was counted: records, tokens, cost, exact versions of the model
+         records.jsonl   the records, in the order of the plan
+         dropped.jsonl   what could not be used: {"id", "topic", "instruction", "asked", "reason", "answer"}
+
+The last two follow from the first alone, so a run may be killed at any moment, and goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from fdbcore.errors import InputError, PartyError, SettingsError
+from fdbcore.models.kept import KeptModel, Usage
+from fdbcore.protocols import Model
+from fdbcore.recording import read_json, write_json, write_text
+from fdbcore.suites.dialogue_acts.asking import MOST_ASKED, Bad, Good, Left, ask_for, in_order
+from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
+from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
+from fdbcore.suites.dialogue_acts.records import Record, jsonl
+from fdbcore.versions import versions
+
+SCHEMA: Final = "fdbcore.generate/1"
+RECORDS, DROPPED, SETTINGS, REPLIES = "records.jsonl", "dropped.jsonl", "generate.json", "replies.jsonl"
+
+Draft: TypeAlias = Good[Record] | Bad | Left
+Price: TypeAlias = tuple[float, float]
+"""USD per million tokens, in and out."""
+
+
+class Item(NamedTuple):
+    """One record that is to be: its id, such as "timer-001", what it is about, and the seed that it is asked with."""
+
+    id: str
+    topic: Topic
+    seed: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be generated: record k is about topic k, round and round, and asked with seed + k."""
+
+    n: int
+    topics: tuple[Topic, ...]
+    prompts: Prompts
+    seed: int = 0
+
+    @property
+    def items(self) -> list[Item]:
+        """Every record, in order: the first topic of each name, then the second, so that few records are varied too."""
+        numbers: Counter[str] = Counter()
+        nth: list[tuple[int, Topic]] = []
+        for topic in self.topics:
+            numbers[topic.name] += 1
+            nth.append((numbers[topic.name], topic))
+        order = [topic for _, topic in sorted(nth, key=lambda numbered: numbered[0])]
+        numbers.clear()
+        items = []
+        for index in range(self.n):
+            topic = order[index % len(order)]
+            numbers[topic.name] += 1
+            items.append(Item(f"{_file_name(topic.name)}-{numbers[topic.name]:03d}", topic, self.seed + index))
+        return items
+
+    def settings(self, model: Model) -> dict[str, Any]:
+        """What decides the records, but for their number, as JSON values."""
+        told = json.dumps(self.topics, ensure_ascii=False)
+        return {
+            "model": model.name,
+            "server": model.describe().get("server"),
+            "seed": self.seed,
+            "locale": self.prompts.locale,
+            "topics": hashlib.sha256(told.encode()).hexdigest()[:16],
+            "prompts": self.prompts.generation_hash,
+            "most_asked": MOST_ASKED,
+            "near_duplicate": NEAR_DUPLICATE,
+        }
+
+
+@dataclass
+class Progress:
+    """How far a generation is. settled: the item that was settled last, and what became of it."""
+
+    plan: Plan
+    records: list[Record]
+    dropped: list[Mapping[str, Any]]
+    left: dict[str, str]
+    usage: Usage
+    settled: tuple[Item, Draft] | None = None
+
+    @property
+    def ended(self) -> int:
+        """How many items are settled for good."""
+        return len(self.records) + len(self.dropped)
+
+
+def generate(
+    plan: Plan,
+    model: Model,
+    folder: Path,
+    jobs: int = 1,
+    price: Price | None = None,
+    watch: Callable[[Progress], None] = lambda progress: None,
+) -> Progress:
+    """Generate what the folder does not have yet, and write it; the same call goes on where an earlier one ended.
+
+    What is written does not depend on `jobs`, as far as the model's answers do not. watch: called after each item.
+    Raises SettingsError if the folder holds something else, or was begun with other settings or more records;
+    PartyError if the model cannot be had. In that case, and when interrupted, the files hold what there is.
+    """
+    settings = plan.settings(model)
+    _check_folder(folder, settings, plan.n)
+    with KeptModel(model, folder / REPLIES) as kept:
+        progress = Progress(plan, [], [], {}, kept.usage)
+        if not (folder / SETTINGS).is_file():
+            write_json(folder / SETTINGS, _summary(settings, progress, model, price))
+        try:
+            with closing(_settled(plan, kept, jobs)) as settled:
+                for item, draft in settled:
+                    _count(progress, item, draft)
+                    progress.usage = kept.usage
+                    watch(progress)
+        finally:
+            progress.usage = kept.usage
+            _write(folder, settings, progress, model, price)
+    return progress
+
+
+def cost_usd(usage: Usage, price: Price) -> float:
+    """What the replies cost at `price` in USD per million tokens, in and out."""
+    return (usage.tokens_in * price[0] + usage.tokens_out * price[1]) / 1e6
+
+
+def _settled(plan: Plan, model: Model, jobs: int) -> Generator[tuple[Item, Draft]]:
+    """Every item and its draft, in order. What is a near-duplicate depends on the order alone, not on who was first."""
+    seen = SeenRequests()
+    for number, example in enumerate(plan.prompts.examples, 1):
+        seen.add(f"example {number}", example["input"]["text"])
+    items = plan.items
+    tasks = [partial(_draft, plan.prompts, model, item) for item in items]
+    with closing(in_order(tasks, jobs)) as drafts:
+        for item, draft in zip(items, drafts, strict=True):
+            if isinstance(draft, Good):
+                draft = _unlike(seen, plan.prompts, model, item, draft)
+            if isinstance(draft, Good):
+                seen.add(item.id, draft.item.user_text)
+            yield item, draft
+
+
+def _draft(prompts: Prompts, model: Model, item: Item, last: Bad | None = None) -> Good[Record] | Bad:
+    check = partial(check_record, item_id=item.id, topic=item.topic.name, generator=model.name, locale=prompts.locale)
+    return ask_for(model, prompts, prompts.record_request(item.topic, item.seed), check, last)
+
+
+def _unlike(seen: SeenRequests, prompts: Prompts, model: Model, item: Item, draft: Good[Record]) -> Draft:
+    """`draft`, or another one that is no near-duplicate of what was seen."""
+    while True:
+        try:
+            seen.check(draft.item.user_text)
+            return draft
+        except InputError as error:
+            last = Bad(str(error), draft.text, draft.asked)
+        try:
+            another = _draft(prompts, model, item, last)
+        except PartyError as error:
+            if not error.transient:
+                raise
+            return Left(str(error))
+        if isinstance(another, Bad):
+            return another
+        draft = another
+
+
+def _count(progress: Progress, item: Item, draft: Draft) -> None:
+    progress.settled = item, draft
+    if isinstance(draft, Good):
+        progress.records.append(draft.item)
+    elif isinstance(draft, Left):
+        progress.left[item.id] = draft.reason
+    else:
+        about = {"id": item.id, "topic": item.topic.name, "instruction": item.topic.instruction}
+        why = {"asked": draft.asked, "refused": draft.refused, "reason": draft.reason, "answer": draft.text}
+        progress.dropped.append(about | why)
+
+
+def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
+    """SettingsError unless `folder` is new, or was begun with the same settings and no more records."""
+    path = folder / SETTINGS
+    if not path.is_file():
+        if folder.exists() and (
+            not folder.is_dir() or {item.name for item in folder.iterdir()} - {REPLIES, f"{SETTINGS}.part"}
+        ):
+            raise SettingsError(f"{folder}: expected a new folder or that of a generated set, got something else")
+        return
+    there = read_json(path)
+    if there.get("schema") != SCHEMA:
+        raise SettingsError(f"{path}: expected schema {SCHEMA}, got {there.get('schema')!r}")
+    for name, value in settings.items():
+        if there["settings"].get(name) != value:
+            what = f"{name} {there['settings'].get(name)!r} there, {value!r} here"
+            raise SettingsError(f"{folder}: expected the settings that it was begun with, got others: {what}")
+    if n < there["n"]:
+        raise SettingsError(f"{folder}: expected at least the {there['n']} records that it was begun with, got {n}")
+
+
+def _write(folder: Path, settings: Mapping[str, Any], progress: Progress, model: Model, price: Price | None) -> None:
+    """Write the results; records that are all there already are left as they are, since people may have edited them."""
+    was = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
+    if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
+        write_text(folder / RECORDS, jsonl(progress.records))
+        lines = (json.dumps(dropped, ensure_ascii=False) for dropped in progress.dropped)
+        write_text(folder / DROPPED, "".join(f"{line}\n" for line in lines))
+    write_json(folder / SETTINGS, _summary(settings, progress, model, price))
+
+
+def _summary(settings: Mapping[str, Any], progress: Progress, model: Model, price: Price | None) -> dict[str, Any]:
+    refused = sum(dropped["refused"] for dropped in progress.dropped)
+    scaled = {
+        record.id: annotation.scaled_from
+        for record in progress.records
+        if (annotation := record.references[0].annotation).scaled_from is not None
+    }
+    cost = None if price is None else {"usd_per_million": list(price), "usd": cost_usd(progress.usage, price)}
+    return {
+        "schema": SCHEMA,
+        "settings": settings,
+        "n": progress.plan.n,
+        "complete": progress.ended == progress.plan.n,
+        "records": len(progress.records),
+        "scaled": scaled,
+        "dropped": {"refused": refused, "unusable": len(progress.dropped) - refused},
+        "left": progress.left,
+        "usage": asdict(progress.usage),
+        "cost": cost,
+        "model": model.describe(),
+        "versions": versions(),
+    }
+
+
+def _file_name(topic: str) -> str:
+    return re.sub(r"[^\w]+", "-", topic).strip("-") or "topic"

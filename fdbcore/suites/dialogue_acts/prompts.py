@@ -1,0 +1,193 @@
+"""What models are asked: the prompt files, their placeholders filled in, and the JSON Schemas that answers must follow.
+
+The files are those of `data/`, named NAME.LANGUAGE.txt; a folder of the user's goes before, file by file. `$name` in
+them is a placeholder, `$$` a dollar sign.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any, Final, NamedTuple
+
+from fdbcore.acts import ACTS
+from fdbcore.errors import InputError
+from fdbcore.suites.dialogue_acts.records import Record
+from fdbcore.types import Request
+
+PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
+    "acts": frozenset(),
+    "system": frozenset({"acts", "examples"}),
+    "task": frozenset({"topic", "instruction"}),
+    "annotate": frozenset({"acts", "background", "user", "reply"}),
+    "again": frozenset({"previous", "error"}),
+}
+"""The prompt files of generation and annotation, and what each must hold."""
+
+_SEEDS: Final = 2**31  # Gemini's are int32
+_SEED_STEP: Final = 1_000_003  # far from the seeds of other items, which are one apart
+
+
+def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with exactly these properties, which is all that strict schemas of vendors allow."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+STEPS_SCHEMA: Final[Mapping[str, Any]] = _closed(
+    {
+        "steps": {
+            "type": "array",
+            "minItems": 1,
+            "items": _closed(
+                {
+                    "act": {"type": "string", "enum": list(ACTS)},
+                    "importance": {"type": "number", "minimum": 0, "maximum": 1},
+                    "rationale": {"type": "string"},
+                }
+            ),
+        }
+    }
+)
+"""JSON Schema of an annotation, as models are given it."""
+
+
+def record_schema(locale: str) -> dict[str, Any]:
+    """JSON Schema of a record in `locale`, as models are given it: the four keys of the paper (appendix A)."""
+    text = {"type": "string"}
+    return _closed(
+        {
+            "scenario_context": _closed({"background": text}),
+            "input": _closed(
+                {
+                    "role": {"type": "string", "enum": ["USER"]},
+                    "text": text,
+                    "locale": {"type": "string", "enum": [locale]},
+                }
+            ),
+            "output": _closed({"role": {"type": "string", "enum": ["ASSISTANT"]}, "text": text}),
+            "output_dialogue_acts": STEPS_SCHEMA,
+        }
+    )
+
+
+class Topic(NamedTuple):
+    """What a record is to be about; `name` begins the ids of its records."""
+
+    name: str
+    instruction: str
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of one locale. folder: files that go before the packaged ones.
+
+    What it does raises InputError where a file is missing, has an unknown placeholder, or lacks one.
+    """
+
+    locale: str = "ja-JP"
+    folder: Path | None = None
+
+    def record_request(self, topic: Topic, seed: int) -> Request:
+        """Asks for one record."""
+        task = self._fill("task", topic=topic.name, instruction=topic.instruction)
+        return Request(task, self._system, schema=self._record_schema, seed=seed % _SEEDS)
+
+    def annotation_request(self, background: str, user: str, reply: str, seed: int) -> Request:
+        """Asks for the acts of a reply to what `user` said."""
+        text = self._fill("annotate", acts=self._fill("acts"), background=background, user=user, reply=reply)
+        return Request(text, schema=STEPS_SCHEMA, seed=seed % _SEEDS)
+
+    def again(self, request: Request, previous: str, error: str, asked: int) -> Request:
+        """Asks once more, after `asked` answers that cannot be used; with another seed, or they might come again."""
+        told = self._fill("again", previous=previous, error=error)
+        seed = None if request.seed is None else (request.seed + asked * _SEED_STEP) % _SEEDS
+        return replace(request, user=f"{request.user}\n\n{told}", seed=seed)
+
+    @cached_property
+    def examples(self) -> Sequence[Mapping[str, Any]]:
+        """The records that a generator is shown."""
+        name = f"examples.{self._language}.json"
+        try:
+            examples: list[Mapping[str, Any]] = json.loads(self._text(name))
+            if not isinstance(examples, list):
+                raise InputError(f"got {type(examples).__name__}")
+            for number, example in enumerate(examples, 1):
+                Record.from_json({"id": f"example {number}", **example})
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{name}: expected a JSON list of records without id: {error}") from error
+        return examples
+
+    @cached_property
+    def generation_hash(self) -> str:
+        """Of everything that a generator is told."""
+        return _hash(self._system, self._template("task").template, self._template("again").template)
+
+    def topics(self, path: Path | None = None) -> tuple[Topic, ...]:
+        """The topics of a file (None: the packaged one), a line each: name, tab, instruction; "#" begins a comment."""
+        name = f"topics.{self._language}.txt"
+        text = self._text(name) if path is None else _read(path, "a file of topics")
+        lines = [line.strip() for line in text.splitlines()]
+        found = [line.partition("\t") for line in lines if line and not line.startswith("#")]
+        if not found:
+            raise InputError(f"{path or name}: expected topics, a line each, found none")
+        return tuple(Topic(topic.strip(), (instruction or topic).strip()) for topic, _, instruction in found)
+
+    @property
+    def _language(self) -> str:
+        return self.locale.partition("-")[0]
+
+    @cached_property
+    def _system(self) -> str:
+        shown = "\n".join(json.dumps(example, ensure_ascii=False) for example in self.examples)
+        return self._fill("system", acts=self._fill("acts"), examples=shown)
+
+    @cached_property
+    def _record_schema(self) -> Mapping[str, Any]:
+        return record_schema(self.locale)
+
+    def _fill(self, name: str, **values: str) -> str:
+        return self._template(name).substitute(values).strip()
+
+    def _template(self, name: str) -> Template:
+        file = f"{name}.{self._language}.txt"
+        template = Template(self._text(file))
+        if not template.is_valid():
+            raise InputError(f"{file}: expected $NAME for a placeholder and $$ for a dollar sign, got a lone $")
+        found, expected = set(template.get_identifiers()), PLACEHOLDERS[name]
+        if found != expected:
+            listed = ", ".join(f"${key}" for key in sorted(expected)) or "no placeholder"
+            wrong = ", ".join(f"${key}" for key in sorted(found ^ expected))
+            raise InputError(f"{file}: expected {listed}; missing or unknown: {wrong}")
+        return template
+
+    def _text(self, file: str) -> str:
+        if self.folder is not None and (self.folder / file).is_file():
+            return _read(self.folder / file, "a prompt")
+        packaged = files("fdbcore.suites.dialogue_acts") / "data" / file
+        if not packaged.is_file():
+            raise InputError(f"locale {self.locale}: expected {file} in a folder of prompts, found none")
+        return packaged.read_text(encoding="utf-8")
+
+
+def _read(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: expected {what}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

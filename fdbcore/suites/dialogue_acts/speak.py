@@ -1,0 +1,191 @@
+"""The users of a data set, spoken: DIR/ID.wav for each record, and DIR/speak.json with who spoke and how long.
+
+As the paper has them (section 3.2): 24 kHz, 16 bit, mono, 120 ms of silence before and after. That silence is digital,
+and exact to the sample: zeros with which a speaker itself begins or ends are replaced by it. Nothing else is cut off,
+also where it is quiet: no threshold tells a speaker's pause from a soft onset.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.resample import Resampler
+from fdbcore.audio import resampler_to_48k
+from fdbcore.clips import fit_for_a_folder
+from fdbcore.clock import now_ns
+from fdbcore.errors import InputError, RecordingError, SettingsError
+from fdbcore.protocols import Speaker
+from fdbcore.recording import read_json, settings_hash, write_json
+from fdbcore.suites.dialogue_acts.records import Problem, Record
+from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.wav import wav_bytes
+
+SPEAK_SCHEMA: Final = "fdbcore.speak/1"
+RECORDS, SPEAK = "records.jsonl", "speak.json"
+RATE_HZ: Final = 24_000
+SILENCE_SAMPLES: Final = 2_880
+
+Samples = npt.NDArray[np.int16]
+
+_FULL_SCALE: Final = 32_767
+_HEADER_BYTES: Final = len(wav_bytes(np.zeros(0, np.int16), RATE_HZ))
+_NOTE_EVERY_NS: Final = 1_000_000_000
+
+
+def wav_path(folder: Path, record: Record) -> Path:
+    """Where the user of a record is. InputError for an id that names no file."""
+    if fit_for_a_folder(record.id) != record.id:
+        raise InputError(f"id: expected letters, digits and _.+- only, as it names a file, got {record.id!r}")
+    return folder / f"{record.id}.wav"
+
+
+def speak_records(
+    records: Sequence[Record], folder: Path, speaker: Speaker, show: Callable[[str], None] = lambda text: None
+) -> list[Problem]:
+    """Speak what is not there yet: of another text, by another speaker or never spoken; the records it could not.
+
+    Called again it goes on where it was stopped; a file is replaced once the new one is whole. `show` is told of each
+    record. Raises SettingsError for a speaker that cannot speak at all, and for a folder that holds other recordings
+    under these names; RecordingError if it cannot be written.
+    """
+    if speaker.describe().get("folder") == str(folder.absolute()):
+        raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
+    fit, problems = _fit(records, folder)
+    notes = _Notes(folder, speaker.describe(), fit)
+    try:
+        for number, record in enumerate(fit, 1):
+            if not notes.lacks(record):
+                continue
+            show(f"speaking {number} of {len(fit)}: {record.id}")
+            try:
+                pcm = clip_of(*speaker.speak(record.id, record.user_text))
+            except SettingsError:  # no other would fare better
+                raise
+            except InputError as error:
+                problems.append(Problem(record.id, str(error)))
+                notes.drop(record)
+                continue
+            _write(wav_path(folder, record), wav_bytes(pcm, RATE_HZ))
+            notes.add(record, len(pcm))
+    finally:
+        notes.write()
+    return problems
+
+
+def clip_of(pcm: Samples, rate_hz: int) -> Samples:
+    """What a speaker said, mono int16 (n,) at `rate_hz`, as the clip of a user.
+
+    InputError if it is silent, or clipped: as it came, or once its rate is converted.
+    """
+    full = _at_full_scale(pcm)
+    if (full[2:] & full[1:-1] & full[:-2]).any():  # so many in a row are no peak
+        raise InputError("speech: expected no clipping, got three samples in a row at full scale")
+    converted = pcm if rate_hz == RATE_HZ else _converted(pcm, rate_hz)
+    if converted is not pcm and _at_full_scale(converted).any():
+        raise InputError(f"speech: expected lower peaks, got some that clip when {rate_hz} Hz become {RATE_HZ}")
+    sounding = np.flatnonzero(converted)
+    if not len(sounding):
+        raise InputError("speech: expected a sound, got silence")
+    return np.pad(converted[sounding[0] : sounding[-1] + 1], SILENCE_SAMPLES)
+
+
+def _at_full_scale(pcm: Samples) -> npt.NDArray[np.bool_]:
+    at: npt.NDArray[np.bool_] = np.abs(pcm.astype(np.int32)) >= _FULL_SCALE
+    return at
+
+
+def _converted(pcm: Samples, rate_hz: int) -> Samples:
+    for resampler in (resampler_to_48k(rate_hz), Resampler(SAMPLE_RATE_HZ, RATE_HZ)):
+        pcm = np.concatenate((resampler.process(pcm), resampler.flush()))
+    return pcm
+
+
+def _fit(records: Iterable[Record], folder: Path) -> tuple[list[Record], list[Problem]]:
+    """The records whose ids name files, and those whose do not."""
+    fit, problems = [], []
+    for record in records:
+        try:
+            wav_path(folder, record)
+            fit.append(record)
+        except InputError as error:
+            problems.append(Problem(record.id, str(error)))
+    return fit, problems
+
+
+class _Notes:
+    """speak.json: which files are ours, and what has been spoken in them, by whom."""
+
+    def __init__(self, folder: Path, speaker: Mapping[str, Any], records: Sequence[Record]) -> None:
+        self._folder = folder
+        earlier = read_json(folder / SPEAK) if (folder / SPEAK).is_file() else {"files": {}, "speakers": {}}
+        if earlier.setdefault("schema", SPEAK_SCHEMA) != SPEAK_SCHEMA:
+            raise RecordingError(f"{folder / SPEAK}: expected schema {SPEAK_SCHEMA}, got {earlier['schema']!r}")
+        self._refuse_foreign(records, earlier["files"])
+        self._files: dict[str, Any] = {record.id: earlier["files"].get(record.id) for record in records}
+        self._speaker = settings_hash(speaker)[:12]
+        self._speakers = {**earlier["speakers"], self._speaker: json.loads(json.dumps(speaker))}
+        self.write()  # before the first file, so that all of them are known to be ours
+
+    def _refuse_foreign(self, records: Iterable[Record], ours: Mapping[str, Any]) -> None:
+        paths = [wav_path(self._folder, record) for record in records if record.id not in ours]
+        if foreign := [path.name for path in paths if path.exists()]:
+            raise SettingsError(
+                f"{self._folder}: expected only recordings of {SPEAK}, found others, which would be lost: "
+                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            )
+
+    def lacks(self, record: Record) -> bool:
+        """Whether the record is still to be spoken."""
+        done, path = self._files[record.id], wav_path(self._folder, record)
+        if not done or (done["text"], done["speaker"]) != (record.user_text, self._speaker):
+            return True
+        return not path.is_file() or path.stat().st_size != _HEADER_BYTES + 2 * done["samples"]
+
+    def add(self, record: Record, samples: int) -> None:
+        """The file of a record is whole; that is on the disk within a second."""
+        self._files[record.id] = {
+            "text": record.user_text,
+            "speaker": self._speaker,
+            "samples": samples,
+            "length_s": samples / RATE_HZ,
+        }
+        if now_ns() - self._written_ns > _NOTE_EVERY_NS:
+            self.write()
+
+    def drop(self, record: Record) -> None:
+        """It could not be spoken: a file that says another text goes, one of another speaker may stay."""
+        if (done := self._files[record.id]) and done["text"] != record.user_text:
+            self._files[record.id] = None
+            wav_path(self._folder, record).unlink(missing_ok=True)
+
+    def write(self) -> None:
+        used = {done["speaker"] for done in self._files.values() if done}
+        value = {
+            "schema": SPEAK_SCHEMA,
+            "rate_hz": RATE_HZ,
+            "silence_samples": SILENCE_SAMPLES,
+            "speakers": {name: speaker for name, speaker in self._speakers.items() if name in used},
+            "files": self._files,
+        }
+        write_json(self._folder / SPEAK, value)
+        self._written_ns = now_ns()
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees all of it or nothing."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,65 @@
+"""Who talks to the systems in a run of this suite: the users of a data set, as `fdbcore dataset speak` left them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from fdbcore import registry
+from fdbcore.cases import Material, User, users_of
+from fdbcore.clips import Clip
+from fdbcore.errors import InputError
+from fdbcore.recording import write_text
+from fdbcore.suites.dialogue_acts.records import Problem, read_records
+from fdbcore.suites.dialogue_acts.speak import RECORDS, SPEAK, speak_records, wav_path
+
+DATA: Final = files("fdbcore.suites.dialogue_acts") / "data"
+SMOKE, SPEAKER = "smoke", "open-jtalk"
+
+TAIL_S: Final = 30
+"""How long a user waits for a reply to be given and said."""
+
+PAUSE_MS: Final = 1500
+"""More than any pause within a request, which would be sent by halves; a system that replies once is not timed."""
+
+
+def prompts() -> Mapping[str, str]:
+    """The settings of parties that take prompts, unless their addresses have others."""
+    texts = {name: (DATA / f"respond_{name}.ja.txt").read_text(encoding="utf-8").strip() for name in ("system", "user")}
+    return {**texts, "pause_ms": str(PAUSE_MS)}
+
+
+def users(data: str) -> tuple[list[User], Material, list[Problem]]:
+    """The users of the data set in "DIR" or "DIR?SETTINGS" (of the clip endpoint), and lines that are no records.
+
+    Raises InputError where there are no records, or not all of them have been spoken.
+    """
+    path, _, settings = data.rpartition("?") if "?" in data else (data, "", "")
+    folder = Path(path).absolute()
+    records, problems = read_records(folder / RECORDS)
+    clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
+    _refuse_unspoken(clips, folder)
+    texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
+    material = Material("dialogue-acts", str(folder), texts)
+    return users_of(clips, settings or f"tail_s={TAIL_S}"), material, problems
+
+
+def shipped(folder: Path, show: Callable[[str], None]) -> str:
+    """Put the shipped set into `folder`, spoken by Open JTalk, where it is not there yet; its address as of `users`."""
+    write_text(folder / RECORDS, (DATA / SMOKE / RECORDS).read_text(encoding="utf-8"))
+    records, _ = read_records(folder / RECORDS)
+    for where, reason in speak_records(records, folder, registry.speaker(SPEAKER), show):
+        raise InputError(f"{where}: {reason}")
+    return str(folder)
+
+
+def _refuse_unspoken(clips: list[Clip], folder: Path) -> None:
+    missing = [clip.name for clip in clips if not clip.path.is_file()]
+    if missing:
+        several = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+        raise InputError(
+            f"{folder}: expected a recording of each record, found none of {len(missing)} of {len(clips)} ({several}): "
+            f"fdbcore dataset speak {folder}"
+        )

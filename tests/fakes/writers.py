@@ -1,0 +1,43 @@
+"""What a language model would write when it is asked for records and for labels: good, and in need of correction."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from fakes.model_server import Asked
+
+KANA = "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろ"
+STEPS = (("Commissive", 0.7), ("Suggestion", 0.3))
+
+
+def words(seed: int | None) -> str:
+    """A request like no other."""
+    return "".join(random.Random(seed).choices(KANA, k=16)) + "してね。"
+
+
+def steps(of: Sequence[tuple[str, float]] = STEPS) -> dict[str, Any]:
+    return {"steps": [{"act": act, "importance": weight, "rationale": "理由。"} for act, weight in of]}
+
+
+def record(
+    user: str, of: Sequence[tuple[str, float]] = STEPS, reply: str = "はい、そうしました。次もそうしますか。"
+) -> dict[str, Any]:
+    return {
+        "scenario_context": {"background": "ユーザーは家にいて、手がふさがっている。"},
+        "input": {"role": "USER", "text": user, "locale": "ja-JP"},
+        "output": {"role": "ASSISTANT", "text": reply},
+        "output_dialogue_acts": steps(of),
+    }
+
+
+def good(asked: Asked) -> str:
+    """A record that can be used, another one for each seed."""
+    return json.dumps(record(words(asked.seed)), ensure_ascii=False)
+
+
+def label(asked: Asked) -> str:
+    """The acts of any reply."""
+    return json.dumps(steps())

@@ -1,0 +1,181 @@
+"""Replies labelled by a language model: corrections, repeats, what is unscored, and that nothing is asked twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.fake_gemini import FakeGemini
+from fakes.model_server import NEEDS_GEMINI, Answer, Asked, Broken, Fails, Refuses
+from fakes.writers import label, record, steps
+
+from fdbcore import registry
+from fdbcore.errors import PartyError, RecordingError
+from fdbcore.suites.dialogue_acts.annotate import Annotated, annotate, references
+from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step
+
+pytestmark = [NEEDS_GEMINI]
+
+
+RECORDS = [
+    Record.from_json({"id": f"timer-{number}", **record(f"{number}分のタイマーをお願い。")}) for number in range(1, 4)
+]
+RESPONSES = [Response(found.id, "system", f"はい、{found.id}です。") for found in RECORDS]
+ACTS = (Step("Commissive", 0.7, "理由。"), Step("Suggestion", 0.3, "理由。"))
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.setenv("GEMINI_API_KEY", FakeGemini.KEY)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    return tmp_path / "replies.jsonl"
+
+
+def label_all(server: FakeGemini, kept: Path, responses: list[Response] | None = None, **settings: Any) -> Annotated:
+    model = registry.model("gemini:labeller", server.base_url)
+    return annotate(RESPONSES if responses is None else responses, RECORDS, model, kept, **settings)
+
+
+def test_each_reply_is_labelled_and_what_it_had_stays(kept: Path) -> None:
+    before = Annotation("authored", (Step("Inform", 1.0),))
+    given = [Response("timer-1", "system", "はい。", (before,)), *references(RECORDS)]
+    with FakeGemini(label) as server:
+        found = label_all(server, kept, given)
+        first = server.asked[0]
+    assert found.responses[0].annotations == (before, Annotation("gemini:labeller", ACTS))
+    assert [response.system for response in found.responses[1:]] == [REFERENCE] * 3
+    assert all(response.annotations[0].steps == ACTS for response in found.responses[1:])
+    assert found.problems == ()
+    assert (found.usage.replies, found.usage.tokens_in, found.usage.tokens_out) == (4, 400, 80)
+    for told in (RECORDS[0].background, RECORDS[0].user_text, "はい。", "Check-Question"):
+        assert told in first.user
+    assert first.schema is not None
+    assert list(first.schema["properties"]) == ["steps"]
+
+
+def test_each_repeat_has_a_seed_of_its_own(kept: Path) -> None:
+    with FakeGemini(label) as server:
+        found = label_all(server, kept, repeats=3, seed=40)
+        assert {asked.seed for asked in server.asked} == {41, 42, 43}
+        assert len(server.asked) == 9
+    assert [annotation.repeat for annotation in found.responses[0].annotations] == [1, 2, 3]
+
+
+def test_the_same_words_are_labelled_once(kept: Path) -> None:
+    given = [Response("timer-1", name, "はい。") for name in ("one", "two", REFERENCE)]
+    with FakeGemini(label) as server:
+        found = label_all(server, kept, given)
+        assert len(server.asked) == 1
+    assert [len(response.annotations) for response in found.responses] == [1, 1, 1]
+
+
+def test_what_was_labelled_is_not_asked_again_and_needs_no_key(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeGemini(label) as server:
+        first = label_all(server, kept)
+        monkeypatch.delenv("GEMINI_API_KEY")
+        again = label_all(server, kept)
+        assert len(server.asked) == 3
+    assert again == first
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Commissive です。", "JSON"),
+        (json.dumps(steps([("Answer", 0.5)])), "sum to 1"),
+        (json.dumps(steps([("Greeting", 1.0)])), "act 0"),
+        (json.dumps(steps([])), "at least one"),
+        (json.dumps([{"act": "Answer", "importance": 1.0}]), "steps"),
+    ],
+)
+def test_what_is_wrong_goes_back_to_the_model(kept: Path, text: str, told: str) -> None:
+    with FakeGemini(lambda asked: text if asked.number == 0 else label(asked)) as server:
+        found = label_all(server, kept, RESPONSES[:1])
+        assert told in server.asked[1].user
+    assert found.responses[0].annotations == (Annotation("gemini:labeller", ACTS),)
+
+
+def test_importances_that_nearly_sum_to_1_are_scaled_and_noted(kept: Path) -> None:
+    with FakeGemini([json.dumps(steps([("Answer", 0.66), ("Inform", 0.335)]))]) as server:
+        (annotation,) = label_all(server, kept, RESPONSES[:1]).responses[0].annotations
+    assert annotation.scaled_from == 0.995
+    assert sum(step.importance for step in annotation.steps) == pytest.approx(1)
+
+
+def only_for(name: str, answer: Answer) -> Callable[[Asked], Answer]:
+    return lambda asked: answer if name in asked.user else label(asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "times"),
+    [("{", "JSON", MOST_ASKED), (Refuses("SAFETY"), "SAFETY", 1), (Broken(), "something other than an answer", 1)],
+)
+def test_what_cannot_be_labelled_is_named_and_the_rest_is_there(
+    kept: Path, answer: Answer, reason: str, times: int
+) -> None:
+    with FakeGemini(only_for("はい、timer-2です。", answer)) as server:
+        found = label_all(server, kept, jobs=3)
+        assert len(server.asked) == 2 + times
+    assert [len(response.annotations) for response in found.responses] == [1, 0, 1]
+    (problem,) = found.problems
+    assert problem.where == "timer-2, system, gemini:labeller, repeat 1"
+    assert reason in problem.reason
+
+
+def test_what_passed_is_asked_for_by_the_same_call_again(kept: Path) -> None:
+    with FakeGemini(lambda asked: Broken() if asked.number == 1 else label(asked)) as server:
+        assert len(label_all(server, kept).problems) == 1
+        assert label_all(server, kept).problems == ()
+        assert len(server.asked) == 4
+
+
+def test_no_reply_is_not_labelled(kept: Path) -> None:
+    given = [Response("timer-1", "system", None, reason="no answer"), Response("timer-2", "system", " ")]
+    with FakeGemini(label) as server:
+        found = label_all(server, kept, given)
+        assert server.asked == []
+    assert list(found.responses) == given
+    assert found.problems == ()
+
+
+def test_a_reply_without_a_record_is_named(kept: Path) -> None:
+    with FakeGemini(label) as server:
+        found = label_all(server, kept, [Response("nowhere", "system", "はい。"), *RESPONSES])
+    assert [(problem.where, len(found.responses)) for problem in found.problems] == [
+        ("nowhere, system, gemini:labeller", 4)
+    ]
+
+
+def test_a_wrong_key_ends_it_and_what_was_done_is_kept(kept: Path) -> None:
+    locked = Fails(403, f"Your API key {FakeGemini.KEY} was reported as leaked.")
+    with FakeGemini(lambda asked: locked if asked.number == 2 else label(asked)) as server:
+        with pytest.raises(PartyError, match="may not do this"):
+            label_all(server, kept)
+        assert FakeGemini.KEY not in kept.read_text()
+        assert label_all(server, kept).problems == ()
+        assert len(server.asked) == 4
+
+
+def test_a_file_of_something_else_is_left_alone(kept: Path) -> None:
+    kept.write_text('{"id": "timer-1"}\n')
+    with FakeGemini(label) as server, pytest.raises(RecordingError, match="line 1"):
+        label_all(server, kept)
+    assert kept.read_text() == '{"id": "timer-1"}\n'
+
+
+def test_the_order_and_the_labels_do_not_depend_on_the_jobs(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> str:
+        return json.dumps(steps([("Answer", 1.0)] if "timer-2" in asked.user else [("Inform", 1.0)]))
+
+    with FakeGemini(answer) as server:
+        found = [label_all(server, tmp_path / str(jobs), repeats=2, jobs=jobs).responses for jobs in (1, 6)]
+    assert found[0] == found[1]
+    assert [response.annotations[0].steps[0].act for response in found[0]] == ["Inform", "Answer", "Inform"]
