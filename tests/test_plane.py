@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from fakes.recordings import drawn_recording
 
@@ -24,7 +25,7 @@ def run_of(path: Path, calls: dict[str, tuple[str, str]], labels: list[Label]) -
     """A run of drawn calls: name to system and drawing."""
     for name, (system, drawing) in calls.items():
         case = {"system": system, "trial": 1, "clip": None} if system else {}
-        meta = {"case": case, "outcome": {"kind": "done", "reason": None}} if case else {}
+        meta: dict[str, Any] = {"case": case, "outcome": {"kind": "done", "reason": None}} if case else {}
         recording = drawn_recording(path / name, drawing, **meta)
         keep_labels(recording.path, "by hand", labels)
         score(recording)
@@ -40,8 +41,8 @@ def test_each_system_is_where_it_was_built_to_be(tmp_path: Path) -> None:
     assert hasty.shares is not None
     assert hasty.shares[0] < 0.75 < hasty.shares[1]
     page = write_index(run).read_text()
-    assert "<title>hasty: 75.0 %, 0.20 s</title>" in page
-    assert "<title>patient: 0.0 %, 1.00 s</title>" in page
+    assert "<title>hasty: 75.0 %, 0.20 s; 4 pauses, 8 answers, 4 calls</title>" in page
+    assert "<title>patient: 0.0 %, 1.00 s; 3 pauses, 6 answers, 3 calls</title>" in page
 
 
 def test_without_labelled_turn_ends_all_answers_are_timed(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_without_labelled_pauses_there_is_no_plane(tmp_path: Path) -> None:
 
 
 def test_points_beyond_the_axis_widen_it() -> None:
-    points = [Point("<slow>", 4.0, 0.5, (3.0, 5.0), (0.2, 0.9)), Point("early", -0.1, 0.0)]
+    points = [Point("<slow>", 4.0, 0.5, "", (3.0, 5.0), (0.2, 0.9)), Point("early", -0.1, 0.0, "")]
     drawing = plane("P", "n", Axis(0, 2, 0.1, range(11), "seconds"), points)
     xs = [float(x) for x in re.findall(r'(?:cx|x1|x2)="([-\d.]+)"', drawing)]
     assert 40 <= min(xs) <= max(xs) <= 352

@@ -223,7 +223,7 @@ def charts(run: Survey, settings: TurnSettings) -> str:
                 "False cut-offs against answer time",
                 "Share of A's labelled pauses in which B cut in, over the median answer time: lower left is better. "
                 "One point a system, with 95 % intervals over calls.",
-                Axis(0, 2, 0.1, range(11), "seconds"),
+                Axis(0, 2, 0.1, range(11), "seconds until B answers"),
                 points,
             )
         )
@@ -246,7 +246,8 @@ def cut_off_against_latency(run: Survey) -> list[Point]:
         if share and share["n"] and latency and latency["n"]:
             limits = tuple(ms / 1000 for ms in latency["ci95"] or ())
             values = (limits[0], limits[1]) if limits else None
-            found.append(Point(name, latency["median"] / 1000, share["mean"], values, share["ci95"]))
+            note = f"{share['n']:,} pauses, {latency['n']:,} answers, {len(sessions):,} calls"
+            found.append(Point(name, latency["median"] / 1000, share["mean"], note, values, share["ci95"]))
     return found
 
 
