@@ -104,9 +104,10 @@ def _reference(path: Path, own: Mapping[str, Any], out: Path, jobs: int, show: b
 
     if any((path / name).is_file() for name in (CORPUS, RUN, META)) or next(path.glob(f"*/{META}"), None):
         return Corpus.of(path)
-    from fdbcore.corpus_inputs import Oddities, named_files, planned
+    from fdbcore.corpus_inputs import named_files, planned
     from fdbcore.corpus_jobs import How
     from fdbcore.corpus_replay import replay_corpus
+    from fdbcore.names import Oddities
     from fdbcore.sources import session_inputs
 
     oddities = Oddities()

@@ -95,12 +95,11 @@ class LabelSet:
         """
         index = NameIndex(known)
         numbers: dict[str, int | None] = {}
-        for name in dict.fromkeys(label.call for label in self.labels):
+        for name, count in Counter(label.call for label in self.labels).items():
             fitting = [0] if self.is_one_call and len(known) == 1 else index.fitting(name)
             numbers[name] = fitting[0] if len(fitting) == 1 else None
             if len(fitting) != 1:
                 what = "several of the calls" if fitting else "a call that is not here"
-                count = sum(label.call == name for label in self.labels)
                 oddities.add(f"names in {self.path.name} that fit {what}, with their labels", [f"{name} ({count})"])
         found: dict[int, list[Label]] = {}
         for label in self.labels:

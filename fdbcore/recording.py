@@ -3,8 +3,8 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above, and of labels.json,
-                      what people have labelled
+       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above, and of
+                      labels.json, what people have labelled
 """
 
 from __future__ import annotations

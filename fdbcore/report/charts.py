@@ -131,7 +131,8 @@ def _cross(axis: Axis, highest: float, point: Point) -> str:
     if point.shares:
         bottom, top = (_y(share, highest) for share in point.shares)
         parts.append(f'<line class="line b" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>')
-    told = f"{point.name + ': ' if point.name else ''}{100 * point.share:.1f} %, {point.value:.2f} {axis.unit}; {point.note}"
+    at = f"{100 * point.share:.1f} %, {point.value:.2f} {axis.unit}; {point.note}"
+    told = f"{point.name}: {at}" if point.name else at
     is_left = x < (LEFT + RIGHT) / 2
     anchor = f'x="{x + 6 if is_left else x - 6:.1f}" text-anchor="{"start" if is_left else "end"}"'
     parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{escape(told)}</title></circle>')
