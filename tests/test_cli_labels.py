@@ -129,7 +129,7 @@ def turnbench(tmp_path: Path, *drawings: str) -> dict[str, Any]:
 
 
 def test_turnbench_has_the_moments_at_which_events_became_known(tmp_path: Path) -> None:
-    content = turnbench(tmp_path, "A 0-2 5-7 | B 2.3-4.6", "A 2-6 | B 0-2.5 9-10", "A 0-1 |")
+    content = turnbench(tmp_path, "A 0-2 5-7 | B 2.3-4.6", "A 2-6 | B 0-2.5 9-10", "A 2-2.5 | B 0-5")
     assert content["schema_version"] == 1
     first, second, last = content["predictions"]
     assert [each["conversation_id"] for each in content["predictions"]] == ["0", "1", "2"]
@@ -139,7 +139,7 @@ def test_turnbench_has_the_moments_at_which_events_became_known(tmp_path: Path) 
     assert first["speaker_2"]["eot"] == [pytest.approx(5 + 1 + 0.2 + 0.2, abs=0.02)]
     assert len(second["speaker_1"]["interruption"]) == 1
     assert second["speaker_2"]["interruption"] == []
-    assert last["speaker_2"] == {"eot": [], "interruption": []}
+    assert last["speaker_1"] == {"eot": [], "interruption": []}  # B kept the floor
     recordings = [Recording(tmp_path / "RUN" / str(n)) for n in range(3)]
     for each, recording in zip(content["predictions"], recordings, strict=True):
         for speaker in ("speaker_1", "speaker_2"):

@@ -74,10 +74,14 @@ def numbers(*rows: str) -> list[list[int]]:
 
 
 def test_items_are_stretches_that_overlap_with_the_longest_label_of_each() -> None:
-    first = labels("interruption 0-5, backchannel 10-10.5, noise 20-21, interruption 30-31")
-    second = labels("backchannel 1-1.5, side_talk 4-6, backchannel 10.4-11, noise 21-22, interruption 40-41")
+    first = labels(
+        "interruption 0-5, backchannel 10-10.5, noise 20-21, interruption 30-31, noise 50-52, interruption 52-53"
+    )
+    second = labels(
+        "backchannel 1-1.5, side_talk 4-6, backchannel 10.4-11, noise 21-22, interruption 40-41, side_talk 51-53"
+    )
     third = labels("interruption 5.5-7")
-    assert items_of_side([first, second], "A").tolist() == numbers("is", "bb", "n.", ".n", "i.", ".i")
+    assert items_of_side([first, second], "A").tolist() == numbers("is", "bb", "n.", ".n", "i.", ".i", "ns")
     assert items_of_side([first, second, third], "A").tolist()[0] == numbers("isi")[0]
     assert items_of_side([first, second], "B").tolist() == []
 
