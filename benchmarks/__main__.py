@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.harness import machine
 
-NAMES = ("align", "resample", "turns", "replay", "pacing", "live")
+NAMES = ("align", "acts", "resample", "turns", "replay", "pacing", "live")
 
 
 def main() -> None:

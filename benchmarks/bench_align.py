@@ -46,9 +46,9 @@ def align_rows(name: str, shortest: int, longest: int) -> Iterator[list[object]]
         yield [name, "align_acts_batch", threads, ours_us, plain_us / ours_us, goal]
 
 
-def random_acts(seed: int, shortest: int, longest: int) -> PackedActs:
+def random_acts(seed: int, shortest: int, longest: int, count: int = PAIRS) -> PackedActs:
     rng = np.random.default_rng(seed)
-    offsets = np.cumsum([0, *rng.integers(shortest, longest + 1, PAIRS)])
+    offsets = np.cumsum([0, *rng.integers(shortest, longest + 1, count)])
     importances = rng.integers(1, 100, offsets[-1])
     sums = np.add.reduceat(importances, offsets[:-1])
     return PackedActs(rng.integers(0, len(ACTS), offsets[-1]), importances / np.repeat(sums, np.diff(offsets)), offsets)

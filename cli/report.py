@@ -125,7 +125,7 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | No
     from fdbcore.report.audio import make_playable
     from fdbcore.report.html import write_report
     from fdbcore.report.marks import marks_of, screen_lines
-    from fdbcore.score import score
+    from fdbcore.score import read_scores
 
     for call in calls:
         recording = call.recording
@@ -136,7 +136,7 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | No
                 click.echo(f"fdbcore report: {call.name}: a page without audio: {error}", err=True)
         if log is not None:
             log.lay(recording)
-        path = write_report(recording, score(recording), audio=shown.audio)
+        path = write_report(recording, read_scores(recording), audio=shown.audio)
         if not quiet:
             laid = marks_of(recording)
             if log is not None and laid is not None:

@@ -155,7 +155,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if missed > MAX_MISSED_SHARE * ticks:
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
     if b.left not in (None, "finished"):
-        return _blame("B", str(b.left))
+        return _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left))
     if not recording.has_spoken("B"):

@@ -44,6 +44,8 @@ class Endpoint(Protocol):
     """How many conversations the party can hold at a time; None: any number."""
     left: str | None = None
     """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...)."""
+    transient: bool = False
+    """Whether another conversation may fare better than one that was `left` (the party is busy, overloaded)."""
 
     def open(self, side: Side) -> None:
         """Get ready, within time-outs of its own; PartyError if the party cannot be had. Both sides open at once."""
@@ -127,6 +129,16 @@ class Model(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Name, SDK and its version, address of the server, as JSON values without secrets."""
+
+
+class Transcriber(Protocol):
+    """Hears speech, and writes it down."""
+
+    name: str
+    """Its address: "openai:gpt-4o-transcribe"."""
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        """The words in a WAV file, "" where there are none; language: as ISO 639-1 has it. PartyError."""
 
 
 class Speaker(Protocol):

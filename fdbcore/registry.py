@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint, Model, Speaker
+from fdbcore.protocols import Endpoint, Model, Speaker, Transcriber
 
 VADS: Final = {
     "silero": "fdbcore.vad:silero",
@@ -50,6 +50,11 @@ MODELS: Final = {
 }
 """Each makes a language model from its name at the vendor, and the address of another server that speaks its API."""
 
+TRANSCRIBERS: Final = {
+    "openai": "fdbcore.asr.openai:openai",
+}
+"""Each makes a speech recogniser, as MODELS makes models."""
+
 SPEAKERS: Final = {
     "dir": "fdbcore.speakers.folder:folder",
     "exec": "fdbcore.speakers.command:command",
@@ -66,6 +71,13 @@ def model(address: str, base_url: str | None = None) -> Model:
     """The language model "VENDOR:NAME", at the vendor or at `base_url`. SettingsError if unknown."""
     vendor, _, name = address.partition(":")
     made: Model = resolve("model", MODELS, vendor)(name, base_url)
+    return made
+
+
+def transcriber(address: str, base_url: str | None = None) -> Transcriber:
+    """The speech recogniser "VENDOR:NAME", at the vendor or at `base_url`. SettingsError if unknown."""
+    vendor, _, name = address.partition(":")
+    made: Transcriber = resolve("asr", TRANSCRIBERS, vendor)(name, base_url)
     return made
 
 

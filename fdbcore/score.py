@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore import stats
 from fdbcore.errors import RecordingError
+from fdbcore.labels import kept_labels
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import labelled, stop_share
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
@@ -64,7 +66,9 @@ def unscored(recording: Recording) -> str | None:
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
     """Every quantity that a recording has the material for."""
-    return timing(Dialogue.of(recording)) | compat(recording)
+    dialogue, labels = Dialogue.of(recording), kept_labels(recording)
+    found = labelled(dialogue, labels, recording.spoken("B")) if labels else {}
+    return timing(dialogue) | found | compat(recording)
 
 
 def read_quantities(recording: Recording) -> dict[str, Quantity]:
@@ -94,7 +98,8 @@ def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
         for file in recording.meta.get("source", {}).get("files", [])
         for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
     ]
-    return _cut_off(recording) + silent + odd
+    labels = kept_labels(recording)
+    return _cut_off(recording) + silent + odd + list(labels.notes if labels else ())
 
 
 def _cut_off(recording: Recording) -> list[str]:
@@ -125,7 +130,40 @@ def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = N
     """
     of = list(map(str, range(len(sessions)))) if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    return {name: _summary(*pool(name, sessions, of)) for name in ids}
+    found = {name: _summary(*pool(name, sessions, of)) for name in ids}
+    return found | _differences(sessions, of)
+
+
+DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}
+"""Measures that are the difference of two shares, and so are known of a run only by these."""
+
+
+def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dict[str, dict[str, Any]]:
+    names = sorted(set(clusters))
+    found = {}
+    for difference, ids in DIFFERENCES.items():
+        pools = [pool(name, sessions, clusters) for name in ids]
+        counts = [share_by_cluster([q for q in of if isinstance(q, Share)], by, names) for of, by in pools]
+        if all(trials.sum() for _, trials in counts):
+            found[difference] = _difference(*counts)
+    return found
+
+
+def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """a, b: counts and trials by cluster, (2, k)."""
+    estimate = stats.wilson_difference(*a, *b)
+    denominators = [int(trials.sum()) for _, trials in (a, b)]
+    return {
+        "n": sum(denominators),
+        "median": None,
+        "p90": None,
+        "mean": estimate.value,
+        "ci95": estimate.interval,
+        "unit": "share",
+        "excluded": {},
+        "of": denominators,
+        "clusters": estimate.clusters,
+    }
 
 
 def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> tuple[list[Quantity], list[str]]:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.corpus import Call, Corpus
 from fdbcore.differences import Difference, difference, with_holm
-from fdbcore.errors import InputError
+from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.quantities import Quantity
-from fdbcore.score import pool, summarise
+from fdbcore.parallel import spread
+from fdbcore.recording import Recording
+from fdbcore.score import pool, read_quantities, score, summarise
 
 HEADLINES: Final = (
     "response_latency_ms",
@@ -66,26 +69,43 @@ class Group:
         return [unit.of(call) for call in self.calls]
 
 
-def read(corpus: Corpus, on_call: Callable[[int], None] = lambda number: None) -> Group:
-    """All scored calls of a run with their quantities. RecordingError if one cannot be read."""
-    calls, quantities = corpus.scored, []
-    for number, call in enumerate(calls):
-        quantities.append(call.quantities)
-        on_call(number)
-    return Group("", calls, quantities)
+def rescored(corpus: Corpus, jobs: int, on_call: Callable[[], None] = lambda: None) -> tuple[Group, dict[str, str]]:
+    """Score all calls of a run that can be scored anew, on so many processes; and why of those that could not.
+
+    on_call: told of each call that was scored.
+    """
+    calls, quantities, unread = [], [], dict[str, str]()
+    for call, found in zip(corpus.scored, spread(_rescored, [call.path for call in corpus.scored], jobs), strict=True):
+        on_call()
+        if isinstance(found, str):
+            unread[call.name] = found
+        else:
+            calls.append(call)
+            quantities.append(found)
+    return Group("", calls, quantities), unread
+
+
+def _rescored(path: Path) -> Mapping[str, Quantity] | str:
+    """The quantities of a recording, or why there are none."""
+    try:
+        recording = Recording(path)
+        score(recording)
+        return read_quantities(recording)
+    except FdbError as error:
+        return str(error)
 
 
 def unit(calls: Sequence[Call], column: str | None) -> Unit:
     """The unit of `column`, or the call. InputError for a column that no call has, with those that are alike."""
     if column is None:
         return Unit()
-    _check_column(calls, column, "--cluster")
+    check_column(calls, column, "--cluster")
     return Unit(column, [call.name for call in calls if not call.columns.get(column)])
 
 
 def groups(run: Group, column: str) -> list[Group]:
     """The calls of a run by their value of `column`, in the order of these. InputError for more than MOST_GROUPS."""
-    _check_column(run.calls, column, "--by")
+    check_column(run.calls, column, "--by")
     numbers: dict[str, list[int]] = {}
     for number, call in enumerate(run.calls):
         numbers.setdefault(call.columns.get(column) or NO_VALUE, []).append(number)
@@ -96,7 +116,8 @@ def groups(run: Group, column: str) -> list[Group]:
     ]
 
 
-def _check_column(calls: Sequence[Call], column: str, option: str) -> None:
+def check_column(calls: Sequence[Call], column: str, option: str) -> None:
+    """InputError, for the option that names it, for a column that no call has; with those that are alike."""
     columns = list(dict.fromkeys(name for call in calls for name in call.columns))
     if column not in columns:
         near = get_close_matches(column, columns, 3)
@@ -128,31 +149,19 @@ def differences(of: Sequence[Group], chosen: Unit) -> list[dict[str, Any]]:
     ]
 
 
-def statements(corpus: Corpus, run: Group, cluster: str | None = None, by: str | None = None) -> dict[str, Any]:
+def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, Any]:
     """The pooled measures of a run, of its groups, and the differences between these, as JSON values.
 
-    Keys: run, calls, unscored {name: reason}, settings, unit {column, clusters, own}, measures; and with `by`: groups
-    [{name, calls, clusters, measures}], paired_by, differences. InputError for a column that is not there.
+    Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (a
+    column, or None for the unit itself), differences.
     """
-    chosen = unit(run.calls, cluster)
-    content: dict[str, Any] = {
-        "run": str(corpus.path),
-        "calls": len(corpus.calls),
-        "unscored": {call.name: call.unscored for call in corpus.calls if call.unscored is not None},
-        "settings": corpus.settings,
-        "settings_sha256s": corpus.settings_sha256s,
-        "unit": {"column": cluster, "clusters": len(set(run.clusters(chosen))), "own": list(chosen.own)},
-        "measures": summarise(run.quantities, run.clusters(chosen)),
-    }
-    if by is None:
-        return content
-    found = groups(run, by)
-    pairing = paired_by(found, chosen)
-    return content | {
-        "by": by,
-        "groups": [_group(group, chosen) for group in found],
+    pairing = paired_by(by, chosen) if by else chosen
+    return {
+        **_group(run, chosen),
+        "unit": {"column": chosen.column, "own": list(chosen.own)},
+        "groups": [_group(group, chosen) for group in by],
         "paired_by": pairing.column,
-        "differences": differences(found, pairing),
+        "differences": differences(by, pairing),
     }
 
 

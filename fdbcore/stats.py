@@ -121,7 +121,7 @@ def wilson_by_cluster(successes: npt.ArrayLike, n: npt.ArrayLike, level: float =
 
     That is n over the design effect: the variance of the pooled share between clusters over that of independent trials
     (Kish 1965); never more than n. An effect above 1 is known only as well as k clusters tell it: then n is reduced
-    further, by the square of t over z (Korn and Graubard 1998). With one cluster it is `wilson`.
+    further, by the square of t over z (Korn and Graubard 1998). With one cluster, or one trial in each, it is `wilson`.
     """
     counts, trials = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
     if counts.shape != trials.shape or not ((counts >= 0) & (counts <= trials)).all():
@@ -132,7 +132,7 @@ def wilson_by_cluster(successes: npt.ArrayLike, n: npt.ArrayLike, level: float =
     share = float(counts.sum()) / total
     between = float(((counts - share * trials) ** 2).sum()) / total**2 * clusters / max(clusters - 1, 1)
     independent = share * (1 - share) / total
-    effect = between / independent if independent and clusters > 1 else 1.0
+    effect = between / independent if independent and clusters > 1 and trials.max() > 1 else 1.0
     if effect > 1:
         upper = (1 + level) / 2
         effect *= (t_quantile(upper, clusters - 1) / NormalDist().inv_cdf(upper)) ** 2
@@ -300,9 +300,13 @@ def expanded_percentile(resampled: Floats, clusters: int, level: float = LEVEL) 
 
 
 def _between(ascending: Floats, clusters: int, level: float) -> Interval:
-    reach = t_quantile((1 + level) / 2, clusters - 1) * math.sqrt(clusters / (clusters - 1))
-    tail = NormalDist().cdf(-reach)
+    tail = NormalDist().cdf(-reach(clusters, level))
     return Interval(_quantile_of_sorted(ascending, tail), _quantile_of_sorted(ascending, 1 - tail))
+
+
+def reach(clusters: int, level: float) -> float:
+    """How many standard deviations of its resamples the limits of an interval of so many clusters are out."""
+    return t_quantile((1 + level) / 2, clusters - 1) * math.sqrt(clusters / (clusters - 1))
 
 
 def _quantile_of_sorted(ascending: Floats, q: float) -> float:

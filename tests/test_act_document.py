@@ -18,9 +18,9 @@ from fdbcore.significance import holm
 from fdbcore.suites.dialogue_acts import baselines
 from fdbcore.suites.dialogue_acts.comparison import COMPARED, Settings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.document import document
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Response
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Response, Step
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Row, system_row
-from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, with_references
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, by_id, matched, without_response
 
 FEW = Settings(resamples=200)
 
@@ -203,12 +203,10 @@ def test_a_response_finds_its_set_by_its_id_alone() -> None:
     assert found[0].responses["r0"].annotations[0].steps[0].act == "Question"
 
 
-def test_reference_texts_are_added_where_they_are_missing() -> None:
-    of = record_set(["Q 1", "Inf 1"], ["Inf 1"])
-    there = Response("r0", REFERENCE, "text r0")
-    found = with_references([of], [there])
-    assert found[0] is there
-    assert [(one.id, one.system, one.text) for one in found[1:]] == [("r1", REFERENCE, "text r1")]
+def test_ids_that_several_sets_have_are_no_records_to_score() -> None:
+    one, two = record_set(["Q 1"], ["Q 1"], name="one"), record_set(["Q 1"], name="two")
+    assert list(by_id([one, two])) == ["r1"]
+    assert without_response(one.records.values(), [response("r0", "Q 1")], "s") == [one.records["r1"]]
 
 
 def test_items_tell_which_reference_counted_and_how_it_is_aligned() -> None:
@@ -233,6 +231,18 @@ def test_a_set_that_is_too_small_for_a_ranking_says_so(
     said = [text for text in content["warnings"] if "too few" in text]
     assert len(said) == (needs is not None)
     assert all(needs in text for text in said if needs)
+
+
+def test_importances_that_do_not_sum_to_1_are_told() -> None:
+    of = record_set(["Q 1"], ["Q .5 Inf .4"])
+    scaled = Annotation("x", (Step("Question", 1.0),), scaled_from=0.995)
+    replies = [response("r0", "Q .9"), Response("r1", "s", "a", (scaled,))]
+    said = document([of], replies, settings=FEW)["warnings"]
+    assert [text for text in said if "sum to 1" in text] == [
+        "set: the importances of 1 of 2 annotations do not sum to 1 and are scored as they are",
+        "responses: the importances of 1 of 2 annotations do not sum to 1 and were scaled to it",
+        "responses: the importances of 1 of 2 annotations do not sum to 1 and are scored as they are",
+    ]
 
 
 def test_published_figures_add_up_as_the_paper_prints_them() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from act_sets import annotation, answers, record, record_set, repeated, response, sequence, sequences
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.acts import ACTS, ActSequence, pack_acts
@@ -132,6 +132,7 @@ def test_no_triangle_inequality_in_general(a: str, b: str, c: str, direct: float
     assert way[1] + way[2] == pytest.approx(around)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.lists(sequences(), min_size=1, max_size=3), sequences()), min_size=1, max_size=5))
 def test_the_nearest_of_several_references_counts_for_all(items: list[tuple[list[Acts], Acts]]) -> None:
     of = record_set(*[choices for choices, _ in items])
@@ -207,6 +208,7 @@ def test_the_most_frequent_sequence_has_mean_importances() -> None:
     assert [weight for _, weight in found] == pytest.approx([0.7, 0.3])
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(sequences(3), min_size=1, max_size=2), min_size=2, max_size=5))
 def test_shuffled_references_are_all_pairs_of_two_records(choices: list[list[Acts]]) -> None:
     references = References.of(record_set(*choices).records.values(), "given")

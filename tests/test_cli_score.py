@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from act_sets import record, record_set, response, sequence
 from click.testing import CliRunner, Result
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import Asked, Refuses
+from test_dataset_speak import TALKER
 
 from fdbcore.acts import ActSequence
 from fdbcore.cli.main import main
+from fdbcore.registry import speaker
+from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.columns import columns
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
+from fdbcore.suites.dialogue_acts.speak import speak_records
 
 # The example of section 4.1.1 and the four of Table 2: the paper's references and replies, and from all scripts, in
 # exact fractions, WLCS, WED and its parts (deletion, insertion, substitution).
@@ -48,13 +54,13 @@ def written(path: Path, items: Iterable[Record | Response], *more: str) -> Path:
 
 def golden_files(folder: Path) -> tuple[Path, Path]:
     records = [record(id, reference) for id, (reference, _, _) in GOLDEN.items()]
-    replies = [response(id, reply) for id, (_, reply, _) in GOLDEN.items()]
-    return written(folder / "records.jsonl", records), written(folder / "replies.jsonl", replies)
+    given = [response(id, reply) for id, (_, reply, _) in GOLDEN.items()]
+    return written(folder / "records.jsonl", records), written(folder / "replies.jsonl", given)
 
 
 def test_the_papers_cases_through_the_whole_command(tmp_path: Path) -> None:
-    references, replies = golden_files(tmp_path)
-    content = scored(replies, "--references", references, "--as-given", cwd=tmp_path)
+    references, answers = golden_files(tmp_path)
+    content = scored(answers, "--references", references, "--as-given", cwd=tmp_path)
     items = {item["id"]: item for item in content["items"]}
     for id, (_, _, expected) in GOLDEN.items():
         found = items[id]["scores"]
@@ -67,11 +73,11 @@ def test_the_papers_cases_through_the_whole_command(tmp_path: Path) -> None:
 
 
 def test_the_papers_example_is_an_error_unless_it_is_taken_as_given(tmp_path: Path) -> None:
-    references, replies = golden_files(tmp_path)
-    content = scored(replies, "--references", references, cwd=tmp_path, code=1)
+    references, answers = golden_files(tmp_path)
+    content = scored(answers, "--references", references, cwd=tmp_path, code=1)
     assert content["problems"] == [
         {
-            "where": f"{replies}, line 1 (4.1.1)",
+            "where": f"{answers}, line 1 (4.1.1)",
             "reason": "acts: expected importances that sum to 1 within 0.01, got 0.9",
         },
         {"where": f"{references}, line 1 (4.1.1)", "reason": "no response of s"},
@@ -132,19 +138,19 @@ def test_a_fault_is_named_and_never_stops_the_rest(tmp_path: Path, fault: str) -
     line, reason = FAULTS[fault]
     of = record_set(["Q 1"], ["Inf 1"])
     references = written(tmp_path / "set.jsonl", of.records.values())
-    replies = written(tmp_path / "replies.jsonl", [response("r0", "Q 1")], line)
-    result = score(replies, "--references", references, cwd=tmp_path)
+    answers = written(tmp_path / "replies.jsonl", [response("r0", "Q 1")], line)
+    result = score(answers, "--references", references, cwd=tmp_path)
     assert result.exit_code == 1
     content = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
-    named = [problem for problem in content["problems"] if problem["where"].startswith(f"{replies}, line 2")]
+    named = [problem for problem in content["problems"] if problem["where"].startswith(f"{answers}, line 2")]
     assert [problem["reason"][: len(reason)] for problem in named] == [reason]
     assert content["rows"][0]["n"] == 1
     assert f"left out: {len(content['problems'])}" in result.stdout
 
 
 def test_a_file_that_cannot_be_used_is_one_problem(tmp_path: Path) -> None:
-    references, replies = golden_files(tmp_path)
-    content = scored(replies, tmp_path / "no.jsonl", "--references", references, "--as-given", cwd=tmp_path, code=1)
+    references, answers = golden_files(tmp_path)
+    content = scored(answers, tmp_path / "no.jsonl", "--references", references, "--as-given", cwd=tmp_path, code=1)
     assert content["problems"] == [
         {"where": str(tmp_path / "no.jsonl"), "reason": "cannot be read: No such file or directory"}
     ]
@@ -156,12 +162,12 @@ def test_a_file_that_cannot_be_used_is_one_problem(tmp_path: Path) -> None:
 def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
     first = written(tmp_path / "first.jsonl", [record("a", "Q 1"), record("both", "Q 1")])
     second = written(tmp_path / "second.jsonl", [record("b", "Inf 1"), record("both", "Q 1")])
-    replies = written(tmp_path / "replies.jsonl", [response(id, "Q 1") for id in ("a", "b", "both")])
-    content = scored(replies, "--references", first, "--references", second, cwd=tmp_path, code=1)
+    answers = written(tmp_path / "replies.jsonl", [response(id, "Q 1") for id in ("a", "b", "both")])
+    content = scored(answers, "--references", first, "--references", second, cwd=tmp_path, code=1)
     means = {row["set"]: row["measures"]["wlcs"]["mean"] for row in content["rows"] if row["system"] == "s"}
     assert means == {"first": 1.0, "second": 0.0}
     assert content["problems"][0] == {
-        "where": f"{replies}, line 3 (both)",
+        "where": f"{answers}, line 3 (both)",
         "reason": "expected ids that tell the sets apart, got 'both', which is in first and second",
     }
 
@@ -203,3 +209,106 @@ def test_repeats_are_told(tmp_path: Path) -> None:
     result = score(tmp_path / "replies.jsonl", "--references", references, cwd=tmp_path)
     assert result.exit_code == 0
     assert "2 annotations of each reply" in result.stdout.replace("\n", " ")
+
+
+def annotating(of_text: Mapping[str, str]) -> Callable[[Asked], str]:
+    """A model that labels each text as told; it is asked with the reply among other things."""
+
+    def answer(asked: Asked) -> str:
+        acts = next(acts for text, acts in of_text.items() if text in asked.user)
+        return json.dumps({"steps": [{"act": act, "importance": w} for act, w in sequence(acts)]})
+
+    return answer
+
+
+def unannotated_files(folder: Path) -> tuple[Path, Path]:
+    of = record_set(["Q 1"], ["Inf .5 Ans .5"])
+    given = [Response("r0", "s", "REPLY-0"), Response("r1", "s", "REPLY-1"), Response("r9", "s", "STRAY")]
+    return written(folder / "set.jsonl", of.records.values()), written(folder / "replies.jsonl", given)
+
+
+def test_a_model_annotates_replies_and_reference_texts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    references, answers = unannotated_files(tmp_path)
+    said = {"REPLY-0": "Q 1", "REPLY-1": "Inf 1", "text r0": "Q 1", "text r1": "Inf .5 Ans .5"}
+    with FakeOpenAI(annotating(said)) as server:
+        arguments = ["--references", references, "--annotator", "openai:labeller", "--base-url", server.base_url]
+        content = scored(answers, *arguments, cwd=tmp_path, code=1)
+        asked = len(server.asked)
+        again = scored(tmp_path / "out" / "annotations.jsonl", *arguments, cwd=tmp_path, code=1)
+        assert len(server.asked) == asked == 4
+    means = {row["kind"]: row["measures"]["wed"]["mean"] for row in content["rows"] if row["kind"] != "baseline"}
+    assert means == {"system": 0.25, "ceiling": 0.0}
+    assert content["settings"]["annotators"] == ["openai:labeller"]
+    assert [problem["reason"][:32] for problem in content["problems"]] == ["expected a response to a record,"]
+    assert again["rows"] == content["rows"]
+
+
+def test_what_a_model_cannot_annotate_is_named_once_and_unscored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    references, answers = unannotated_files(tmp_path)
+    said = annotating({"REPLY-0": "Q 1", "text r": "Q 1"})
+    with FakeOpenAI(lambda asked: Refuses("refusal") if "REPLY-1" in asked.user else said(asked)) as server:
+        arguments = ["--references", references, "--annotator", "openai:labeller", "--base-url", server.base_url]
+        content = scored(answers, *arguments, "--repeats", 2, cwd=tmp_path, code=1)
+    assert (content["rows"][0]["n"], content["rows"][0]["unscored"], content["settings"]["repeats"]) == (1, 1, 2)
+    named = [problem for problem in content["problems"] if problem["where"].startswith("r1, s")]
+    assert [problem["where"] for problem in named] == [f"r1, s, openai:labeller, repeat {k}" for k in (1, 2)]
+    assert len(content["problems"]) == 3  # and the stray response
+
+
+def test_a_model_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
+    references, answers = unannotated_files(tmp_path)
+    with FakeOpenAI(annotating({})) as server:
+        arguments = ["--references", references, "--annotator", "openai:labeller", "--base-url", server.base_url]
+        result = score(answers, *arguments, cwd=tmp_path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("fdbcore score: ")
+
+
+def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name / "records.jsonl", record_set(["Q 1"]).records.values())
+    monkeypatch.setattr(replies, "responses_of", lambda run, _: ([response("r0", "Q 1", run.name)], []))
+    content = scored(tmp_path / "one", tmp_path / "two", cwd=tmp_path)
+    assert [(row["set"], row["system"]) for row in content["rows"] if row["kind"] == "system"][::2] == [
+        ("one", "one"),
+        ("one", "two"),
+    ]
+
+
+def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    of = record_set(["Q 1"], ["Inf .5 Ans .5"])
+    (tmp_path / "data").mkdir()
+    written(tmp_path / "data" / "records.jsonl", of.records.values())
+    assert speak_records(list(of.records.values()), tmp_path / "data", speaker(f"exec:{TALKER}")) == []
+    labels = annotating({"REPLY": "Q 1", "text r0": "Q 1", "text r1": "Inf .5 Ans .5"})
+    with FakeOpenAI(lambda asked: "REPLY" if asked.wav else labels(asked)) as server:
+        system = f"voice=openai-chat:audio?base_url={server.base_url}"
+        arguments = ["--suite", "dialogue-acts", "--system", system, "--data", tmp_path / "data", "--vad", "energy"]
+        command = ["run", *map(str, arguments), "--clock", "virtual", "--out", str(tmp_path / "run"), "--quiet"]
+        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+        arguments = ["--annotator", "openai:labeller", "--base-url", server.base_url]
+        content = scored(tmp_path / "run", *arguments, cwd=tmp_path)
+    rows = {row["system"]: row for row in content["rows"] if row["weights"] == "given"}
+    assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["mean"]) == (2, 0.625)
+    assert rows[REFERENCE]["measures"]["wed"]["mean"] == 0.0
+    assert content["sets"][0]["n"] == 2
+
+
+def test_a_folder_that_is_no_run_is_one_problem(tmp_path: Path) -> None:
+    references, answers = golden_files(tmp_path)
+    (tmp_path / "empty").mkdir()
+    content = scored(answers, tmp_path / "empty", "--references", references, "--as-given", cwd=tmp_path, code=1)
+    (problem,) = content["problems"]
+    assert problem["where"] == str(tmp_path / "empty")

@@ -24,10 +24,11 @@ from test_cli_replay import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.corpus import DAMAGED, DONE, FAILED, WAITING, Corpus, read_corpus
-from fdbcore.corpus_inputs import Oddities, PlannedCall
+from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed
 from fdbcore.corpus_replay import Progress, replay_corpus
 from fdbcore.errors import RecordingError
+from fdbcore.names import Oddities
 from fdbcore.offline import replay_session
 from fdbcore.recording import META, QUANTITIES, Recording, read_json
 from fdbcore.score import score

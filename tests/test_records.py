@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.acts import ACTS
@@ -56,6 +56,7 @@ def responses(draw: st.DrawFn) -> Response:
     return Response(draw(TEXTS), draw(TEXTS), draw(st.none() | st.text("あ \n", max_size=3)), annotations, draw(TEXTS))
 
 
+@settings(max_examples=30)
 @given(st.lists(records(), min_size=1, max_size=3, unique_by=lambda record: record.id))
 def test_records_are_read_as_they_were_written(tmp_path_factory: pytest.TempPathFactory, given: list[Record]) -> None:
     path = tmp_path_factory.mktemp("records") / "records.jsonl"
@@ -63,6 +64,7 @@ def test_records_are_read_as_they_were_written(tmp_path_factory: pytest.TempPath
     assert read_records(path) == (given, [])
 
 
+@settings(max_examples=30)
 @given(st.lists(responses(), min_size=1, max_size=3, unique_by=lambda response: (response.id, response.system)))
 def test_responses_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, given: list[Response]
@@ -180,6 +182,10 @@ BAD_RESPONSES: dict[str, tuple[dict[str, Any], str]] = {
     "a text of another kind": (response(text=5), "text: expected a text, got 5"),
     "no annotator": (response(annotations=[annotation(("Inform", 1.0), annotator="")]), "annotator: expected a text"),
     "repeat 0": (response(annotations=[annotation(("Inform", 1.0), repeat=0)]), "repeat: expected a whole number"),
+    "scaled from no number": (
+        response(annotations=[annotation(("Inform", 1.0), scaled_from=math.nan)]),
+        "scaled_from: expected a number, got NaN",
+    ),
     "annotations of another kind": (response(annotations={}), "annotations: expected a list, got {}"),
     "an annotation of another kind": (response(annotations=[1]), "annotations: expected objects"),
     "one annotation twice": (
@@ -247,3 +253,25 @@ def test_a_byte_order_mark_and_unicode_separators_break_nothing(tmp_path: Path) 
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(text, ensure_ascii=False).encode() + b"\r\n")
     ((only,), _) = read_records(path)
     assert only.references[0].text == "一\u2028二\x85三"
+
+
+NAMES = ["id", "system", "text", "reason", "annotations", "annotator", "repeat", "steps", "act", "importance"]
+NAMES += ["rationale", "scaled_from", "scenario_context", "background", "input", "output", "output_dialogue_acts"]
+NAMES += ["alternatives", "topic", "generator", "locale"]
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from(ACTS)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6)
+)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.sampled_from(NAMES), VALUES), st.booleans())
+def test_whatever_a_line_holds_is_a_problem_or_can_be_written(line: dict[str, Any], as_given: bool) -> None:
+    for kind, whole in ((Record, record()), (Response, response())):
+        for given_line in (line, whole | line):
+            try:
+                found: Record | Response = kind.from_json(given_line, as_given)
+            except InputError as error:
+                str(error).encode()
+            else:
+                jsonl([found]).encode()

@@ -159,14 +159,18 @@ def test_live_no_tick_waits_for_the_model(model: Answers, clip: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [(RefusalError("gemini:x: declined:\nSAFETY"), "gemini:x: declined: SAFETY"), (PartyError("down", True), "down")],
+    [
+        (RefusalError("gemini:x: declined:\nSAFETY"), {"reason": "gemini:x: declined: SAFETY"}),
+        (PartyError("gone"), {"reason": "gone"}),
+        (PartyError("busy", True), {"reason": "busy", "transient": True}),
+    ],
 )
 def test_a_model_that_declines_or_fails_has_failed_with_its_reason(
-    model: Answers, clip: Path, tmp_path: Path, error: Exception, expected: str
+    model: Answers, clip: Path, tmp_path: Path, error: Exception, expected: dict[str, Any]
 ) -> None:
     model.error = error
     recording = held(clip, tmp_path / "run")
-    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": expected}
+    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", **expected}
     assert not events(recording, "reply")
 
 
@@ -218,12 +222,19 @@ def test_prompts_come_from_files_and_give_way_to_the_address(tmp_path: Path) -> 
     assert with_defaults("moshi://h:1?x=1", {"system": "s"}) == "moshi://h:1?x=1"
 
 
+def test_no_secret_of_its_server_is_written_down() -> None:
+    described = reply(f"openai-chat:x?base_url=http://me:{SECRET}@h:1/v1%3Fkey%3D{SECRET}").describe()
+    assert described["model"]["server"] == "http://h:1/v1"
+    assert SECRET not in str(described)
+
+
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
         ("gemini:", "expected gemini:NAME of a model"),
         ("gemini:x?pause_ms=705", "pause_ms: expected a multiple of 10"),
         ("openai-chat:x?voice=alloy", "expected settings of base_url, pause_ms, system, user, got 'voice'"),
+        ("gemini:x?base_url=localhost:1", "gemini:x: expected http://"),
         ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: expected a prompt in UTF-8"),
     ],
 )

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Thread
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from fdbcore.clips import read_clip
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, PartyError, SettingsError
 from fdbcore.models.vendor import VendorModel
-from fdbcore.protocols import Clocking, Endpoint, Model
+from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.recording import REPLY
 from fdbcore.types import (
     FRAME_SAMPLES,
@@ -57,7 +57,7 @@ _SETTINGS: Final = ("base_url", "pause_ms", "system", "user")
 
 
 def reply(address: str) -> ReplyEndpoint:
-    """The party at an address (see the module). SettingsError for a setting or a file that is not there."""
+    """The party at an address (see the module). SettingsError for a wrong setting or a file that is not there."""
     kind, name, settings = _parts(address)
     if not name:
         raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
@@ -117,9 +117,9 @@ class ReplyEndpoint(Endpoint):
     clocking: Clocking = "input"
 
     def __init__(self, kind: str, name: str, base_url: str | None, pause_ms: int, system: str, user: str) -> None:
-        self._kind, self._name, self._base_url = kind, name, base_url
+        self._kind = kind
+        self._model = registry.model(f"{_VENDORS[kind]}:{name}", base_url)
         self._pause_ms, self._system, self._user = pause_ms, system, user
-        self._model: Model | None = None
         self._origin_ns: int | None = None
         self._down = Resampler(SAMPLE_RATE_HZ, REQUEST_RATE_HZ)
         self._heard: list[npt.NDArray[np.int16]] = []
@@ -133,12 +133,11 @@ class ReplyEndpoint(Endpoint):
         self._measured: dict[str, int] = {}
 
     def open(self, side: Side) -> None:
-        """Make the model, which contacts nobody. SettingsError if that fails for want of a key."""
+        """Load the model's SDK; nobody is contacted. SettingsError without a key, MissingExtraError without the SDK."""
         self._side = side
-        self._model = registry.model(f"{_VENDORS[self._kind]}:{self._name}", self._base_url)
         if isinstance(self._model, VendorModel):
             try:
-                self._model.key()
+                self._model.prepare()
             except PartyError as error:  # the user's fault: no case is to fail for it
                 raise SettingsError(str(error)) from None
 
@@ -176,7 +175,6 @@ class ReplyEndpoint(Endpoint):
 
     def _await(self, request: Request, answer: Future[Answer]) -> None:
         """The life of the thread."""
-        assert self._model is not None
         begun_ns = now_ns()
         try:
             found = self._model.ask(request)
@@ -190,7 +188,7 @@ class ReplyEndpoint(Endpoint):
         try:
             answer = answered.result()
         except PartyError as error:
-            self.left = " ".join(str(error).split())
+            self.left, self.transient = " ".join(str(error).split()), error.transient
             return
         self._frames, self._start_tick = answer.frames, tick
         self._measured["answer_ms"] = answer.ms
@@ -222,16 +220,14 @@ class ReplyEndpoint(Endpoint):
         return dict(self._measured)
 
     def describe(self) -> Mapping[str, Any]:
-        """The model as it is asked for, and the whole prompts; once opened also its SDK."""
-        described = {
+        """The model, its server and SDK, and the whole prompts."""
+        return {
             "kind": self._kind,
-            "model": self._name,
-            "server": None if self._base_url is None else _without_secrets(self._base_url),
+            "model": dict(self._model.describe()),
             "pause_ms": self._pause_ms,
             "system": self._system,
             "user": self._user,
         }
-        return described | ({} if self._model is None else {"client": dict(self._model.describe())})
 
     def close(self) -> None:
         """Leave; a request that nobody waits for any more ends by its own time-out."""
@@ -251,8 +247,3 @@ def _voice(found: Reply) -> Sequence[Pcm]:
         except AudioError as error:
             raise PartyError(f"{found.model}: sent a voice of {str(error).rpartition(', got ')[2]}") from None
     return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
-
-
-def _without_secrets(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -47,6 +47,12 @@ class GeminiModel(VendorModel):
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
 
+    def prepare(self) -> None:
+        """See `VendorModel.prepare`."""
+        import tenacity  # noqa: F401
+
+        _ = self._client.models
+
     def ask(self, request: Request) -> Reply:
         """See `Model.ask`."""
         client = self._client

@@ -42,6 +42,10 @@ class OpenAIModel(VendorModel):
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
 
+    def prepare(self) -> None:
+        """See `VendorModel.prepare`."""
+        _ = self._client.chat.completions
+
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
         return {**super().describe(), **({} if self._takes_seed else {"ignores": ["seed"]})}

@@ -58,6 +58,13 @@ class VendorModel(Model):
         """See `Model.describe`."""
         return {"name": self.name, "sdk": f"{self.package} {version(self.package)}", "server": self.server}
 
+    @abstractmethod
+    def prepare(self) -> None:
+        """Load the SDK and find the key, which `ask` does otherwise: that takes a second, too long for a live process.
+
+        Contacts nobody. PartyError without a key, MissingExtraError without the SDK.
+        """
+
     @property
     def server(self) -> str:
         """The address of the server, without what may be secret in it."""

@@ -10,9 +10,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from fdbcore.acts import ACTS, UNITS_PER_WEIGHT, ActAlignments
+from fdbcore.acts import UNITS_PER_WEIGHT, ActAlignments
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.stats import Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.raters import kappa
+from fdbcore.stats import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.suites.dialogue_acts.diagnosis import ACTS_AND_NONE, NONE
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
@@ -94,7 +95,12 @@ def _as_response(record: Record, annotator: str) -> Response:
     return Response(record.id, REFERENCE, reference.text, (annotation,), where=record.where)
 
 
-def agreement(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled], problems: Sequence[Problem] = ()) -> dict[str, Any]:
+def agreement(
+    a: Mapping[Key, Labelled],
+    b: Mapping[Key, Labelled],
+    problems: Sequence[Problem] = (),
+    resamples: int = RESAMPLES,
+) -> dict[str, Any]:
     """How far two annotators agree on the replies that both labelled, as JSON values.
 
     `wed`: mean distance, the same either way. `wlcs_a`, `wlcs_b`: the share of each one's weight that lies in a common
@@ -119,7 +125,10 @@ def agreement(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled], problems: Se
         "kappa": (confusions, kappa),
         "importance_difference": (gaps, ratio_of_sums),
     }
-    estimates = {name: bootstrap_ci(values, ids, statistic) for name, (values, statistic) in measured.items()}
+    estimates = {
+        name: bootstrap_ci(values, ids, statistic, resamples=resamples)
+        for name, (values, statistic) in measured.items()
+    }
     return {
         "schema": AGREEMENT_SCHEMA,
         "annotators": [labels[keys[0]].annotation.annotator for labels in (a, b)],
@@ -194,14 +203,3 @@ def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | N
             )
             for step in alignment.path
         ]
-
-
-def kappa(counts: Floats) -> float:
-    """Cohen's kappa of counts (replies, categories squared) pooled; NaN where chance alone would agree on all."""
-    table = counts.sum(axis=0).reshape(len(ACTS) + 1, -1)
-    total = table.sum()
-    if not total:
-        return float("nan")
-    observed = np.trace(table) / total
-    expected = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
-    return float((observed - expected) / (1 - expected)) if expected < 1 else float("nan")

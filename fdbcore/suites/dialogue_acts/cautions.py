@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.acts import SUM_TOLERANCE
 from fdbcore.significance import POWER, detectable_difference, items_needed
 from fdbcore.stats import LEVEL
+from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 
 RANKING_DIFFERENCE: Final = 0.05
@@ -15,12 +19,17 @@ RANKING_DIFFERENCE: Final = 0.05
 
 def cautions(
     sets: Sequence[RecordSet],
+    responses: Iterable[Response],
     rows: Sequence[Mapping[str, Any]],
     compared: Sequence[Mapping[str, Any]],
 ) -> list[str]:
-    """The warnings of a document, from its rows and comparisons, a text each."""
-    return [text for of in sets for text in (*_too_small(of, rows, compared), *_no_ceiling(of, rows))] + [
-        text for of in sets for text in _importances(of)
+    """The warnings of a document, from what it is made of and its rows and comparisons, a text each."""
+    labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
+    labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
+    return [
+        *(text for of in sets for text in _too_small(of, rows, compared)),
+        *(text for of in sets for text in _no_ceiling(of, rows)),
+        *(text for name, annotations in labelled.items() for text in _importances(name, annotations)),
     ]
 
 
@@ -49,17 +58,19 @@ def _too_small(
 
 
 def _no_ceiling(of: RecordSet, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    own = [row for row in rows if row["set"] == of.name]
-    labelled = {row["annotator"]: {row["kind"]} for row in own if row["annotator"]}
-    for row in own:
-        if row["annotator"]:
-            labelled[row["annotator"]].add(row["kind"])
-    for annotator, kinds in labelled.items():
-        if "ceiling" not in kinds:
-            yield f"{of.name}: no ceiling: {annotator} has not annotated the reference texts"
+    """That nobody knows how much the annotator agrees with the references where both see the same text."""
+    kinds: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if row["set"] == of.name and row["annotator"] is not None:
+            kinds[row["annotator"]].add(row["kind"])
+    for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
+        yield f"{of.name}: no ceiling: {annotator} has not annotated the reference texts"
 
 
-def _importances(of: RecordSet) -> Iterator[str]:
-    sums = [reference.annotation for record in of.records.values() for reference in record.references]
-    if scaled := sum(annotation.scaled_from is not None for annotation in sums):
-        yield f"{of.name}: the importances of {scaled} of {len(sums)} references did not sum to 1 and were scaled"
+def _importances(name: str, annotations: Sequence[Annotation]) -> Iterator[str]:
+    scaled = sum(annotation.scaled_from is not None for annotation in annotations)
+    sums = [math.fsum(step.importance for step in annotation.steps) for annotation in annotations]
+    odd = sum(abs(total - 1) > SUM_TOLERANCE for total in sums)
+    for count, what in ((scaled, "were scaled to it"), (odd, "are scored as they are")):
+        if count:
+            yield f"{name}: the importances of {count} of {len(sums)} annotations do not sum to 1 and {what}"

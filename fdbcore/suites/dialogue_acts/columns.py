@@ -93,16 +93,15 @@ def _start(text: str, width: int) -> str:
 
 def wrapped(text: str, width: int, indent: int = 0) -> Iterator[str]:
     """The text in lines of at most `width` columns, those after the first indented; broken at spaces where possible."""
-    words = text.split(" ")
-    line = words[0]
-    for word in words[1:]:
-        if columns(f"{line} {word}") > width and line.strip():
+    line = ""
+    for number, word in enumerate(text.split(" ")):
+        longer = f"{line} {word}" if number else word
+        if columns(longer) > width and line.strip():
             yield line
-            line = " " * indent + word
-        else:
-            line = f"{line} {word}"
-        while columns(line) > width:  # a word longer than a line
-            head = _start(line, width)
+            longer = " " * indent + word
+        while columns(longer) > width:  # a word longer than a line
+            head = _start(longer, width)
             yield head
-            line = " " * indent + line[len(head) :]
+            longer = " " * indent + longer[len(head) :]
+        line = longer
     yield line

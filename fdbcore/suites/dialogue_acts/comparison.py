@@ -35,17 +35,19 @@ class Settings:
 
 def row_summaries(rows: Sequence[Row], settings: Settings) -> list[dict[str, Any]]:
     """The rows of one set as JSON values, each measure with mean, SD (ddof SD_DDOF, of single replies) and interval."""
-    found: dict[int, dict[str, Any]] = {}
-    for repeats in {row.values.shape[1] for row in rows}:
-        alike = [(k, row) for k, row in enumerate(rows) if row.values.shape[1] == repeats]
-        estimates = iter(_estimates(np.concatenate([row.values for _, row in alike], axis=2), settings))
-        for k, row in alike:
-            found[k] = _row_json(row, [next(estimates) for _ in MEASURES])
-    return [found[k] for k in range(len(rows))]
+    estimates = _estimates([row.values for row in rows], settings)
+    return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
 
 
-def _estimates(values: Floats, settings: Settings) -> list[Estimate]:
-    return bootstrap_columns(values, resamples=settings.resamples, seed=settings.seed)
+def _estimates(blocks: Sequence[Floats], settings: Settings) -> list[list[Estimate]]:
+    """The estimates of the columns of each block (records, repeats, columns); blocks of one shape share their draws."""
+    found: dict[int, list[Estimate]] = {}
+    for repeats in {block.shape[1] for block in blocks}:
+        alike = [k for k, block in enumerate(blocks) if block.shape[1] == repeats]
+        columns = np.concatenate([blocks[k] for k in alike], axis=2)
+        estimates = iter(bootstrap_columns(columns, resamples=settings.resamples, seed=settings.seed))
+        found |= {k: [next(estimates) for _ in range(blocks[k].shape[2])] for k in alike}
+    return [found[k] for k in range(len(blocks))]
 
 
 def _row_json(row: Row, estimates: Sequence[Estimate]) -> dict[str, Any]:
@@ -75,8 +77,7 @@ def comparisons(rows: Iterable[Row], settings: Settings) -> list[dict[str, Any]]
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     found: list[dict[str, Any]] = []
     for _, alike in groupby(sorted(systems, key=_place), key=_place):
-        for a, b in combinations(alike, 2):
-            found += _compared(a, b, settings)
+        found += _compared(list(combinations(alike, 2)), settings)
     corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
     return [one | {"p_holm": next(corrected) if one["p"] is not None else None} for one in found]
 
@@ -85,27 +86,34 @@ def _place(row: Row) -> tuple[str, str]:
     return row.set, row.annotator or ""
 
 
-def _compared(a: Row, b: Row, settings: Settings) -> Iterator[dict[str, Any]]:
-    differences = _differences(a, b)
-    items = item_means(differences)
+def _compared(pairs: Sequence[tuple[Row, Row]], settings: Settings) -> Iterator[dict[str, Any]]:
+    """The comparisons of pairs of rows of one set and annotator, all from the same draws and flips."""
+    differences = [_differences(a, b) for a, b in pairs]
     estimates = _estimates(differences, settings)
-    p_values = sign_flip_p(items, flips=settings.resamples, seed=settings.seed)
-    for k, measure in enumerate(COMPARED):
-        n = estimates[k].clusters
-        sd = float(np.nanstd(items[:, k], ddof=SD_DDOF)) if n > SD_DDOF else None
-        yield {
-            "set": a.set,
-            "annotator": a.annotator,
-            "measure": measure,
-            "a": a.system,
-            "b": b.system,
-            "n": n,
-            "difference": estimates[k].value,
-            "sd": sd,
-            "ci95": estimates[k].interval,
-            "p": p_values[k],
-            "smallest_detectable": None if sd is None else detectable_difference(sd, n),
-        }
+    items = [item_means(difference) for difference in differences]
+    flipped = sign_flip_p(np.hstack(items), flips=settings.resamples, seed=settings.seed) if items else []
+    p_values = iter(flipped)
+    for (a, b), own, means in zip(pairs, estimates, items, strict=True):
+        for k, measure in enumerate(COMPARED):
+            yield {
+                "set": a.set,
+                "annotator": a.annotator,
+                "measure": measure,
+                "a": a.system,
+                "b": b.system,
+                "n": own[k].clusters,
+                "difference": own[k].value,
+                "ci95": own[k].interval,
+                "p": next(p_values),
+                **_spread(means[:, k]),
+            }
+
+
+def _spread(differences: Floats) -> dict[str, float | None]:
+    """SD of the differences that there are, and what it lets their number detect."""
+    there = differences[~np.isnan(differences)]
+    sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
+    return {"sd": sd, "smallest_detectable": None if sd is None else detectable_difference(sd, len(there))}
 
 
 def _differences(a: Row, b: Row) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
@@ -30,11 +30,12 @@ def document(
     problems: Sequence[Problem] = (),
     settings: Settings | None = None,
     with_published: bool = False,
+    asked: Collection[str] = (),
 ) -> dict[str, Any]:
     """Everything that the responses score on the sets, as JSON values.
 
     problems: what was left out before; what is left out here (responses without a record, records without a response,
-    replies that nobody annotated) comes after it.
+    replies that are not annotated) comes after it. asked: annotators whose missing annotations are problems already.
     """
     settings = settings or Settings()
     answers, unmatched = matched(sets, responses)
@@ -43,7 +44,7 @@ def document(
     summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
     compared = comparisons(rows, settings)
     items = [item for row in rows for item in _items(row, answers)]
-    left_out = [*problems, *unmatched, *_unscored(answers)]
+    left_out = [*problems, *unmatched, *_unscored(answers, asked)]
     return {
         "schema": DOCUMENT_SCHEMA,
         "settings": _settings_json(settings, rows, len(compared)),
@@ -55,7 +56,7 @@ def document(
         "diagnosis": list(_diagnoses(items)),
         "published": published() if with_published else [],
         "problems": [problem._asdict() for problem in left_out],
-        "warnings": cautions(sets, summaries, compared),
+        "warnings": cautions(sets, responses, summaries, compared),
     }
 
 
@@ -78,12 +79,12 @@ def _annotators(answers: Sequence[Answers]) -> list[str]:
     return list(dict.fromkeys(annotation.annotator for reply in replies for annotation in reply.annotations))
 
 
-def _unscored(answers: Sequence[Answers]) -> Iterator[Problem]:
+def _unscored(answers: Sequence[Answers], asked: Collection[str]) -> Iterator[Problem]:
     for one in answers:
-        own = [other for other in answers if other.set.name == one.set.name]
+        expected = annotators(one, [other for other in answers if other.set.name == one.set.name])
         for reply in one.responses.values():
             there = {annotation.annotator for annotation in reply.annotations}
-            missing = [name for name in annotators(one, own) if name not in there]
+            missing = [name for name in expected if name not in there and name not in asked]
             if missing and not no_reply(reply):
                 whose = "" if missing == [NOBODY] else f" of {', '.join(missing)}"
                 reason = f"{one.system}: expected an annotation{whose}, got none (--annotator has one made)"

@@ -282,8 +282,11 @@ def _annotation(item: object, as_given: bool) -> Annotation:
     repeat = item.get("repeat", 1)
     if not isinstance(repeat, int) or isinstance(repeat, bool) or repeat < 1:
         raise InputError(f"repeat: expected a whole number from 1, got {_short(repeat)}")
+    before = item.get("scaled_from")
+    if before is not None and (not isinstance(before, int | float) or not math.isfinite(before)):
+        raise InputError(f"scaled_from: expected a number, got {_short(before)}")
     steps, scaled_from = parse_steps(item, as_given)
-    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or item.get("scaled_from"))
+    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before)
 
 
 def _mapping(line: Mapping[str, Any], name: str) -> Mapping[str, Any]:

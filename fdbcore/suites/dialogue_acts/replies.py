@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final
 
 from fdbcore.clips import read_clip
 from fdbcore.errors import FdbError, InputError
-from fdbcore.recording import AUDIO, REPLY, Recording
+from fdbcore.protocols import Transcriber
+from fdbcore.recording import AUDIO, REPLY, Recording, read_json, write_json
 from fdbcore.run_folder import Outcome, outcome_in, read_plan
 from fdbcore.suites.dialogue_acts.records import Problem, Response
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.wav import wav_bytes
 
-Transcribe: TypeAlias = Callable[[bytes], str]
-"""The words in a WAV file."""
+LANGUAGE: Final = "ja"
+TRANSCRIPT: Final = "derived/transcript_B.json"
+"""What a recogniser heard of B, kept with its name: it is asked once."""
 
 
-def responses_of(run: Path, transcribe: Transcribe | None = None) -> tuple[list[Response], list[Problem]]:
+def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[list[Response], list[Problem]]:
     """The response of each case of a run in its order, and the cases that give none.
 
-    A system that failed, or never answered, has replied nothing: the text is None, and `reason` says why. What is the
-    harness's fault, has not been held yet, or was spoken without words that are known, is a problem instead. A system's
-    words are those of its reply, or else its own transcript, or else what `transcribe` hears. With several trials
+    A system that failed, declined or never answered has replied nothing: the text is None, and `reason` says why. What
+    is the harness's fault, met a server too busy at each of several times, has not been held yet, or was spoken without
+    words that are known, is a problem instead. A system's
+    words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several trials
     each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
     """
     plan = read_plan(run)
@@ -31,7 +34,7 @@ def responses_of(run: Path, transcribe: Transcribe | None = None) -> tuple[list[
     for case in plan["cases"]:
         system = f"{case['system']}#{case['trial']}" if plan["plan"]["trials"] > 1 else case["system"]
         try:
-            text, reason = _reply(run / case["name"], transcribe)
+            text, reason = _reply(run / case["name"], transcriber)
             responses.append(Response(_id_of(case), system, text, reason=reason))
         except FdbError as error:
             problems.append(Problem(str(run / case["name"]), str(error)))
@@ -45,25 +48,37 @@ def _id_of(case: Mapping[str, Any]) -> str:
     return record_id
 
 
-def _reply(path: Path, transcribe: Transcribe | None) -> tuple[str | None, str]:
+def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str]:
     """What B said in a case, or None and the reason. InputError where that cannot be told."""
     outcome = outcome_in(path)
-    if outcome is None or outcome["kind"] == "invalid":
+    if outcome is None or outcome["kind"] == "invalid" or outcome.get("transient"):
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     if outcome["kind"] == "failed":
         return None, str(outcome["reason"])
     recording = Recording(path)
     text = _told(recording.events)
-    if not text and transcribe is not None:
-        b, _ = read_clip(path / AUDIO, "right")
-        text = transcribe(wav_bytes(b, SAMPLE_RATE_HZ)).strip()
+    if not text and transcriber is not None:
+        text = _heard(path, transcriber)
     elif not text:
         raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
     return (text, "") if text else (None, "no words in its speech")
 
 
+def _heard(path: Path, transcriber: Transcriber) -> str:
+    """The words of B in the audio of a recording."""
+    known = read_json(path / TRANSCRIPT) if (path / TRANSCRIPT).is_file() else {}
+    if known.get("transcriber") == transcriber.name:
+        return str(known["text"])
+    b, _ = read_clip(path / AUDIO, "right")
+    text = transcriber.transcribe(wav_bytes(b, SAMPLE_RATE_HZ), LANGUAGE)
+    write_json(path / TRANSCRIPT, {"transcriber": transcriber.name, "text": text})
+    return text
+
+
 def _state(outcome: Outcome | None) -> str:
-    return "none yet: the run is not finished" if outcome is None else f"an invalid one: {outcome['reason']}"
+    if outcome is None:
+        return "none yet: the run is not finished"
+    return f"{'an invalid one' if outcome['kind'] == 'invalid' else 'none'}: {outcome['reason']}"
 
 
 def _told(events: Sequence[Mapping[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Self, TypeAlias
 
 import numpy as np
@@ -163,6 +163,16 @@ def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ..
         return ()
     found = (a.steps for a in response.annotations if (a.annotator, a.repeat) == (annotator, repeat))
     return next(found, None)
+
+
+def annotated_by(response: Response, annotator: str, repeats: int) -> bool:
+    """Whether the response has all of so many annotations by an annotator."""
+    return all(annotated(response, annotator, repeat) is not None for repeat in range(1, repeats + 1))
+
+
+def without(response: Response, annotator: str) -> Response:
+    """The response less its annotations by an annotator."""
+    return replace(response, annotations=tuple(a for a in response.annotations if a.annotator != annotator))
 
 
 def system_row(answers: Answers, annotator: str, weights: Weights) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -88,7 +88,9 @@ def _scores(rows: Sequence[Document], width: int) -> list[str]:
     return table([_name(row) for row in given], groups, width)
 
 
-def _group(title: str, measures: Sequence[str], rows: Sequence[Document], text: Any, width: int = 5) -> Group:  # noqa: ANN401
+def _group(
+    title: str, measures: Sequence[str], rows: Sequence[Document], text: Callable[[Document], str], width: int = 5
+) -> Group:
     cells = [[text(row["measures"][name]) for name in measures] for row in rows]
     return Group(title, [NAMES[name] for name in measures], [width] * len(measures), cells)
 

@@ -58,12 +58,16 @@ def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[Recor
     return sets, problems
 
 
-def with_references(sets: Sequence[RecordSet], responses: Sequence[Response]) -> list[Response]:
-    """The responses, and after them the (first) reference text of each record as one, where it is not there already."""
-    there = {response.id for response in responses if response.system == REFERENCE}
-    records = {record.id: record for of in sets for record in of.records.values() if record.id not in there}
-    texts = [Response(id, REFERENCE, record.references[0].text) for id, record in records.items()]
-    return [*responses, *texts]
+def by_id(sets: Sequence[RecordSet]) -> dict[str, Record]:
+    """The records of all sets, less those whose id several sets have: no response finds them."""
+    owners = Counter(id for of in sets for id in of.records)
+    return {id: record for of in sets for id, record in of.records.items() if owners[id] == 1}
+
+
+def without_response(records: Iterable[Record], responses: Iterable[Response], system: str) -> list[Record]:
+    """The records that a system has no response to."""
+    there = {response.id for response in responses if response.system == system}
+    return [record for record in records if record.id not in there]
 
 
 def matched(sets: Sequence[RecordSet], responses: Iterable[Response]) -> tuple[list[Answers], list[Problem]]:

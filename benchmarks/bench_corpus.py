@@ -1,0 +1,129 @@
+"""`fdbcore replay FOLDER` over many calls of two minutes, from start to end, with its tables and page; beside hotato.
+
+The calls are a few dialogues of synthetic speech, each linked many times; every one is read, hashed and replayed. "CPU"
+is that of all processes together, which other programs disturb less than the seconds that pass. Goals, on two cores:
+1,000 calls with the energy detector in under 3 minutes; with the neural one 1.9 times as fast as on one core.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import soxr
+
+from benchmarks.harness import machine, print_table
+from benchmarks.speech import make_dialogue
+from fdbcore.types import SAMPLE_RATE_HZ
+
+CALLS: Final = 1_000
+COMPARED: Final = 60  # calls that are enough to tell how fast a slower one is
+GOAL_S: Final = 180.0
+GOAL_SPEED_UP: Final = 1.9
+DIALOGUES: Final = 6
+MINUTES: Final = 2
+RATE_HZ: Final = 16_000
+
+
+def main(calls: int = CALLS, compared: int = COMPARED) -> None:
+    two_cores = sorted(os.sched_getaffinity(0))[:2]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = _sources(folder / "sources")
+        many, few = _linked(folder / "many", sources, calls), _linked(folder / "few", sources, compared)
+        print(machine(), f"{DIALOGUES} dialogues of {MINUTES} min, {RATE_HZ} Hz stereo WAV", sep="\n")
+        energy = _replay(many, folder / "energy", "energy", two_cores)
+        again = _replay(many, folder / "energy", "energy", two_cores)
+        small = _replay(few, folder / "few-energy", "energy", two_cores)
+        one = _replay(few, folder / "one", "silero", two_cores[:1])
+        both = _replay(few, folder / "two", "silero", two_cores)
+        hotato = _run(["hotato", "scan", str(few)], folder, two_cores)
+    goal_s = GOAL_S * calls / CALLS
+    rows = [
+        _row(f"fdbcore, energy, {len(two_cores)} cores", calls, energy, "met" if energy.seconds < goal_s else "MISSED"),
+        _row("the same again: all kept", calls, again, ""),
+        _row(f"fdbcore, energy, {len(two_cores)} cores", compared, small, ""),
+        _row("fdbcore, silero, 1 core", compared, one, ""),
+        _row(f"fdbcore, silero, {len(two_cores)} cores", compared, both, _speed_up(one.seconds / both.seconds)),
+        _row("hotato scan", compared, hotato, f"fdbcore {hotato.seconds / small.seconds:.1f} x"),
+    ]
+    print_table(
+        f"A folder of calls, whole process (goal: {CALLS} calls in {GOAL_S:.0f} s, so {calls} in {goal_s:.0f} s)",
+        ("run", "calls", "s", "s/call", "CPU s/call", "x real time", ""),
+        rows,
+    )
+    print(f"largest process: {energy.peak_mib:.0f} MiB with {calls} calls, {small.peak_mib:.0f} MiB with {compared}")
+
+
+class Cost(NamedTuple):
+    """Of a command: seconds that passed, those of all its processes together, and the size of the largest."""
+
+    seconds: float
+    cpu_s: float
+    peak_mib: float
+
+
+def _row(name: str, calls: int, cost: Cost, note: str) -> tuple[object, ...]:
+    audio_s = 60.0 * MINUTES * calls
+    return name, calls, cost.seconds, cost.seconds / calls, cost.cpu_s / calls, audio_s / cost.seconds, note
+
+
+def _speed_up(ratio: float) -> str:
+    return f"{ratio:.2f} x one core, {'met' if ratio >= GOAL_SPEED_UP else 'MISSED'}"
+
+
+def _sources(folder: Path) -> list[Path]:
+    """Different dialogues, as a telephone system would record them."""
+    from scipy.io import wavfile
+
+    folder.mkdir()
+    paths = [folder / f"{seed}.wav" for seed in range(DIALOGUES)]
+    for seed, path in enumerate(paths):
+        pcm = soxr.resample(make_dialogue(seed, 60 * MINUTES).pcm, SAMPLE_RATE_HZ, RATE_HZ)
+        noise = np.random.default_rng(seed).normal(0, 10, pcm.shape)
+        wavfile.write(path, RATE_HZ, np.clip(pcm * 32767 + noise, -32768, 32767).astype(np.int16))
+    return paths
+
+
+def _linked(folder: Path, sources: Sequence[Path], calls: int) -> Path:
+    folder.mkdir()
+    for number in range(calls):
+        os.link(sources[number % len(sources)], folder / f"call{number:05}.wav")
+    return folder
+
+
+def _replay(calls: Path, run: Path, vad: str, cores: Sequence[int]) -> Cost:
+    options = ["--quiet", "--vad", vad, "--jobs", str(len(cores)), "--out", str(run)]
+    return _run(["fdbcore", "replay", *options, str(calls)], calls.parent, cores)
+
+
+def _run(command: Sequence[str], folder: Path, cores: Sequence[int]) -> Cost:
+    """What a command of this environment costs on some cores."""
+    beside = Path(sys.executable).with_name(command[0])
+    program = str(beside) if beside.is_file() else shutil.which(command[0])
+    if program is None:
+        raise RuntimeError(f"{command[0]} is not installed")
+
+    def pin() -> None:
+        os.sched_setaffinity(0, cores)
+
+    start = time.perf_counter()
+    process = subprocess.Popen([program, *command[1:]], cwd=folder, stdout=subprocess.DEVNULL, preexec_fn=pin)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Speech recognisers that transcribe a recording: a file each, over one SDK."""

@@ -1,0 +1,30 @@
+"""Speech recognition by OpenAI, or by another server that speaks its audio/transcriptions, by the SDK `openai`."""
+
+from __future__ import annotations
+
+from fdbcore.models.openai import OpenAIModel
+from fdbcore.protocols import Transcriber
+
+
+def openai(name: str, base_url: str | None = None) -> Transcriber:
+    """The recogniser `name`, at OpenAI or at `base_url` ("http://127.0.0.1:8000/v1"); its key is in OPENAI_API_KEY."""
+    return OpenAITranscriber(name, base_url)
+
+
+class OpenAITranscriber(OpenAIModel, Transcriber):
+    """See `openai`."""
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        """See `Transcriber.transcribe`."""
+        client = self._client
+        from openai import OpenAIError
+
+        audio = ("speech.wav", wav, "audio/wav")
+        try:
+            found = client.audio.transcriptions.create(model=self._model, file=audio, language=language)
+        except (OpenAIError, ValueError) as error:
+            raise self._failure(error) from None
+        text = getattr(found, "text", None)
+        if not isinstance(text, str):
+            raise self.error(f"{self.server} answers with something other than a transcript", transient=True)
+        return text.strip()
