@@ -121,7 +121,7 @@ def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = N
     A summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
     have the event, or lack it, whichever are fewer.
     """
-    of = list(map(str, range(len(sessions)))) if clusters is None else clusters
+    of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
     return {name: _summary(*pool(name, sessions, of)) for name in ids}
 

@@ -22,7 +22,10 @@ from fdbcore.statements import MOST_GROUPS, Group, Unit, differences, groups, pa
 Session = dict[str, Quantity]
 
 sessions = st.lists(
-    st.tuples(st.integers(0, 4), st.lists(st.integers(0, 300), max_size=6), st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(
+        st.integers(0, 4),
+        st.tuples(st.lists(st.integers(0, 300), max_size=6), st.integers(0, 9), st.integers(0, 9)),
+    ),
     min_size=1,
     max_size=12,
 )
@@ -54,8 +57,8 @@ def merged(of: Sequence[Session]) -> Session:
 
 
 @given(sessions)
-def test_clusters_are_as_if_their_sessions_were_one(drawn: list[tuple[int, list[int], int, int]]) -> None:
-    of, clusters = [session(*rest) for _, *rest in drawn], [str(cluster) for cluster, *_ in drawn]
+def test_clusters_are_as_if_their_sessions_were_one(drawn: list[tuple[int, tuple[list[int], int, int]]]) -> None:
+    of, clusters = [session(*rest) for _, rest in drawn], [str(cluster) for cluster, _ in drawn]
     names = sorted(set(clusters))
     whole = [merged([s for s, c in zip(of, clusters, strict=True) if c == name]) for name in names]
     found, expected = summarise(of, clusters), summarise(whole, names)

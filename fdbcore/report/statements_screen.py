@@ -99,7 +99,7 @@ def _ranges(content: Content) -> dict[tuple[str, str], Mapping[str, Any]]:
 def _unit(summary: Mapping[str, Any]) -> str:
     if summary["unit"] == "ms":
         return "median, s"
-    return UNITS.get(summary["unit"], summary["unit"])
+    return str(UNITS.get(summary["unit"], summary["unit"]))
 
 
 def _figure(summary: Mapping[str, Any], varied: Mapping[str, Any] | None) -> str:
