@@ -1,8 +1,8 @@
 """`fdbcore replay FOLDER` over many calls of two minutes, from start to end, with its tables and page; beside hotato.
 
-The calls are a few dialogues of synthetic speech, each linked many times; every one is read, hashed and replayed. CPU is
-that of all processes together, which other programs disturb less than the seconds that pass. Goals, on two cores: 1,000
-calls with the energy detector in under 3 minutes; with the neural one 1.9 times as fast as on one core.
+The calls are a few dialogues of synthetic speech, each linked many times; every one is read, hashed and replayed. "CPU"
+is that of all processes together, which other programs disturb less than the seconds that pass. Goals, on two cores:
+1,000 calls with the energy detector in under 3 minutes; with the neural one 1.9 times as fast as on one core.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class _Display:
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"
-        return f"{progress.ended:,} of {progress.calls:,} calls{left} | {rate}{kept}{failed}"
+        return f"{progress.ended:,} of {progress.calls:,} calls{left}{failed}{kept} | {rate}"
 
 
 def _say_oddities(oddities: Oddities) -> None:

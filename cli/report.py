@@ -76,7 +76,7 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool) -> None:
     from fdbcore.errors import AudioError
     from fdbcore.report.audio import make_playable
     from fdbcore.report.html import write_report
-    from fdbcore.score import score
+    from fdbcore.score import read_scores
 
     for call in calls:
         recording = call.recording
@@ -85,7 +85,7 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool) -> None:
                 make_playable(recording)
             except AudioError as error:
                 click.echo(f"fdbcore report: {call.name}: a page without audio: {error}", err=True)
-        path = write_report(recording, score(recording), audio=shown.audio)
+        path = write_report(recording, read_scores(recording), audio=shown.audio)
         if not quiet:
             click.echo(path)
 

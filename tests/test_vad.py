@@ -235,3 +235,12 @@ def test_real_speech_starts_near_the_start_of_a_word(make: Make, example: str) -
     assert len(known) >= 2
     for start in known:
         assert np.abs(starts - start).min() <= NEAR_TICKS
+
+
+def test_a_model_that_served_another_stream_gives_the_same(sample: list[Pcm]) -> None:
+    first, other = sample[0][: 480 * 800], sample[1][: 480 * 800]
+    fresh = SileroVad()
+    expected = detect(fresh, first), fresh.evidence()["silero_16khz_probability"].tolist()
+    detect(SileroVad(), other)
+    reused = SileroVad()
+    assert (detect(reused, first), reused.evidence()["silero_16khz_probability"].tolist()) == expected

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 WIDTH, HEIGHT = 360, 190
-LEFT, RIGHT, TOP, BOTTOM = 40, 352, 12, 150
+LEFT, RIGHT, TOP, BOTTOM = 40, 346, 12, 150
 _PLOT: Final = RIGHT - LEFT
 
 
@@ -67,8 +67,9 @@ def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[f
     for number, (name, share) in enumerate(shares.items()):
         draw = _bars if number == 0 else _outline
         parts.append(draw(axis, share, highest, name, axis.counts(series[name])))
-    counted = ", ".join(f"{name + ': ' if name else ''}{len(series[name]):,}" for name in shares)
-    return _figure(title, f"{note} n = {counted}.", _svg(parts))
+    alone = len(shares) == 1
+    counted = ", ".join(f"{len(series[name]):,}{'' if alone else f' ({name})'}" for name in shares)
+    return _figure(title, f"{note} n\u00a0=\u00a0{counted}.", _svg(parts))
 
 
 def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -> str:

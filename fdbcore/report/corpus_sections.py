@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -120,7 +121,8 @@ def figures(run: Survey, settings: TurnSettings) -> str:
         f"<dd>{in_words(text, settings)}</dd></div>\n"
         for name, value, interval, text in cells
     )
-    return f'<dl class="figures">\n{items}</dl>'
+    unbroken = re.sub(r"(?<=\d) (?=s\b|%)", "\u00a0", items)
+    return f'<dl class="figures">\n{unbroken}</dl>'
 
 
 Cell = tuple[str, str, str, str]

@@ -21,6 +21,7 @@ const COLUMNS = [
 ];
 const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, first: 1 }));
 
+const byName = new Intl.Collator(undefined, { numeric: true }).compare;
 const state = { column: COLUMNS[COLUMNS.length - 1], direction: -1, shown: PORTION, calls: [] };
 const $ = (id) => document.getElementById(id);
 
@@ -56,8 +57,8 @@ function searched(call) {
 function compare(a, b) {
   const [x, y] = [state.column.value(a), state.column.value(b)];
   if (x === null || y === null) return (x === null) - (y === null);
-  const order = typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y;
-  return order * state.direction || a.name.localeCompare(b.name, undefined, { numeric: true });
+  const order = typeof x === "string" ? byName(x, y) : x - y;
+  return order * state.direction || byName(a.name, b.name);
 }
 
 function select() {
