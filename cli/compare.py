@@ -53,16 +53,14 @@ def compare(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> i
     """
     from fdbcore.corpus import Corpus
     from fdbcore.recording import write_text
-    from fdbcore.report.comparison import comparison, pairs
+    from fdbcore.report.comparison import comparison, pairs, read
     from fdbcore.report.comparison_page import write_comparison
     from fdbcore.report.junit import junit
-    from fdbcore.statements import read
 
     gates = _gates(asked)
-    run = Corpus.of(asked.run)
-    baseline = None if asked.baseline is None else Corpus.of(asked.baseline)
+    run, of_run = read(Corpus.of(asked.run))
+    baseline, of_baseline = (None, None) if asked.baseline is None else read(Corpus.of(asked.baseline))
     notes = [] if baseline is None else _differing(run, baseline, asked.different_settings)
-    of_run, of_baseline = read(run), None if baseline is None else read(baseline)
     compared, lonely = pairs(of_run, of_baseline, asked.by, asked.cluster) if baseline or asked.by else ([], [])
     document = comparison(run, baseline, compared, asked.by, notes + lonely)
     if gates is not None:
@@ -125,13 +123,14 @@ def _drawn(
     paper: Paper, run: Corpus, of_run: Group, of_baseline: Group | None, document: dict[str, Any], asked: Compared
 ) -> list[Path]:
     from fdbcore.corpus import Corpus
+    from fdbcore.report.comparison import read
     from fdbcore.report.paper import strips_of, write_paper
-    from fdbcore.statements import groups, read
+    from fdbcore.statements import groups
 
     found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
     if of_baseline is not None:
         found["baseline"] = of_baseline
-    reference = None if paper.reference is None else read(Corpus.of(paper.reference))
+    reference = None if paper.reference is None else read(Corpus.of(paper.reference))[1]
     return write_paper(paper.folder, found, reference, document, strips_of(run, paper.strips), asked.cluster)
 
 

@@ -43,7 +43,7 @@ class Difference:
 
 
 def difference(
-    a: Pool, b: Pool, statistic: Statistic | None = None, *, times: float = 1.0, level: float = LEVEL
+    a: Pool, b: Pool, *, statistic: Statistic | None = None, times: float = 1.0, level: float = LEVEL
 ) -> Difference:
     """The measure pooled over the sessions of `a` less `times` that over those of `b`.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
-from fdbcore.corpus import Corpus
+from fdbcore.corpus import FAILED, Corpus
 from fdbcore.differences import Difference, Pool, difference, with_holm
-from fdbcore.errors import InputError
+from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.report.directions import DIRECTIONS
 from fdbcore.score import pool, summarise
 from fdbcore.statements import HEADLINES, Group, groups, paired_by, unit
@@ -40,6 +40,28 @@ class Matched:
         """The measure's quantities of both sides."""
         of_a, of_b = (self.a.quantities, self.clusters_a), (self.b.quantities, self.clusters_b)
         return pool(measure, *of_a), pool(measure, *of_b)
+
+
+def read(corpus: Corpus) -> tuple[Corpus, Group]:
+    """The run with the quantities of its scored calls; those that cannot be read are unscored in it, and say why.
+
+    RecordingError if none is scored.
+    """
+    calls, scored, quantities = [], [], []
+    for call in corpus.calls:
+        try:
+            found = call.quantities
+        except FdbError as error:
+            calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error)))
+            continue
+        calls.append(call)
+        if call.unscored is None:
+            scored.append(call)
+            quantities.append(found)
+    if not scored:
+        reason = f": {calls[0].name}: {calls[0].unscored}" if calls else ""
+        raise RecordingError(f"{corpus.path}: expected scored calls, got none of {len(calls):,}{reason}")
+    return Corpus(corpus.path, calls), Group("", scored, quantities)
 
 
 def match(title: str, a: Group, b: Group, column: str | None) -> Matched:

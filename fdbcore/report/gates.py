@@ -130,7 +130,7 @@ def _decided(gate: Gate, level: float, run: Group, baseline: Group | None, clust
 
 def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     a, b = matched.pools(gate.measure)
-    found = difference(a, b, gate.function, times=gate.times, level=level)
+    found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
     run, baseline = _side(gate, matched.a), _side(gate, matched.b)
     reason = found.reason
     if not a[0] or not b[0]:
