@@ -1,0 +1,79 @@
+"""How often gates decide, and how often they are wrong: where nothing has changed, and at twice what is allowed.
+
+Calls of eight turns that resemble each other (intraclass correlation 0.1 of premature responses, 0.25 of log
+latencies), as many in the run as in its baseline, which are other calls. A false alarm is a gate that fails although
+nothing has changed; goal: at most 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from benchmarks.harness import print_table
+from fdbcore.corpus import Call
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.report.gate_file import Gates, parse
+from fdbcore.report.gates import decide
+from fdbcore.statements import Group
+
+STUDIES: Final = 200
+TURNS: Final = 8
+
+Drawn: TypeAlias = Callable[[np.random.Generator, int, float], list[Quantity]]
+
+
+def premature(random: np.random.Generator, calls: int, change: float) -> list[Quantity]:
+    """Shares around 2 % and the change."""
+    share = 0.02 + change
+    return [Share(int(n), TURNS) for n in random.binomial(TURNS, random.beta(share * 9, (1 - share) * 9, calls))]
+
+
+def latencies(random: np.random.Generator, calls: int, change: float) -> list[Quantity]:
+    """Lognormal latencies of 0.8 s at the median, in ticks of 10 ms; the change is that of all latencies."""
+    logs = random.normal(np.log(800 * (1 + change)), 0.2, calls)[:, None] + random.normal(0, 0.35, (calls, TURNS))
+    return [Values("ms", row.tolist()) for row in np.exp(logs).round(-1)]
+
+
+GATES: Final[tuple[tuple[str, Drawn, float, str, tuple[int, ...]], ...]] = (
+    ("premature_per_turn", premature, 0.04, "+ 0.02", (10, 20, 100, 300, 1000)),
+    ("response_latency_ms.median", latencies, 0.2, "* 1.1", (10, 20, 100)),
+    ("response_latency_ms.p90", latencies, 0.2, "* 1.1", (10, 20, 100)),
+)
+"""Measure, how its items are drawn, the change of the regression, what is allowed of it, and numbers of calls."""
+
+
+def group(name: str, measure: str, quantities: list[Quantity]) -> Group:
+    """Calls of one run, each with its quantity."""
+    calls = [Call(f"{name}{k}", Path()) for k in range(len(quantities))]
+    return Group("", calls, [{measure.partition(".")[0]: quantity} for quantity in quantities])
+
+
+def statuses(seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str) -> list[str]:
+    """What became of the gate in each study."""
+    random = np.random.Generator(np.random.PCG64(seed))
+    gates = Gates((parse(f"{measure} <= baseline {allowed}", {}, measure),))
+    found: list[str] = []
+    for _ in range(STUDIES):
+        run = group("a", measure, drawn(random, calls, change))
+        (decision,) = decide(gates, run, group("b", measure, drawn(random, calls, 0.0)))
+        found.append(decision.status)
+    return found
+
+
+def main() -> None:
+    rows = []
+    for measure, drawn, change, allowed, sizes in GATES:
+        for calls in sizes:
+            same = statuses(calls, measure, drawn, calls, 0.0, "")
+            worse = statuses(calls + 1, measure, drawn, calls, change, allowed)
+            shares = [same.count("failed"), *(worse.count(s) for s in ("failed", "cannot tell", "passed"))]
+            rows.append([f"{measure} {allowed}", calls, *(f"{100 * n / STUDIES:.1f} %" for n in shares)])
+    print_table(
+        f"Gates over {STUDIES} studies: no change, and twice what is allowed (goal: false alarms at most 5 %)",
+        ("measure, allowed", "calls each", "false alarms", "regression: failed", "cannot tell", "passed"),
+        rows,
+    )
