@@ -87,6 +87,8 @@ def report(
     if marks is not None and not names:
         raise click.UsageError("--marks: expected --call, which it is the log of")
     compares = bool(baseline or by or gate or figures)
+    if compares and (names or worst or embed_clips):
+        raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --by, --gate, --figures")
     if as_json and not compares:
         raise click.UsageError("--json: expected --baseline, --by, --gate or --figures")
     shown = Shown(audio=not no_audio, words=not no_words, embed_clips=embed_clips)

@@ -172,7 +172,7 @@ def test_every_headline_is_compared_with_its_denominators(planted: Planned) -> N
 def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_path: Path) -> None:
     planted_run(tmp_path / "other", Planted(30, 0.02, 5, prefix="x", columns={"language": "ja"}))
     result = report(tmp_path / "other", "--baseline", planted.few)
-    assert "unpaired: the two sides share no items" in " ".join(result.stdout.split())
+    assert "unpaired: 0 of 50 on both sides" in " ".join(result.stdout.split())
     found = document(tmp_path / "other", "--baseline", planted.few, "--by", "language")
     assert found["notes"] == ["language = en: only in the baseline"]
     assert [compared["title"] for compared in found["comparisons"]] == ["language = ja"]
@@ -181,7 +181,7 @@ def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_
 def test_groups_of_a_run_are_compared_with_each_other(planted: Planned) -> None:
     found = document(planted.old, "--by", "language")
     (compared,) = found["comparisons"]
-    assert [compared[side] for side in "ab"] == [{"name": name, "calls": 500} for name in ("en", "ja")]
+    assert [compared[side] for side in "ab"] == [{"name": name, "calls": 500, "clusters": 500} for name in ("en", "ja")]
     assert compared["paired_by"] is None
     assert found["baseline"] is None
     result = report(planted.old, "--by", "languag")
@@ -234,6 +234,7 @@ def test_what_is_wrong_is_one_line_and_no_verdict(planted: Planned, tmp_path: Pa
     assert report(planted.few, "--gate", tmp_path / "none.toml").exit_code == 2
     assert report(planted.few, "--junit", tmp_path / "x.xml").exit_code == 2
     assert report(planted.few, "--json").exit_code == 2
+    assert report(planted.few, "--baseline", planted.few, "--call", "en0000").exit_code == 2
 
 
 def test_calls_that_are_not_scored_are_counted(planted: Planned, tmp_path: Path) -> None:

@@ -19,14 +19,15 @@ COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
 MOST_GROUPS: Final = 6
 """Of one run: with more, each pair against each other is too many comparisons to tell anything."""
 SIGNIFICANT: Final = 0.05
-_MATCHING: Final = 0.5  # of the smaller side's calls must have their like, or else names are equal by accident
+_MATCHING: Final = 0.5  # of the larger side must have their like: fewer gain nothing, and may be equal by accident
 
 
 @dataclass(frozen=True)
 class Matched:
     """Calls of two sides to be compared; what answers the same item has the same cluster on both.
 
-    title: which calls; "" for all. paired_by: "call name", a column, or None where the sides have nothing in common.
+    title: which calls; "" for all. paired_by: "call name", a column, or None where the sides have too little in
+    common. shared, of: how many items are on both sides, and how many there are.
     """
 
     title: str
@@ -35,6 +36,8 @@ class Matched:
     clusters_a: Sequence[str]
     clusters_b: Sequence[str]
     paired_by: str | None
+    shared: int
+    of: int
 
     def pools(self, measure: str) -> tuple[Pool, Pool]:
         """The measure's quantities of both sides."""
@@ -68,10 +71,11 @@ def match(title: str, a: Group, b: Group, column: str | None) -> Matched:
     """Pair calls by the values of `column`, or of a column of items, or by their names; as none, if few fit."""
     chosen = paired_by([a, b], unit([*a.calls, *b.calls], column))
     of_a, of_b = a.clusters(chosen), b.clusters(chosen)
-    shared, fewest = len({*of_a} & {*of_b}), min(len({*of_a}), len({*of_b}))
-    if shared > 1 and shared >= _MATCHING * fewest:
-        return Matched(title, a, b, of_a, of_b, chosen.column or "call name")
-    return Matched(title, a, b, [f"a {name}" for name in of_a], [f"b {name}" for name in of_b], None)
+    shared, union = len({*of_a} & {*of_b}), len({*of_a} | {*of_b})
+    if shared > 1 and shared >= _MATCHING * max(len({*of_a}), len({*of_b})):
+        return Matched(title, a, b, of_a, of_b, chosen.column or "call name", shared, union)
+    apart_a, apart_b = [f"a {name}" for name in of_a], [f"b {name}" for name in of_b]
+    return Matched(title, a, b, apart_a, apart_b, None, shared, union)
 
 
 def check_comparable(run: Corpus, baseline: Corpus) -> list[str]:
@@ -163,16 +167,21 @@ def comparison(
         "comparisons": [
             {
                 "title": matched.title,
-                "a": {"name": "run" if baseline else matched.a.name, "calls": len(matched.a.calls)},
-                "b": {"name": "baseline" if baseline else matched.b.name, "calls": len(matched.b.calls)},
+                "a": _side("run" if baseline else matched.a.name, matched.clusters_a),
+                "b": _side("baseline" if baseline else matched.b.name, matched.clusters_b),
                 "paired_by": matched.paired_by,
-                "clusters": len({*matched.clusters_a} | {*matched.clusters_b}),
-                "shared": len({*matched.clusters_a} & {*matched.clusters_b}),
+                "items": matched.of,
+                "shared": matched.shared,
                 "measures": measures,
             }
             for matched, measures in zip(compared, rows(compared), strict=True)
         ],
     }
+
+
+def _side(name: str, clusters: Sequence[str]) -> dict[str, Any]:
+    """clusters: of each call."""
+    return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 
 def _described(corpus: Corpus) -> dict[str, Any]:

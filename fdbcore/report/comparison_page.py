@@ -14,6 +14,7 @@ from fdbcore.report import comparison_words as words
 from fdbcore.report import sections
 from fdbcore.report.glossary import MEASURES, in_words
 from fdbcore.report.html import static
+from fdbcore.report.index import INDEX
 from fdbcore.report.tables import NOTES, facts, flat, table
 from fdbcore.report.words import clock_text
 from fdbcore.types import TurnSettings
@@ -39,7 +40,7 @@ def page(document: Values, folder: Path) -> str:
     return Template(static("compare.html")).substitute(
         title=escape(f"{title} compared – fdbcore"),
         style=static("report.css") + static("compare.css"),
-        header=_header(document, title),
+        header=_header(document, title, folder),
         warnings=_warnings(document),
         gates=_gates(document["gates"], folder) if "gates" in document else "",
         comparisons="\n".join(_compared(compared, settings) for compared in document["comparisons"]),
@@ -48,11 +49,12 @@ def page(document: Values, folder: Path) -> str:
     )
 
 
-def _header(document: Values, title: str) -> str:
+def _header(document: Values, title: str, folder: Path) -> str:
     run, baseline = document["run"], document["baseline"]
     parts = [f"{run['calls']:,} calls"]
     parts += [f"against {escape(baseline['path'])}, {baseline['calls']:,} calls"] if baseline else []
     parts += [f"by {escape(document['by'])}"] if document["by"] else []
+    parts += [f'<a href="{INDEX}">the calls of this run</a>'] if (folder / INDEX).is_file() else []
     return (
         f'<p class="product">fdbcore · comparison</p>\n<h1>{escape(title)}</h1>\n'
         f'<p class="facts">{" · ".join(parts)}</p>'

@@ -84,14 +84,13 @@ def counts(summary: Values | None) -> str:
 
 def pairing(compared: Values) -> str:
     """How the two sides were put together."""
-    if compared["paired_by"] is None:
-        return "unpaired: the two sides share no items"
-    return f"paired by {compared['paired_by']}: {compared['shared']:,} of {compared['clusters']:,} on both sides"
+    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "unpaired"
+    return f"{how}: {compared['shared']:,} of {compared['items']:,} on both sides"
 
 
 def cautions(compared: Values) -> Iterator[str]:
     """What a reader must know of a comparison."""
-    if compared["clusters"] < FEW_CLUSTERS:
+    if min(compared[side]["clusters"] for side in "ab") < FEW_CLUSTERS:
         yield f"fewer than {FEW_CLUSTERS} items: the intervals may be too narrow"
 
 
