@@ -3,7 +3,7 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, scores.json: functions of the above, with their settings inside
+       derived/       activity.npz, turns.json, health.json, scores.json: functions of the above, with their settings inside
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
+HEALTH = "derived/health.json"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -259,6 +260,13 @@ class Recording:
         """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
         stored = self._derived()
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+
+    @property
+    def health(self) -> dict[str, Any] | None:
+        """What is wrong with the audio (see `fdbcore.health`); None where it was not examined."""
+        path = self.path / HEALTH
+        health: dict[str, Any] | None = read_json(path) if path.is_file() else None
+        return health
 
     def words(self, side: Side) -> list[tuple[float, float]] | None:
         """Start and end (s) of each word of a side; None if its words are not known."""

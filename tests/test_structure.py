@@ -26,7 +26,7 @@ LAYERS = (
     ("registry",),
     ("clock", "audio", "wav", "vad", "turns", "acts", "stats", "network", "ogg", "opus", "versions", "noise"),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
-    ("session", "endpoints"),
+    ("session", "endpoints", "health"),
     ("measures",),
     ("score",),
     ("report",),
