@@ -3,7 +3,7 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, health.json, scores.json: functions of the above, with their settings inside
+       derived/       activity.npz, turns.json, health.json, scores.json: functions of the above, with their settings
 """
 
 from __future__ import annotations

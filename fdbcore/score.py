@@ -13,6 +13,7 @@ from fdbcore import stats
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.measures.suspects import suspect_spans, without_suspects
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import SCORES, Recording, read_json, write_json
 
@@ -26,7 +27,8 @@ def score(recording: Recording) -> dict[str, Any]:
     """The scores of a recording; also written to its derived data. A function of the recording alone.
 
     Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings; and unscored, the
-    reason why there are no measures, where a conversation gives none.
+    reason why there are no measures, where a conversation gives none. A measure has a second summary, without_suspects,
+    where events that coincide with echo make a difference.
     """
     dialogue = Dialogue.of(recording)
     reason = unscored(recording)
@@ -34,7 +36,7 @@ def score(recording: Recording) -> dict[str, Any]:
     scores = {
         "schema": SCORES_SCHEMA,
         "settings": recording.meta["settings"],
-        "measures": summarise([] if reason else [quantities(recording)]),
+        "measures": summarise_beside([] if reason else [recording]),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
         "warnings": warnings(recording, dialogue),
     } | ({"unscored": reason} if reason else {})
@@ -54,9 +56,11 @@ def unscored(recording: Recording) -> str | None:
     return None if recording.n_ticks else "nothing was recorded"
 
 
-def quantities(recording: Recording) -> dict[str, Quantity]:
-    """Every quantity that a recording has the material for."""
-    return timing(Dialogue.of(recording)) | compat(recording)
+def quantities(recording: Recording, suspects: bool = True) -> dict[str, Quantity]:
+    """Every quantity that a recording has the material for; also without the events that coincide with echo."""
+    dialogue = Dialogue.of(recording)
+    cleaned = None if suspects else without_suspects(recording, dialogue)
+    return timing(cleaned or dialogue) | compat(recording)
 
 
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
@@ -90,9 +94,21 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     Recordings that cannot be scored are no part of them: "unscored" names these, with the reason.
     """
     reasons = {recording.name: reason for recording in recordings if (reason := unscored(recording))}
-    measures = summarise([quantities(recording) for recording in recordings if recording.name not in reasons])
+    measures = summarise_beside([recording for recording in recordings if recording.name not in reasons])
     names = [recording.name for recording in recordings]
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
+
+
+def summarise_beside(recordings: Sequence[Recording]) -> dict[str, dict[str, Any]]:
+    """One summary an id over all recordings, with that without suspects beside it where it differs."""
+    measures = summarise([quantities(recording) for recording in recordings])
+    if not any(any(suspect_spans(recording).values()) for recording in recordings):
+        return measures
+    cleaned = summarise([quantities(recording, suspects=False) for recording in recordings])
+    return {
+        name: summary if summary == cleaned[name] else summary | {"without_suspects": cleaned[name]}
+        for name, summary in measures.items()
+    }
 
 
 def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:

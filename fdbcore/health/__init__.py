@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from fdbcore.health.findings import SEVERITIES, Bools, Finding, runs
 from fdbcore.health.hearing import Heard, Hearing
 from fdbcore.recording import AUDIO, HEALTH, Recording, write_json
 from fdbcore.sources import SessionInput
-from fdbcore.types import SIDES, Side
+from fdbcore.types import SIDES, TICKS_PER_S, Side
 
 __all__ = ["Hearing", "examine", "keep_health", "listen_again"]
 
@@ -31,14 +32,16 @@ def examine(
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
     found = echo.find(heard, active)
     findings = list(sides.echoes(found))
-    echoing = [finding.side for finding in findings if finding.id == "echo"]
     suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
-    suspect |= {side: echo.suspect(found[side], heard) & active[side] for side in SIDES if side in echoing}
+    for number, finding in enumerate(findings):
+        if finding.id == "echo" and finding.side:
+            suspect[finding.side] = echo.suspect(found[finding.side], heard) & active[finding.side]
+            findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
     own = {side: active[side] & ~suspect[side] for side in SIDES}
     figures = {side: levels.figures(heard[side], own[side]) for side in SIDES}
     for side in SIDES:
-        findings += levels.checks(side, heard[side], own[side], figures[side])
-        findings += tones.checks(side, heard[side])
+        of_side = [*levels.checks(side, heard[side], own[side], figures[side]), *tones.checks(side, heard[side])]
+        findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += [] if live else sides.exchanged(heard, own)
     findings += sides.out_of_step(own) if two_files else []
     return {

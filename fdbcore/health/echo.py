@@ -42,7 +42,8 @@ MOST_DB: Final = 3.0
 ALIKE_DB: Final = -10.0
 ALIKE_SHARE: Final = 0.8
 MARGIN_DB: Final = 6.0
-NEAR_TICKS: Final = 12
+NEAR_TICKS: Final = 20
+BACKGROUND_SHARE: Final = 0.2
 EXPLAINED_SHARE: Final = 0.5
 EXPLAINED_OVER_TICKS: Final = 11
 EXPLAIN_TICKS: Final = 3_000  # at a time
@@ -208,7 +209,8 @@ def suspect(echo: Echo, sides: Mapping[Side, Heard]) -> Bools:
     ticks = _explained_ticks(source, target, echo.paths)
     lag_ticks = round(echo.lag_samples / LOW_TICK)
     loudest = np.max([np.roll(source.powers, lag_ticks + shift) for shift in range(-2, 5)], axis=0)
-    possible = target.powers <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10)
+    background = 2 * np.quantile(target.powers, BACKGROUND_SHARE)
+    possible = target.powers <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
     near = np.convolve(ticks, np.ones(2 * NEAR_TICKS + 1), "same") > 0.5
     return ticks | (near & possible)
 

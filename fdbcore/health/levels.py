@@ -30,6 +30,7 @@ STOPBAND: Final = slice(45, 65)  # 4.5 to 6.5 kHz
 TELEPHONE_DB: Final = 25.0
 LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
 
+SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so inside of them
 LONGEST_DROPOUT_TICKS: Final = 50
 EDGE_TICKS: Final = 2
 EDGE_DB: Final = 15.0  # below the level of the speech: what dies away by itself is softer
@@ -38,9 +39,11 @@ DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 def figures(heard: Heard, active: Bools) -> dict[str, float | None]:
     """Level of the speech, background, their ratio and more of one side; None where there is nothing to measure."""
-    level = decibels(float(heard.powers[active].mean())) if active.any() else None
+    constant = heard.mean**2 if abs(heard.mean) > DC_NOTE else 0.0
+    powers = np.maximum(heard.powers - constant, 0)
+    level = decibels(float(powers[active].mean())) if active.any() else None
     quiet = ~_near(active, MARGIN_TICKS)
-    noise = decibels(float(np.median(heard.powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
+    noise = decibels(float(np.median(powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
     return {
         "speech_s": np.count_nonzero(active) / TICKS_PER_S,
         "level_dbov": level,
@@ -89,9 +92,10 @@ def _clipping(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
     limit = max(LEAST_CLIPPED_PEAK, 0.7 * float(heard.peaks.max(initial=0)))
     clipped = (heard.flat >= LEAST_FLAT) & (heard.peaks >= limit)
     count = int(np.count_nonzero(clipped))
-    if count < LEAST_CLIPPED_TICKS:
+    share = count / max(np.count_nonzero(active), count, 1)
+    at_full_scale = heard.peaks.max(initial=0) >= FULL_SCALE - 1
+    if count < LEAST_CLIPPED_TICKS or (share <= CLIPPED_WARN and not at_full_scale):
         return
-    share = count / max(np.count_nonzero(active), count)
     severity: Severity = "bad" if share > CLIPPED_BAD else "warn" if share > CLIPPED_WARN else "note"
     means = "Words and times are hardly hurt, but levels and echo are measured on a bent signal."
     yield Finding(
@@ -108,7 +112,9 @@ def _clipping(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
 def _direct_current(side: Side, heard: Heard) -> Iterator[Finding]:
     if abs(heard.mean) > DC_NOTE:
         severity: Severity = "warn" if abs(heard.mean) > DC_WARN else "note"
-        means = "The detectors filter it out; levels and the signal-to-noise ratio here do not."
+        means = (
+            "No figure here suffers, the detectors filter it out; but a sample that is off by that much clips sooner."
+        )
         text = f"direct current, {100 * heard.mean:+.1f} % of full scale"
         yield Finding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
 
@@ -118,12 +124,13 @@ def _band(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
         return
     drop_db = 10 * np.log10((heard.spectrum[PASSBAND].mean() + 1e-20) / (heard.spectrum[STOPBAND].mean() + 1e-20))
     if drop_db > TELEPHONE_DB:
-        means = "Friction (s, f, sh) above 4 kHz is missing, so that words which begin or end with it seem later or shorter."
+        means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
         yield Finding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
 
 
 def _dropouts(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
-    if known["level_dbov"] is None:
+    quiet = ~_near(active, MARGIN_TICKS)
+    if known["level_dbov"] is None or not quiet.any() or np.mean(heard.peaks[quiet] == 0) > SYNTHETIC_SHARE:
         return
     edge = 10 ** ((known["level_dbov"] - EDGE_DB) / 10)
     found = []

@@ -18,7 +18,7 @@ LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
 
 EARLY_MS: Final = -5.0
 FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
-MUCH_OVERLAP, LITTLE_OVERLAP = 0.25, 0.06
+MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less speaks; and how much less elsewhere
 LEAST_SPEECH_TICKS: Final = 20 * TICKS_PER_S
 
 
@@ -43,8 +43,7 @@ def _echo(side: Side, echo: Echo) -> Finding:
         f"{other} is heard again on {side}: where that counts as speech of {side}, it adds overlaps, interruptions and "
         f"early answers that never were. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
     )
-    spans = [(path.start_tick, path.end_tick) for path in echo.paths]
-    return Finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures, spans)
+    return Finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
 
 
 def _misplaced(side: Side, echo: Echo) -> Finding:
@@ -52,8 +51,8 @@ def _misplaced(side: Side, echo: Echo) -> Finding:
     other = other_side(side)
     text = f"{other} is heard on {side} {early_ms:.0f} ms before it speaks"
     means = (
-        f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap is "
-        f"wrong by as much (--offset-ms)."
+        f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
+        "is wrong by as much (--offset-ms)."
     )
     return Finding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
 
@@ -87,7 +86,7 @@ def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[Finding]:
     shifts = np.arange(-FARTHEST_SHIFT_TICKS, FARTHEST_SHIFT_TICKS + 1)
     share = both[shifts] / min(a.sum(), b.sum())  # of B earlier by each shift
     now, best = float(share[FARTHEST_SHIFT_TICKS]), int(np.argmin(share))
-    if now > MUCH_OVERLAP and share[best] < LITTLE_OVERLAP:
+    if now > MUCH_OVERLAP and share[best] < LESS * now:
         offset_ms = -int(shifts[best]) * TICK_MS
         text = f"files out of step? {100 * now:.0f} % overlap, {100 * share[best]:.0f} % with --offset-ms {offset_ms}"
         means = "If the files did not begin together, every latency and overlap is wrong by the difference."

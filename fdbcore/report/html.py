@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import MissingExtraError
 from fdbcore.recording import AUDIO, REPORT, Recording, write_text
-from fdbcore.report import certificate, figures, sections
+from fdbcore.report import certificate, figures, health, sections
 from fdbcore.report.document import document
 from fdbcore.report.words import ears, plays_source, title
 from fdbcore.types import TurnSettings
@@ -50,6 +50,7 @@ def page(recording: Recording, scores: Mapping[str, Any]) -> str:
         style=_static(STYLE),
         header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
+        health=health.panel(content),
         findings=findings,
         timeline="" if recording.n_ticks else "hidden",
         audio=escape(audio_url(recording)),
