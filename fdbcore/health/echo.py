@@ -8,16 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.health.findings import Bools, near
 from fdbcore.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, Heard
 from fdbcore.types import SIDES, Side, other_side
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
 Complexes: TypeAlias = npt.NDArray[np.complex64]
 
 REACH_MS: Final = 500
@@ -41,7 +41,7 @@ RIDGE: Final = 1e-3
 MOST_DB: Final = 3.0
 ALIKE_DB: Final = -10.0
 ALIKE_SHARE: Final = 0.8
-MARGIN_DB: Final = 6.0
+MARGIN_DB: Final = 4.5
 NEAR_TICKS: Final = 20
 BACKGROUND_SHARE: Final = 0.2
 EXPLAINED_SHARE: Final = 0.5
@@ -107,11 +107,11 @@ class Echo:
 
 def find(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> dict[Side, Echo]:
     """What each side has of the other, by the side that has it; sides that hold the same have it both ways."""
-    found = {side: _echo(sides, activity, side) for side in SIDES}
-    a, b = (echo for echo in found.values())
-    if a and b and abs(a.lag_samples + b.lag_samples) <= MIRRORED_SAMPLES and not (a.alike and b.alike):
-        found["A" if a.explained_share < b.explained_share else "B"] = None  # the other's echo, seen from behind
-    return {side: echo for side, echo in found.items() if echo is not None}
+    found = {side: echo for side in SIDES if (echo := _echo(sides, activity, side)) is not None}
+    if len(found) < len(SIDES) or all(echo.alike for echo in found.values()):
+        return found
+    genuine = {side: _without_mirrored(echo, found[other_side(side)]) for side, echo in found.items()}
+    return {side: echo for side, echo in genuine.items() if echo is not None}
 
 
 def _echo(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], side: Side) -> Echo | None:
@@ -119,10 +119,18 @@ def _echo(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], side: Sid
     windows = [window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS]
     measured = [_measured(source, target, speaking, *window) for window in windows]
     sane = [path for path in measured if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
-    if not sane or 2 * len(sane) < len(measured):
-        return None
     echo = Echo(side, sane)
-    return echo if echo.level_db >= LEAST_DB - 1 else None
+    return echo if sane and 2 * len(sane) >= len(measured) and echo.level_db >= LEAST_DB - 1 else None
+
+
+def _without_mirrored(echo: Echo, other: Echo) -> Echo | None:
+    """Without the paths that are the other side's echo seen from behind: as early as that is late, and less clear."""
+    genuine = [
+        path
+        for path in echo.paths
+        if abs(path.lag_samples + other.lag_samples) > MIRRORED_SAMPLES or path.explained_share > other.explained_share
+    ]
+    return replace(echo, paths=genuine) if genuine else None
 
 
 def _windows(source: Heard, target: Heard, speaking: Bools) -> Iterator[tuple[int, int, int, float]]:
@@ -137,11 +145,15 @@ def _windows(source: Heard, target: Heard, speaking: Bools) -> Iterator[tuple[in
             x = source.low.read(tick, tick + FRAME_TICKS)
             y = target.low.read(tick - REACH_TICKS, tick + FRAME_TICKS + REACH_TICKS)
             x = _levelled(x + dither_x[: len(x)]) * np.repeat(mask, LOW_TICK)
-            spectra.append((np.fft.rfft(x, len(y)), np.fft.rfft(_levelled(y + dither_y))))
+            spectra.append((_spectrum(x, len(y)), _spectrum(_levelled(y + dither_y), len(y))))
             starts.append(tick)
         if len(starts) == WINDOW_FRAMES or (starts and tick + FRAME_TICKS >= source.n_ticks):
             yield starts[0], starts[-1] + FRAME_TICKS, *_resemblance(spectra)
             starts, spectra = [], []
+
+
+def _spectrum(pcm: Floats, size: int) -> Complexes:
+    return np.fft.rfft(pcm, size).astype(np.complex64, copy=False)
 
 
 def _levelled(pcm: Floats) -> Floats:
@@ -211,8 +223,8 @@ def suspect(echo: Echo, sides: Mapping[Side, Heard]) -> Bools:
     loudest = np.max([np.roll(source.powers, lag_ticks + shift) for shift in range(-2, 5)], axis=0)
     background = 2 * np.quantile(target.powers, BACKGROUND_SHARE)
     possible = target.powers <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
-    near = np.convolve(ticks, np.ones(2 * NEAR_TICKS + 1), "same") > 0.5
-    return ticks | (near & possible)
+    taken: Bools = ticks | (near(ticks, NEAR_TICKS) & possible)
+    return taken
 
 
 def _explained_ticks(source: Heard, target: Heard, found: Sequence[Path]) -> Bools:
@@ -236,11 +248,14 @@ def _explained_ticks(source: Heard, target: Heard, found: Sequence[Path]) -> Boo
 def _explained(source: Heard, target: Heard, path: Path, start_tick: int, end_tick: int) -> Bools:
     x, y = _aligned(source, target, start_tick, end_tick, path.lag_samples)
     predicted = np.convolve(x, path.response[::-1], "valid")
+    power, rest = (np.mean(pcm.reshape(-1, LOW_TICK) ** 2, axis=1) for pcm in (y, y - predicted))
+    around = _boxed(power)
+    explained: Bools = (_boxed(rest) < EXPLAINED_SHARE * around) & (rest < EXPLAINED_SHARE * around)
+    return explained
+
+
+def _boxed(powers: Floats) -> Floats:
+    """The mean of the ticks around each."""
     box = np.full(EXPLAINED_OVER_TICKS, 1 / EXPLAINED_OVER_TICKS, np.float32)
-    power, rest = (
-        np.convolve(np.mean(pcm.reshape(-1, LOW_TICK) ** 2, axis=1), box)[EXPLAINED_OVER_TICKS // 2 :][
-            : len(y) // LOW_TICK
-        ]
-        for pcm in (y, y - predicted)
-    )
-    return rest < EXPLAINED_SHARE * power
+    boxed: Floats = np.convolve(powers, box)[EXPLAINED_OVER_TICKS // 2 :][: len(powers)]
+    return boxed

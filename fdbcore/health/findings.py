@@ -48,6 +48,14 @@ def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
     return [(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
 
 
+def near(ticks: Bools, distance_ticks: int) -> Bools:
+    """The ticks that are, or are at most so far from, one that is True."""
+    if not len(ticks):
+        return ticks
+    widened: Bools = np.convolve(ticks, np.ones(2 * distance_ticks + 1))[distance_ticks:][: len(ticks)] > 0.5
+    return widened
+
+
 def decibels(power: float) -> float:
     """Of full scale 1, not below LEAST_DBOV."""
     return float(10 * np.log10(max(power, 10 ** (LEAST_DBOV / 10))))

@@ -45,8 +45,9 @@ class LowBand:
         self._file.seek(first * LOW_TICK * 2)
         raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
         pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
-        before = (first - start_tick) * LOW_TICK
-        return np.pad(pcm, (before, (end_tick - start_tick) * LOW_TICK - before - len(pcm)))
+        samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
+        samples[(first - start_tick) * LOW_TICK :][: len(pcm)] = pcm
+        return samples
 
     def close(self) -> None:
         """Give the disk space back."""

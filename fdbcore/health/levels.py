@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fdbcore.health.findings import Bools, Finding, Severity, decibels, runs
+from fdbcore.health.findings import Bools, Finding, Severity, decibels, near, runs
 from fdbcore.health.hearing import FULL_SCALE, Heard
 from fdbcore.types import TICKS_PER_S, Side
 
@@ -42,7 +42,7 @@ def figures(heard: Heard, active: Bools) -> dict[str, float | None]:
     constant = heard.mean**2 if abs(heard.mean) > DC_NOTE else 0.0
     powers = np.maximum(heard.powers - constant, 0)
     level = decibels(float(powers[active].mean())) if active.any() else None
-    quiet = ~_near(active, MARGIN_TICKS)
+    quiet = ~near(active, MARGIN_TICKS)
     noise = decibels(float(np.median(powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
     return {
         "speech_s": np.count_nonzero(active) / TICKS_PER_S,
@@ -61,11 +61,6 @@ def checks(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> It
     yield from _direct_current(side, heard)
     yield from _band(side, heard, active)
     yield from _dropouts(side, heard, active, known)
-
-
-def _near(ticks: Bools, distance_ticks: int) -> Bools:
-    near: Bools = np.convolve(ticks, np.ones(2 * distance_ticks + 1), "same") > 0.5 if len(ticks) else ticks
-    return near[: len(ticks)]
 
 
 def _level(side: Side, known: dict[str, Any]) -> Iterator[Finding]:
@@ -92,7 +87,7 @@ def _clipping(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
     limit = max(LEAST_CLIPPED_PEAK, 0.7 * float(heard.peaks.max(initial=0)))
     clipped = (heard.flat >= LEAST_FLAT) & (heard.peaks >= limit)
     count = int(np.count_nonzero(clipped))
-    share = count / max(np.count_nonzero(active), count, 1)
+    share = count / max(int(np.count_nonzero(active)), count, 1)
     at_full_scale = heard.peaks.max(initial=0) >= FULL_SCALE - 1
     if count < LEAST_CLIPPED_TICKS or (share <= CLIPPED_WARN and not at_full_scale):
         return
@@ -129,7 +124,7 @@ def _band(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
 
 
 def _dropouts(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
-    quiet = ~_near(active, MARGIN_TICKS)
+    quiet = ~near(active, MARGIN_TICKS)
     if known["level_dbov"] is None or not quiet.any() or np.mean(heard.peaks[quiet] == 0) > SYNTHETIC_SHARE:
         return
     edge = 10 ** ((known["level_dbov"] - EDGE_DB) / 10)
@@ -140,7 +135,7 @@ def _dropouts(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) ->
             found.append((start, end))
     if found:
         missing_ms = 10 * sum(end - start for start, end in found)
-        per_min = 60 * TICKS_PER_S * len(found) / max(np.count_nonzero(active), TICKS_PER_S)
+        per_min = 60 * TICKS_PER_S * len(found) / max(int(np.count_nonzero(active)), TICKS_PER_S)
         means = "Silence inside speech that nobody made: those of 200 ms count as pauses, and may end a turn."
         yield Finding(
             "dropouts",

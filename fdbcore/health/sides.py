@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from fdbcore.health.echo import LEAST_DB, REACH_MS, Echo
-from fdbcore.health.findings import Bools, Finding
+from fdbcore.health.findings import Bools, Finding, near
 from fdbcore.health.hearing import Heard
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 
@@ -19,7 +19,7 @@ LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
 EARLY_MS: Final = -5.0
 FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
 MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less speaks; and how much less elsewhere
-LEAST_SPEECH_TICKS: Final = 20 * TICKS_PER_S
+LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
 def echoes(found: Mapping[Side, Echo]) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def _misplaced(side: Side, echo: Echo) -> Finding:
 
 def exchanged(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
     """That A is as silent between its words as only a machine is, while B is heard in a room."""
-    quiet = {side: ~_near(activity[side]) for side in SIDES}
+    quiet = {side: ~near(activity[side], MARGIN_TICKS) for side in SIDES}
     if any(np.count_nonzero(ticks) < LEAST_QUIET_TICKS or not activity[side].any() for side, ticks in quiet.items()):
         return
     zero_share = {side: float(np.mean(sides[side].peaks[quiet[side]] == 0)) for side in SIDES}
@@ -69,11 +69,6 @@ def exchanged(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> It
         means = "If A is the system, every measure is told of the wrong side (--swap)."
         figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
         yield Finding("exchanged", None, "warn", text, means, figures)
-
-
-def _near(ticks: Bools) -> Bools:
-    near: Bools = np.convolve(ticks, np.ones(2 * MARGIN_TICKS + 1), "same") > 0.5
-    return near[: len(ticks)]
 
 
 def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[Finding]:

@@ -75,8 +75,8 @@ def _peaks(heard: Heard) -> Iterator[Peaks]:
         n = min(BLOCK_TICKS, heard.n_ticks - tick)
         pcm = heard.low.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
         frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
-        spectra = np.fft.rfft(frames * window)
-        yield _strongest((spectra.real**2 + spectra.imag**2), np.mean(frames**2, axis=1))
+        spectra = np.abs(np.fft.rfft(frames * window)).astype(np.float32) ** 2
+        yield _strongest(spectra, np.mean(frames**2, axis=1))
 
 
 def _strongest(spectra: Floats, power: Floats) -> Peaks:
