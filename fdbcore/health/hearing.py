@@ -59,7 +59,8 @@ def _low_pass() -> Floats:
     taps = 4 * FACTOR
     n = np.arange(taps) - (taps - 1) / 2
     response = np.sinc(n * 1.9 / (SAMPLE_RATE_HZ / 2000)) * np.hamming(taps)
-    return (response / response.sum()).astype(np.float32).reshape(4, FACTOR)
+    rows: Floats = (response / response.sum()).astype(np.float32).reshape(4, FACTOR)
+    return rows
 
 
 @dataclass
