@@ -42,7 +42,7 @@ LAYERS = (
     ("significance",),
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
     ("asr",),
-    ("session", "endpoints"),
+    ("session", "endpoints", "health"),
     ("measures",),
     ("score",),
     ("corpus",),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.moments import moments
+from fdbcore.measures.moments import Moment, moments
+from fdbcore.measures.suspects import without_suspects
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import disturbances, replay_text, verdict
 from fdbcore.report.document import document
+from fdbcore.report.health import health_text
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
     clock_text,
@@ -35,7 +38,8 @@ Measures = Mapping[str, Mapping[str, Any]]
 
 def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
-    lines = [_header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    lines = [header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    lines += [_labelled("health", text) for text in [health_text(document(recording, scores))] if text]
     reason = scores.get("unscored")
     lines += [_labelled("not scored", reason)] if reason else _figures(recording, scores["measures"])
     lines += _held(recording, scores)
@@ -47,12 +51,17 @@ def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
 
 
 def _figures(recording: Recording, measures: Measures) -> list[str]:
-    return [
-        _labelled("B answers", _answers(recording, measures)),
-        _labelled("A speaks over B", _over(measures)),
-        _labelled("B speaks over A", _over_a_and_silence(measures)),
-        _labelled("worst", _worst(recording)),
-    ]
+    cleaned = {name: summary.get("without_suspects", summary) for name, summary in measures.items()}
+    lines = []
+    for label, told in (
+        ("B answers", partial(_answers, recording)),
+        ("A speaks over B", _over),
+        ("B speaks over A", _over_a_and_silence),
+    ):
+        lines.append(_labelled(label, told(measures)))
+        if told(cleaned) != told(measures):
+            lines.append(_labelled("  without echo", told(cleaned)))
+    return [*lines, _labelled("worst", _worst(recording))]
 
 
 def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
@@ -93,7 +102,8 @@ def _seconds(recordings: Sequence[Recording]) -> float:
     return sum(ticks_to_s(recording.n_ticks) for recording in recordings)
 
 
-def _header(recording: Recording) -> str:
+def header(recording: Recording) -> str:
+    """The name of a session, its length, where its sides come from, and what decided on speech."""
     places = "   ".join(f"{side} {_short(place)}" for side, place in origins(recording).items())
     vad = vad_text(recording.meta["settings"])
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
@@ -142,11 +152,17 @@ def _over_a_and_silence(measures: Measures) -> str:
 
 
 def _worst(recording: Recording) -> str:
-    found = moments(Dialogue.of(recording))[:WORST]
+    found = _moments(recording)[:WORST]
     if not found:
         return "nothing out of the ordinary"
     listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
+
+
+def _moments(recording: Recording) -> list[Moment]:
+    """The worst moments, those that echo makes left out."""
+    dialogue = Dialogue.of(recording)
+    return moments(without_suspects(recording, dialogue) or dialogue)
 
 
 def _remark(recording: Recording, measures: Measures) -> str:
@@ -154,7 +170,7 @@ def _remark(recording: Recording, measures: Measures) -> str:
     silent = [side for side in SIDES if not measures[f"{side.lower()}_talk_share"]["n"]]
     if silent:
         return f"!! {' and '.join(silent)} silent"
-    found = moments(Dialogue.of(recording))
+    found = _moments(recording)
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
 
