@@ -145,9 +145,12 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
 
 
 def summarise_beside(sessions: Sequence[Quantities], cleaned: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
-    """`summarise`, with that without suspects beside each that differs. cleaned: of each session, what is other then."""
+    """`summarise`, and in each summary that differs without suspects: that, as "without_suspects".
+
+    cleaned: of each session, the quantities that are others then.
+    """
     names = dict.fromkeys(name for session in cleaned for name in session)
-    whole = [session | beside for session, beside in zip(map(dict, sessions), cleaned, strict=True)]
+    whole = [{**session, **other} for session, other in zip(sessions, cleaned, strict=True)] if names else []
     beside = summarise([{name: session[name] for name in names if name in session} for session in whole])
     return {
         name: found | ({"without_suspects": beside[name]} if name in beside else {})

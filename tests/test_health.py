@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -53,18 +54,24 @@ def sample() -> Stereo:
 
 @cache
 def synthetic(seed: int = 3) -> Stereo:
-    """A minute of another dialogue, digitally silent between words."""
-    return int16(make_dialogue(seed, 60).pcm)
+    """45 s of another dialogue, digitally silent between words."""
+    return int16(make_dialogue(seed, 45).pcm)
 
 
 def clipped16(pcm: npt.NDArray[Any]) -> Stereo:
-    stereo: Stereo = np.clip(np.rint(pcm), -32768, 32767).astype(np.int16)
+    rounded = np.rint(pcm)
+    stereo: Stereo = np.clip(rounded, -32768, 32767, out=rounded).astype(np.int16)
     return stereo
 
 
 def in_rooms(pcm: Stereo, dbov: float = ROOM_DBOV) -> Stereo:
-    noise = np.random.default_rng(5).normal(0, 32768 * 10 ** (dbov / 20), pcm.shape)
-    return clipped16(pcm + noise)
+    noise = np.random.default_rng(5).standard_normal(pcm.shape, np.float32)
+    return clipped16(pcm + noise * np.float32(32768 * 10 ** (dbov / 20)))
+
+
+@cache
+def synthetic_in_rooms() -> Stereo:
+    return in_rooms(synthetic())
 
 
 def room_response() -> npt.NDArray[np.float64]:
@@ -82,9 +89,10 @@ def with_echo(pcm: Stereo, source: int, level_db: float, delay_ms: float, in_roo
     if in_room:
         heard = fftconvolve(heard, room_response())[: len(heard)]
     delay = round(delay_ms * SAMPLE_RATE_HZ / 1000)
-    echoing = pcm.astype(np.float64)
-    echoing[delay:, 1 - source] += heard[: len(heard) - delay] * 10 ** (level_db / 20)
-    return clipped16(echoing)
+    echoing = pcm.copy()
+    echo = heard[: len(heard) - delay] * 10 ** (level_db / 20)
+    echoing[delay:, 1 - source] = clipped16(echoing[delay:, 1 - source] + echo)
+    return echoing
 
 
 def active(pcm: Stereo) -> Activity:
@@ -131,10 +139,17 @@ def without(tracks: Activity, health: dict[str, Any]) -> Activity:
     return cleaned
 
 
-@pytest.mark.parametrize("in_room", [False, True], ids=["plain", "room"])
-@pytest.mark.parametrize("delay_ms", [20, 120, 300])
-@pytest.mark.parametrize("level_db", [-20, -30, -40])
-@pytest.mark.parametrize("source", [0, 1])
+ECHOES: Final = list(itertools.product((0, 1), (-20, -30, -40), (20, 120, 300), (False, True)))
+SPANNING: Final = {
+    (0, -20, 20, False), (1, -20, 300, True), (0, -30, 120, True), (1, -30, 20, False), (0, -40, 300, False),
+    (1, -40, 120, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "level_db", "delay_ms", "in_room"),
+    [pytest.param(*echo, marks=() if echo in SPANNING else pytest.mark.fuzz) for echo in ECHOES],
+)
 def test_echo_is_found_and_changes_no_count_once_suspects_are_left_out(
     source: int, level_db: float, delay_ms: float, in_room: bool
 ) -> None:
@@ -177,7 +192,7 @@ def test_speech_of_both_at_once_is_no_echo() -> None:
 def test_clean_sessions_raise_nothing() -> None:
     assert health_of(sample())["findings"] == []
     assert health_of(synthetic())["findings"] == []
-    assert health_of(in_rooms(synthetic()))["findings"] == []
+    assert health_of(synthetic_in_rooms())["findings"] == []
     assert health_of(sample()[:, ::-1], two_files=True)["findings"] == []
 
 
@@ -196,10 +211,10 @@ def sine(hz: tuple[float, ...], seconds: float, peak: float = 3000) -> npt.NDArr
 
 
 def put(pcm: Stereo, side: int, at_s: float, sound: npt.NDArray[np.float64]) -> Stereo:
-    mixed = pcm.astype(np.float64)
-    start = round(at_s * SAMPLE_RATE_HZ)
-    mixed[start : start + len(sound), side] += sound
-    return clipped16(mixed)
+    mixed = pcm.copy()
+    span = slice(round(at_s * SAMPLE_RATE_HZ), round(at_s * SAMPLE_RATE_HZ) + len(sound))
+    mixed[span, side] = clipped16(mixed[span, side] + sound)
+    return mixed
 
 
 def tune(seconds: float) -> npt.NDArray[np.float64]:
@@ -247,11 +262,11 @@ def in_one_room(pcm: Stereo) -> Stereo:
 
 
 FAULTS: Final[dict[str, tuple[Callable[[], Stereo], set[tuple[str, str | None]]]]] = {
-    "dialling": (lambda: dialled(in_rooms(synthetic())), {("dtmf", "A")}),
-    "ringing": (lambda: ringing(in_rooms(synthetic())), {("ringing", "B")}),
-    "a tone": (lambda: put(in_rooms(synthetic()), 1, 10, sine((1000,), 1)), {("tone", "B")}),
-    "music": (lambda: put(in_rooms(synthetic()), 1, 10, tune(15)), {("music", "B")}),
-    "telephone band": (lambda: telephone(in_rooms(synthetic())), {("telephone", "A"), ("telephone", "B")}),
+    "dialling": (lambda: dialled(synthetic_in_rooms()), {("dtmf", "A")}),
+    "ringing": (lambda: ringing(synthetic_in_rooms()), {("ringing", "B")}),
+    "a tone": (lambda: put(synthetic_in_rooms(), 1, 10, sine((1000,), 1)), {("tone", "B")}),
+    "music": (lambda: put(synthetic_in_rooms(), 1, 10, tune(15)), {("music", "B")}),
+    "telephone band": (lambda: telephone(synthetic_in_rooms()), {("telephone", "A"), ("telephone", "B")}),
     "clipping": (lambda: clipped16(np.clip(sample(), -4000, 4000)), {("clipping", "A"), ("clipping", "B")}),
     "direct current": (lambda: clipped16(sample() + np.array([900.0, 0.0])), {("dc", "A")}),
     "a soft side": (lambda: clipped16(synthetic() * np.array([1.0, 0.02])), {("soft", "B")}),
@@ -273,11 +288,11 @@ def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
 
 
 def test_dialled_digits_are_read() -> None:
-    assert found(dialled(in_rooms(synthetic())))["dtmf", "A"]["text"] == "A dialled 1590#"
+    assert found(dialled(synthetic_in_rooms()))["dtmf", "A"]["text"] == "A dialled 1590#"
 
 
 def test_spans_are_where_the_sound_is() -> None:
-    ((start, end),) = found(put(in_rooms(synthetic()), 1, 10, sine((1000,), 1)))["tone", "B"]["spans"]
+    ((start, end),) = found(put(synthetic_in_rooms(), 1, 10, sine((1000,), 1)))["tone", "B"]["spans"]
     assert (start, end) == (pytest.approx(1000, abs=3), pytest.approx(1100, abs=3))
 
 
@@ -313,8 +328,9 @@ def written(path: Path, pcm: Stereo, rate_hz: int = SAMPLE_RATE_HZ, codec: str =
 
 @pytest.mark.parametrize(
     ("name", "rate_hz", "codec"),
-    [("a.wav", 8_000, "pcm_s16le"), ("a.wav", 16_000, "pcm_s16le"), ("a.wav", 44_100, "pcm_s16le"),
-     ("a.flac", 24_000, "flac"), ("a.opus", 48_000, "libopus")],
+    [("a.wav", 8_000, "pcm_s16le"), ("a.opus", 48_000, "libopus"),
+     *(pytest.param(f"a.{suffix}", rate_hz, codec, marks=pytest.mark.fuzz) for suffix, rate_hz, codec in
+       (("wav", 16_000, "pcm_s16le"), ("wav", 44_100, "pcm_s16le"), ("flac", 24_000, "flac")))],
 )  # fmt: skip
 def test_echo_is_the_same_at_any_rate_and_in_any_format(name: str, rate_hz: int, codec: str, tmp_path: Path) -> None:
     file = written(tmp_path / name, with_echo(sample(), 1, -25, 150), rate_hz, codec)

@@ -194,7 +194,8 @@ def _steadiness(heard: Heard, start: int, end: int) -> npt.NDArray[np.float64]:
     lines = (bands - bands.mean(axis=2, keepdims=True)).reshape(len(spectra), -1)
     norms = np.sqrt((lines**2).sum(axis=1)) + 1e-6
     alike = (lines[:-MUSIC_LAG] * lines[MUSIC_LAG:]).sum(axis=1) / norms[:-MUSIC_LAG] / norms[MUSIC_LAG:]
-    return alike.astype(np.float64)
+    steadiness: npt.NDArray[np.float64] = alike.astype(np.float64)
+    return steadiness
 
 
 def _frames(heard: Heard, start: int, end: int) -> Floats:

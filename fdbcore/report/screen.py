@@ -90,12 +90,23 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
     if not scored:
         return "\n".join([head, *rows, "no session could be scored"])
     rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
+    cleaned = {name: summary.get("without_suspects", summary) for name, summary in pooled.items()}
+    rows += [_session_row("  without echo", "", cleaned, "")] if cleaned != pooled else []
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
+        *(_fitting(f"!! {_short(recording.name)}: {text}") for recording in scored if (text := _unhealthy(recording))),
     ]
     return "\n".join([head, *rows, *notes])
+
+
+def _unhealthy(recording: Recording) -> str:
+    """What is wrong with the audio of a session; empty if nothing is."""
+    health = recording.health
+    if health is None or health["verdict"] == "ok":
+        return ""
+    return " | ".join(finding["text"] for finding in health["findings"])
 
 
 def _seconds(recordings: Sequence[Recording]) -> float:
