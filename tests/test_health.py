@@ -53,9 +53,9 @@ def sample() -> Stereo:
 
 
 @cache
-def synthetic(seed: int = 3) -> Stereo:
-    """45 s of another dialogue, digitally silent between words."""
-    return int16(make_dialogue(seed, 45).pcm)
+def synthetic(seed: int = 3, seconds: int = 45) -> Stereo:
+    """Another dialogue, digitally silent between words."""
+    return int16(make_dialogue(seed, seconds).pcm)
 
 
 def clipped16(pcm: npt.NDArray[Any]) -> Stereo:
@@ -309,7 +309,7 @@ def test_an_echo_before_its_source_means_misplaced_sides() -> None:
 
 
 def test_two_files_out_of_step_are_suspected_by_their_overlap() -> None:
-    pcm = synthetic()
+    pcm = synthetic(seconds=60)
     late = np.stack([pcm[:, 0], np.roll(pcm[:, 1], 3 * SAMPLE_RATE_HZ)], axis=1)
     figures = found(late, two_files=True)["out_of_step", None]["figures"]
     assert figures["offset_ms"] == pytest.approx(-3000, abs=600)
