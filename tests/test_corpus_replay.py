@@ -287,8 +287,9 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, ""), stderr
-    assert re.fullmatch(r"fdbcore replay: interrupted, \d+ of 300 calls ended; the same command goes on\n", stderr)
-    assert read_corpus(run)["calls"][0]["status"] == DONE
+    told = re.fullmatch(r"fdbcore replay: interrupted, (\d+) of 300 calls ended; the same command goes on\n", stderr)
+    assert told, stderr
+    assert sum(call["status"] == DONE for call in read_corpus(run)["calls"]) == int(told[1]) >= 1
 
 
 def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:
