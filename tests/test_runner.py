@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.cases import Plan, System, User, make_plan, redacted
+from fdbcore.corpus import RUN
 from fdbcore.errors import FdbError, RecordingError, SettingsError
 from fdbcore.live import LiveSettings, converse
 from fdbcore.recording import Recording
 from fdbcore.registry import endpoint
-from fdbcore.run_folder import LOG, RUN, RunFolder
+from fdbcore.run_folder import LOG, RunFolder
 from fdbcore.run_summary import score_cases, summarise
 from fdbcore.runner import FINISH, GO_ON, NOW, Watch, expected_wall_s, run_cases
 

@@ -222,8 +222,8 @@ TERMS: Final = {
     "Inter-pausal unit (IPU)": "A stretch of speech of one side without a silence of {min_silence_ms} or more.",
     "Interruption": "Not decided here: speech over the other is listed by its length and by whether the other "
     "stopped, and never named after what the other did.",
-    "Interval": "95 %. For shares by Wilson's formula at the effective n; for the rest by resampling whole sessions, so "
-    "it needs several: turns of one session resemble each other. Below 10 sessions it may hold less than it says.",
+    "Interval": "95 %. For shares by Wilson's formula at the effective n; for the rest by resampling whole sessions, "
+    "so it needs several: turns of one session resemble each other. Below 10 sessions it may hold less than it says.",
     "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
     "Lapse": "Both silent for longer than 3 s, in the middle of the conversation.",
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
