@@ -19,8 +19,9 @@ from fakes.run_parties import install
 from scipy.io import wavfile
 
 from fdbcore.cli.main import main
+from fdbcore.corpus import RUN
 from fdbcore.recording import AUDIO, REPORT, Recording
-from fdbcore.run_folder import RUN, SUMMARY
+from fdbcore.run_folder import SUMMARY
 
 TESTS = Path(__file__).parent
 A = "fake:?speak=10-50&finish=300"

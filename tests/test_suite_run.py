@@ -23,12 +23,13 @@ from test_dataset_speak import TALKER, clip, record
 
 from fdbcore.cases import System, make_plan
 from fdbcore.cli.main import main
+from fdbcore.corpus import RUN
 from fdbcore.endpoints.reply import with_defaults
 from fdbcore.live import LiveSettings
 from fdbcore.protocols import Transcriber
 from fdbcore.recording import META, Recording, write_json
 from fdbcore.registry import speaker
-from fdbcore.run_folder import RUN, SUMMARY, RunFolder
+from fdbcore.run_folder import SUMMARY, RunFolder
 from fdbcore.runner import run_cases
 from fdbcore.suites.dialogue_acts import users
 from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_records
