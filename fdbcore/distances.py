@@ -104,6 +104,15 @@ class _Grid:
         return np.diff(before[[*self._first_of_bin, self._size]])
 
 
+def distances(sample: Sample, reference: Sample) -> Distances:
+    """The distances of two samples; NaN where one has no values."""
+    return _whole(_Grid(sample, reference), sample, reference)
+
+
+def _whole(grid: _Grid, *samples: Sample) -> Distances:
+    return grid.distances(*(grid.counts(number, np.ones(of.calls)) for number, of in enumerate(samples)))
+
+
 def compare(sample: Sample, reference: Sample, seed: int = SEED) -> Comparison | None:
     """The distances of `sample` from `reference`; None if either has fewer than two calls, or no values.
 
@@ -113,8 +122,8 @@ def compare(sample: Sample, reference: Sample, seed: int = SEED) -> Comparison |
     """
     if min(sample.calls, reference.calls) < 2 or not len(sample.values_ms) or not len(reference.values_ms):
         return None
-    grid, of = _Grid(sample, reference), (sample, reference)
-    whole = grid.distances(*(grid.counts(number, np.ones(each.calls)) for number, each in enumerate(of)))
+    grid = _Grid(sample, reference)
+    whole = _whole(grid, sample, reference)
     random = np.random.Generator(np.random.PCG64(seed))
     drawn = np.array(list(_resampled(grid, (sample.calls, reference.calls), random)))
     tail = NormalDist().cdf(-reach(min(sample.calls, reference.calls), LEVEL))

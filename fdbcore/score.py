@@ -123,9 +123,10 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
 def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
 
-    A summary's "clusters" says how many there are that have the measure.
+    A summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
+    have the event, or lack it, whichever are fewer.
     """
-    of = list(map(str, range(len(sessions)))) if clusters is None else clusters
+    of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
     found = {name: _summary(*pool(name, sessions, of)) for name in ids}
     return found | _differences(sessions, of)
@@ -206,6 +207,7 @@ def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> dict[str, Any]
 
 def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
     count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
+    counts, trials = share_by_cluster(pooled, clusters, sorted(set(clusters)))
     chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
     weight = sum(weight for _, weight in chances)
     summary = {
@@ -214,10 +216,12 @@ def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson_by_cluster(*share_by_cluster(pooled, clusters, sorted(set(clusters)))),
+        "ci95": stats.wilson_by_cluster(counts, trials),
         "unit": "share",
         "excluded": _excluded(pooled),
     }
+    if n:
+        summary["clusters_with_either"] = min(int((counts > 0).sum()), int((counts < trials).sum()))
     if chances:
         summary["by_chance"] = sum(chance * weight for chance, weight in chances) / weight
     return summary

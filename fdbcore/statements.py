@@ -167,5 +167,5 @@ def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, 
 
 def _group(group: Group, chosen: Unit) -> dict[str, Any]:
     clusters = group.clusters(chosen)
-    measures = summarise(group.quantities, clusters)
+    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of the run
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

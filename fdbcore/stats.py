@@ -24,8 +24,8 @@ from fdbcore.errors import InputError
 LEVEL: Final = 0.95
 RESAMPLES: Final = 10_000
 SEED: Final = 0
-FEW_CLUSTERS: Final = 15
-"""With fewer, "95 %" may cover less than 92 %: shares of rare events that come in the same few calls."""
+FEW_CLUSTERS: Final = 10
+"""With fewer, "95 %" may cover less than 92 %; also of a share, if its events come in fewer."""
 
 ITEMS_BEYOND: Final = 5
 ITEMS_BEYOND_FOR_INTERVAL: Final = 10

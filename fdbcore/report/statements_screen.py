@@ -251,9 +251,23 @@ def _notes(content: Content) -> Iterator[Line]:
     if few:
         of = ", ".join(f"{group['name'] or 'here'} {group['clusters']}" for group in few)
         yield "!! few", f"below {FEW_CLUSTERS} {unit['column'] or 'call'}s an interval may hold less than it says: {of}"
+    rare = list(_rare(content["groups"] or [content]))
+    if rare:
+        yield (
+            "!! rare",
+            f"events in fewer than {FEW_CLUSTERS} {unit['column'] or 'call'}s, so likewise: {', '.join(rare)}",
+        )
     if unit["own"]:
         yield "!! no value", f"{len(unit['own']):,} calls have no {unit['column']}, and count as one each"
     if len(content["groups"]) > 1:
         tests = sum(each["p"] is not None for each in content["differences"])
         paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired by any column"
         yield "differences", f"{paired}; p by Holm over the {tests} of this table; seen from: the least seen in 80 %"
+
+
+def _rare(groups: Sequence[Content]) -> Iterator[str]:
+    """The shares whose events come in few clusters; none of those that never or always happen."""
+    for name, label in NAMES.items():
+        of = {group["name"]: group["measures"][name].get("clusters_with_either", 0) for group in groups}
+        if few := [group for group, count in of.items() if 0 < count < FEW_CLUSTERS]:
+            yield f"{label} ({', '.join(few)})" if few != [""] else label
