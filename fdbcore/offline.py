@@ -14,6 +14,7 @@ from fdbcore.endpoints.replay import Tape
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
+from fdbcore.labels import given_labels, keep_labels
 from fdbcore.protocols import Vad
 from fdbcore.recording import META, Recording, RecordingWriter, read_json, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
@@ -90,6 +91,9 @@ def replay_session(
         keep_health(Recording(path), hearing)
     if held is not None:
         _keep_comparison(path, held)
+    labels = session.labels or (given_labels(held.path) if held is not None else None)
+    if labels is not None:
+        keep_labels(path, *labels)
     return Recording(path)
 
 
@@ -158,7 +162,7 @@ def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
     folder = session.a.parent
     return [
         {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
-        for kind in ("pause", "turn_taking")
+        for kind in ("pause", "turn_taking", "interrupt")
         if session.words and (folder / f"{kind}.json").is_file()
         for note in read_json(folder / f"{kind}.json")
     ]

@@ -1,8 +1,8 @@
 """Echo of one side in the other: found by cross-correlation in speech of its source, and which speech it explains.
 
-A linear echo alone: what a canceller or a codec leaves of one may sound like it and correlate no more. What is taken for
-echo is decided each 10 ms and ends where the side's own speech begins: on the shipped session no count of overlaps changes
-once it is left out; in dialogues that are dense with overlaps, a few of which were tried, a count may still be off by one.
+A linear echo alone: what a canceller or a codec leaves of one may sound like it and correlate no more. Nor is each
+count exact once echo is left out: on the shipped session none of overlaps and intrusions changes, but in dialogues that
+are dense with overlaps a few echoes in a hundred still move one by an event.
 """
 
 from __future__ import annotations

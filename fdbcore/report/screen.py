@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import Moment, moments
 from fdbcore.measures.suspects import without_suspects
 from fdbcore.recording import Recording
@@ -57,8 +58,9 @@ def _figures(recording: Recording, measures: Measures) -> list[str]:
         ("B answers", partial(_answers, recording)),
         ("A speaks over B", _over),
         ("B speaks over A", _over_a_and_silence),
+        ("by your labels", by_labels),
     ):
-        lines.append(_labelled(label, told(measures)))
+        lines += [_labelled(label, told(measures))] if told(measures) else []
         if told(cleaned) != told(measures):
             lines.append(_labelled("  without echo", told(cleaned)))
     return [*lines, _labelled("worst", _worst(recording))]
@@ -95,6 +97,7 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
+        *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
         *(_fitting(f"!! {_short(recording.name)}: {text}") for recording in scored if (text := _unhealthy(recording))),
     ]
@@ -160,6 +163,19 @@ def _over_a_and_silence(measures: Measures) -> str:
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
     start = f"B silent at start {first['median']:.1f} s" if first["n"] else "B never spoke"
     return f"{long} | short ones {short} | both silent > 3 s: {lapses['n']}x{longest} | {start}"
+
+
+def by_labels(measures: Measures) -> str:
+    """False cut-offs, answers, and what B stops for, as far as there are labels for them; empty if there are none."""
+    cut_off = measures.get("cut_off_per_labelled_a_pause")
+    latency = measures.get("response_latency_ms_per_labelled_turn_end")
+    told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
+    told += [f"answer {seconds_text(latency['median'])} after {latency['n']} turn ends"] if latency else []
+    stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
+    told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
+    if selectivity := measures.get("b_selectivity"):
+        told.append(f"selectivity {selectivity['mean']:.2f} [{', '.join(f'{x:.2f}' for x in selectivity['ci95'])}]")
+    return " | ".join(told)
 
 
 def _worst(recording: Recording) -> str:
