@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fdbcore.health import listen_again
 from fdbcore.recording import REPORT, Recording, write_json
 from fdbcore.report.html import write_report
 from fdbcore.run_folder import SUMMARY, RunFolder
@@ -20,6 +21,7 @@ def score_cases(folder: RunFolder) -> Iterator[Recording]:
     for case in folder.plan.cases:
         recording = folder.recording(case)
         if recording is not None and not (recording.path / REPORT).is_file():
+            listen_again(recording)
             write_report(recording, score(recording))
             yield recording
 
