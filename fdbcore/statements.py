@@ -32,7 +32,8 @@ HEADLINES: Final = (
 
 MOST_GROUPS: Final = 20
 NO_VALUE: Final = "(none)"
-_ITEM_COLUMNS: Final = ("clip", "scenario")  # what all systems are asked
+ITEM_COLUMNS: Final = ("clip",)
+"""Of a live run: what all its systems are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +127,11 @@ def check_column(calls: Sequence[Call], column: str, option: str) -> None:
         raise InputError(f"{option} {column}: expected {known}{meant}")
 
 
-def paired_by(of: Sequence[Group], chosen: Unit) -> Unit:
-    """The unit that differences resample: the one that was chosen, or else what every call of a live run was asked."""
+def paired_by(of: Sequence[Group], chosen: Unit, columns: Sequence[str] = ITEM_COLUMNS) -> Unit:
+    """The unit that differences resample: the one that was chosen, or else the first of the columns by which every call
+    has an item."""
     if chosen.column is None:
-        for column in _ITEM_COLUMNS:
+        for column in columns:
             asked = [{call.columns.get(column, "") for call in group.calls} for group in of]
             if all("" not in values for values in asked) and len(set.intersection(*asked)) > 1:
                 return Unit(column)

@@ -178,6 +178,17 @@ def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_
     assert [compared["title"] for compared in found["comparisons"]] == ["language = ja"]
 
 
+def test_runs_over_the_same_scenarios_are_paired_by_them(tmp_path: Path) -> None:
+    for run, prefix in (("old", "o"), ("new", "n")):
+        planted_run(
+            tmp_path / run,
+            *(Planted(2, 0.1, k, prefix=f"{prefix}{k}-", columns={"scenario": f"s{k}"}) for k in range(12)),
+        )
+    (compared,) = document(tmp_path / "new", "--baseline", tmp_path / "old")["comparisons"]
+    assert (compared["paired_by"], compared["shared"], compared["items"]) == ("scenario", 12, 12)
+    assert all(row["value"] in (0, None) for row in compared["measures"])  # the same seeds: the same calls
+
+
 def test_groups_of_a_run_are_compared_with_each_other(planted: Planned) -> None:
     found = document(planted.old, "--by", "language")
     (compared,) = found["comparisons"]

@@ -13,7 +13,7 @@ from fdbcore.differences import Difference, Pool, difference, with_holm
 from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.report.directions import DIRECTIONS
 from fdbcore.score import pool, summarise
-from fdbcore.statements import HEADLINES, Group, groups, paired_by, unit
+from fdbcore.statements import HEADLINES, ITEM_COLUMNS, Group, groups, paired_by, unit
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
 MOST_GROUPS: Final = 6
@@ -69,7 +69,7 @@ def read(corpus: Corpus) -> tuple[Corpus, Group]:
 
 def match(title: str, a: Group, b: Group, column: str | None) -> Matched:
     """Pair calls by the values of `column`, or of a column of items, or by their names; as none, if few fit."""
-    chosen = paired_by([a, b], unit([*a.calls, *b.calls], column))
+    chosen = paired_by([a, b], unit([*a.calls, *b.calls], column), (*ITEM_COLUMNS, "scenario"))
     of_a, of_b = a.clusters(chosen), b.clusters(chosen)
     shared, union = len({*of_a} & {*of_b}), len({*of_a} | {*of_b})
     if shared > 1 and shared >= _MATCHING * max(len({*of_a}), len({*of_b})):
