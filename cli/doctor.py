@@ -22,7 +22,7 @@ def doctor(systems: tuple[str, ...], as_json: bool) -> None:
 
     Exits with 1 if the timing self-test fails or a system cannot be had.
     """
-    from fdbcore.cases import redacted
+    from fdbcore.redaction import redacted
     from fdbcore.registry import endpoint
     from fdbcore.selftest import timing_selftest, verdict
 
@@ -46,8 +46,8 @@ def doctor(systems: tuple[str, ...], as_json: bool) -> None:
 
 def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
     """Whether the party got ready, in how many seconds, and what it says of itself; or why not."""
-    from fdbcore.cases import redacted
     from fdbcore.clock import now_ns
+    from fdbcore.redaction import redacted
 
     started_ns = now_ns()
     try:

@@ -19,7 +19,7 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.network import event_loop
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.redaction import without_secrets
+from fdbcore.redaction import redacted, without_secrets
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
@@ -119,7 +119,7 @@ class Command(Endpoint):
         return self._stream.measured()
 
     def describe(self) -> Mapping[str, Any]:
-        """The command and its pace; what follows a name like key or token is hidden."""
+        """The command without its secrets, and its pace."""
         return {
             "kind": "exec",
             "command": without_secrets(self._arguments),
@@ -219,7 +219,7 @@ class Command(Endpoint):
         self._note_line(rest)
 
     def _note_line(self, line: bytes) -> None:
-        if text := line.decode(errors="replace").rstrip():
+        if text := redacted(line.decode(errors="replace").rstrip()):  # it may quote its own arguments
             self._last_line = text
             self._stream.note("event", name="stderr", data=text)
 

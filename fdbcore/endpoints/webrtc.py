@@ -26,6 +26,7 @@ from fdbcore.clock import now_ns
 from fdbcore.endpoints.background import Background
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.redaction import redacted
 from fdbcore.registry import endpoint
 from fdbcore.types import Happening, Pcm, Side
 
@@ -286,7 +287,7 @@ class Far(Joined):
 
     def describe(self) -> Mapping[str, Any]:
         """The party in the other process, and the connection to it."""
-        return {**super().describe(), "kind": "far", "party": self._party, "address": "this machine"}
+        return {**super().describe(), "kind": "far", "party": redacted(self._party), "address": "this machine"}
 
 
 class Dialled(WebRtcEndpoint):
