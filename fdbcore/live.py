@@ -69,11 +69,11 @@ def converse(
     known = _known(a, b, vads, settings)
     progress(OPENING)
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
-    with writer as recording, closing(a), closing(b):
-        if (failure := _open(a, b)) is not None:
-            recording.note(outcome=failure)
-        else:
-            _hold(a, b, vads, settings, recording, stop, progress)
+    with writer as recording:
+        with closing(a), closing(b):
+            failure = _open(a, b)
+            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
+        recording.note(outcome=failure or _outcome(a, b, ticks, recording))  # how a party parts belongs to it
     return Recording(path)
 
 
@@ -106,8 +106,8 @@ def _hold(
     recording: RecordingWriter,
     stop: Event,
     progress: Callable[[int], None],
-) -> None:
-    """The conversation itself, of parties that are open; then what was measured, and how it ended."""
+) -> int:
+    """The conversation itself, of parties that are open, and what was measured; its length in ticks."""
     load_before = machine_load()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
@@ -127,7 +127,7 @@ def _hold(
     recording.note(parties=_parties(a, b), timing=timing)
     if stopped:
         raise KeyboardInterrupt("stopped before its end")
-    recording.note(outcome=_outcome(a, b, ticks, recording))
+    return ticks
 
 
 def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:

@@ -157,7 +157,7 @@ def test_an_adapter_of_v2_joins() -> None:
                 (HOST["candidate"], "0", 0),
                 (HOST["candidate"], None, 0),
                 ("", None, None),
-                ("hang_up", "closed its WebSocket"),
+                ("hang_up", "hung up"),
             ]
 
     held(test())
@@ -178,7 +178,7 @@ def test_a_peer_may_have_us_offer() -> None:
                     else:
                         await here.seat.taken(5)
             await here.desk.hung_up.wait()
-            assert here.desk.calls == ["offer", "offer", ("accept", OFFER), ("hang_up", "closed its WebSocket")]
+            assert here.desk.calls == ["offer", "offer", ("accept", OFFER), ("hang_up", "hung up")]
 
     held(test())
 

@@ -23,6 +23,7 @@ from fdbcore.redaction import redacted, without_secrets
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
+MOST_BLOCK_BYTES: Final = 64 * 1024
 MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
 """Beyond it a command that writes ahead has to wait, as at any full pipe."""
 
@@ -80,6 +81,7 @@ class Command(Endpoint):
         self._started = asyncio.Event()
         self._stdin: asyncio.WriteTransport | None = None
         self._last_line = ""
+        self._fault_at_parting: str | None = None
 
     def open(self, side: Side) -> None:
         """Start the command, and wait for its first frame: of one that is input-clocked, for its answer to silence."""
@@ -128,9 +130,13 @@ class Command(Endpoint):
         }
 
     def close(self) -> None:
-        """End the command's input; after a second terminate its process group, after another one kill it."""
+        """End the command's input; after a second terminate its process group, after another one kill it.
+
+        A command that ends wrongly meanwhile, of its own accord, has `left` for that reason.
+        """
         self._stream.leave("closed")
         self._background.close()
+        self.left = self.left or self._fault_at_parting
 
     def _error(self, reason: str) -> PartyError:
         return PartyError(f"exec: {self._arguments[0]}: {reason}")
@@ -173,8 +179,11 @@ class Command(Endpoint):
                 raise
             ready()
             await self._started.wait()
-            cut_bytes = await self._read(stdout)
-            self._stream.leave(await self._farewell(process, lines, cut_bytes))
+            try:
+                self._stream.leave(await self._farewell(process, lines, await self._read(stdout)))
+            finally:
+                if self._stream.left == "closed":
+                    await self._part(process, stdin, stdout, lines)
         finally:
             self._stream.leave("closed")
             for writer in (stdin, stdout_end):
@@ -207,6 +216,19 @@ class Command(Endpoint):
                     await asyncio.sleep(surplus_samples / SAMPLE_RATE_HZ)
         except asyncio.IncompleteReadError as end:
             return len(end.partial)
+
+    async def _part(
+        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, lines: Task
+    ) -> None:
+        """End the command's input in the middle of the conversation, and see what it makes of that within a second."""
+        stdin.close()
+        left_bytes = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_S):
+                while block := await stdout.read(MOST_BLOCK_BYTES):
+                    left_bytes += len(block)
+                farewell = await self._farewell(process, lines, left_bytes % FRAME_BYTES)
+                self._fault_at_parting = None if farewell == "finished" else farewell
 
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
         rest = b""

@@ -28,6 +28,7 @@ from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.redaction import redacted
 from fdbcore.registry import endpoint
+from fdbcore.rtc import HUNG_UP
 from fdbcore.types import Happening, Pcm, Side
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8790
 TOKEN: Final = "FDBCORE_TOKEN"
 LOOPBACK: Final = ("127.0.0.1",)
-HUNG_UP: Final = "hung up"
 FAR_ENDS_S: Final = 3.0
 _CLOSE_S: Final = 10.0
 _OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "session": ""}
@@ -147,17 +147,12 @@ class WebRtcEndpoint(Endpoint):
     def _departure(self) -> str | None:
         peer, leg = self._peer, self._opened_leg()
         if peer is not None and peer.left is not None:
-            return "finished" if self._may_hang_up and peer.left == HUNG_UP else peer.left
+            return "finished" if peer.left == HUNG_UP else peer.left
         last_ns = max(leg.last_arrival_ns or 0, self._started_ns)
         if now_ns() - last_ns <= self._silent_s * 1e9:
             return None
         refused = leg.not_taken()
         return f"sent nothing for {self._silent_s:g} s" + (f"; packets not taken: {refused}" if refused else "")
-
-    @property
-    def _may_hang_up(self) -> bool:
-        """Whether it ends the conversation rightly by hanging up: a user does, a system does not."""
-        return self._side == "A"
 
     def log(self) -> Sequence[Happening]:
         """Delay changes, and every second the arrivals."""
@@ -265,11 +260,6 @@ class Far(Joined):
     def page(self) -> str | None:
         """None: it is started here."""
         return None
-
-    @property
-    def _may_hang_up(self) -> bool:
-        """It does when it has said what it had to say."""
-        return True
 
     async def _invite(self, server: SignallingServer) -> None:
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
