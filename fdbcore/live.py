@@ -26,8 +26,9 @@ OPENING: Final = -1
 CLOSING: Final = -2
 """What `converse` tells its `progress` before tick 0 and after the last; the ticks themselves are 0 and above."""
 
-SILENT, IN_TEXT = "never spoke", "replied in text alone"
-"""Reasons of outcomes: a system that has failed, and one that is done but gives no measures of its speech."""
+SILENT, IN_TEXT = "no speech found", "replied in text alone"
+"""Reasons of outcomes: a side to which the call owes nothing to measure, the user's first; and a system that is done
+but gives no measures of its speech."""
 
 NOT_COUNTED: Final = "compute time not counted"
 """What every reader of a conversation in lockstep must know."""
@@ -159,5 +160,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left))
     if not recording.has_spoken("B"):
-        return {"kind": "done", "side": "B", "reason": IN_TEXT} if recording.has_replied("B") else _blame("B", SILENT)
+        if recording.has_replied("B"):
+            return {"kind": "done", "side": "B", "reason": IN_TEXT}
+        return _blame("B" if recording.has_spoken("A") else "A", SILENT)
     return {"kind": "done", "side": None, "reason": None}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fdbcore import stats
+from fdbcore.caveats import caveats
 from fdbcore.errors import RecordingError
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.compat import compat
@@ -81,16 +81,9 @@ def read_quantities(recording: Recording) -> dict[str, Quantity]:
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
     """What a reader must know before any number."""
     silent = [
-        f"side {side} is silent throughout"
-        for side, ipus in dialogue.ipus.items()
-        if recording.n_ticks and not len(ipus)
+        f"no speech found on {side}" for side, ipus in dialogue.ipus.items() if recording.n_ticks and not len(ipus)
     ]
-    odd = [
-        f"{Path(file['path']).name}: {text}"
-        for file in recording.meta.get("source", {}).get("files", [])
-        for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
-    ]
-    return _cut_off(recording) + silent + odd
+    return _cut_off(recording) + silent + caveats(recording)
 
 
 def _cut_off(recording: Recording) -> list[str]:

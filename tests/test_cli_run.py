@@ -82,7 +82,7 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert lines[0] == "virtual clock: compute time not counted"
     assert "good: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
     assert "mute: 2 of 2 cases ended: 0 done, 2 failed, 0 invalid" in lines
-    assert "  2 failed: never spoke" in lines
+    assert "  2 failed: no speech found" in lines
     assert lines[-1] == str(run_path)
     assert len([line for line in result.stderr.splitlines() if line.endswith("of 4)")]) == 4
     assert all((run_path / f"{name}-{trial}" / REPORT).is_file() for name in ("good", "mute") for trial in (1, 2))

@@ -149,7 +149,9 @@ def test_how_it_ends_with_its_input_belongs_to_the_conversation(
 ) -> None:
     code = f"while len(frame := sys.stdin.buffer.read({FRAME_BYTES})) == {FRAME_BYTES}: write(frame)\n{last_words}"
     settings = LiveSettings(vad="energy", realtime=False)
-    held = converse(Caller([tick % 50 >= 20 for tick in range(100)]), endpoint(script(code)), tmp_path, settings, {}, Event())
+    held = converse(
+        Caller([tick % 50 >= 20 for tick in range(100)]), endpoint(script(code)), tmp_path, settings, {}, Event()
+    )
     assert (held.n_ticks, held.meta["outcome"]["kind"], held.meta["outcome"]["reason"]) == (100, kind, reason)
 
 

@@ -141,7 +141,7 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     died = "the process that held the call died: killed by SIGKILL"
     assert {name: (o["kind"], o["side"], o["reason"]) for name, o in outcomes.items()} == {
         "good": ("done", None, None),
-        "silent": ("failed", "B", "never spoke"),
+        "silent": ("failed", "B", "no speech found"),
         "leaves": ("failed", "B", "closed by the server: 1011"),
         "refuses": ("failed", "B", "fake: refused with 401"),
         "broken": ("invalid", None, "RuntimeError: a bug of the endpoint"),

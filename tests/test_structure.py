@@ -43,7 +43,7 @@ LAYERS = (
     ("sources", "spool", "recording", "held", "rtc", "clips", "speech", "scripts", "models", "speakers"),
     ("asr",),
     ("session", "endpoints"),
-    ("measures",),
+    ("measures", "caveats"),
     ("score",),
     ("corpus",),
     ("report",),

@@ -139,7 +139,7 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
     guest = hold(Speaker([False] * 150), endpoint(f"whip://{LOOPBACK}:{port}/whip/b"), tmp_path / "guest", max_s=1.5)
     serving.join()
     assert guest.activity[1].any()
-    assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "never spoke"}
+    assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "no speech found"}
 
 
 def test_nobody_comes(tmp_path: Path, port: int) -> None:

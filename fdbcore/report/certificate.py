@@ -101,7 +101,7 @@ def replay_text(content: Content) -> str | None:
 
 
 def outcome_text(content: Content) -> str | None:
-    """How the conversation ended: "done", "failed: side B: never spoke"; None if nobody knows."""
+    """How the conversation ended: "done", "failed: side B: no speech found"; None if nobody knows."""
     outcome = (content["held"] or {}).get("outcome")
     if not outcome:
         return None
