@@ -163,6 +163,21 @@ def test_an_adapter_of_v2_joins() -> None:
     held(test())
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"), [(1000, "hung up"), (1001, "hung up"), (1011, "closed its WebSocket with 1011")]
+)
+def test_by_its_code_a_goodbye_is_told_from_a_failure(code: int, reason: str) -> None:
+    async def test() -> None:
+        async with serving() as here, here.socket() as peer:
+            await join(peer)
+            await here.seat.taken(5)
+            await peer.close(code=code)
+            await here.desk.hung_up.wait()
+            assert here.desk.calls[-1] == ("hang_up", reason)
+
+    held(test())
+
+
 def test_a_peer_may_have_us_offer() -> None:
     async def test() -> None:
         async with serving() as here:

@@ -142,6 +142,17 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
     assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "no speech found"}
 
 
+def test_a_hub_that_is_not_there_is_named_in_one_plain_line(port: int) -> None:
+    party = endpoint(f"whip://{LOOPBACK}:{port}/whip/b")
+    try:
+        with pytest.raises(
+            PartyError, match=rf"^http://{LOOPBACK}:{port}/whip/b: expected a WHIP server, got: \[Errno"
+        ):
+            party.open("B")
+    finally:
+        party.close()
+
+
 def test_nobody_comes(tmp_path: Path, port: int) -> None:
     recording = hold(Speaker([True]), webrtc(f"webrtc://{LOOPBACK}:{port}?join_s=0.2"), tmp_path)
     outcome = recording.meta["outcome"]
@@ -211,7 +222,9 @@ def test_what_the_peer_says_of_packet_lengths_is_honoured(stated: str, packet_ms
     assert f"a=ptime:{expected}\r\n" in await_result(negotiate(), 5)
 
 
-@pytest.mark.parametrize("address", ["webrtc:?ptime=15", "webrtc://h:99999", "webrtc:?nope=1", "whip://h:1/x?join_s=z"])
+@pytest.mark.parametrize(
+    "address", ["webrtc:?ptime=15", "webrtc:join_s=4", "webrtc://h:99999", "webrtc:?nope=1", "whip://h:1/x?join_s=z"]
+)
 def test_a_wrong_address_is_refused(address: str) -> None:
     with pytest.raises(SettingsError, match="expected"):
         endpoint(address)

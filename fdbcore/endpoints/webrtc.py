@@ -67,6 +67,8 @@ class WebRtcEndpoint(Endpoint):
 
     def __init__(self, address: str) -> None:
         kind, _, place = address.partition(":")
+        if place and not place.startswith(("//", "?")):
+            raise SettingsError(f"{kind}: expected {kind}://HOST:PORT?join_s=60 or {kind}:?join_s=60, got {address!r}")
         self._url = urlsplit(f"{kind}:{place if place.startswith('//') else f'//{DEFAULT_HOST}:{DEFAULT_PORT}{place}'}")
         given = {name: values[-1] for name, values in parse_qs(self._url.query).items()}
         if unknown := sorted(given.keys() - _OPTIONS.keys()):
@@ -306,7 +308,8 @@ class Dialled(WebRtcEndpoint):
                     raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {answer[:80]!r}")
                 self._location = urljoin(url, response.headers.get("Location", ""))
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise PartyError(f"{url}: expected a WHIP server, got {error!r}", transient=True) from error
+            found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
+            raise PartyError(f"{url}: expected a WHIP server, got: {found}", transient=True) from error
         await peer.accept(answer)
 
     async def _hang_up(self) -> None:

@@ -229,8 +229,9 @@ TERMS: Final = {
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
     "overdue by more is missed where a side follows real time: it is silent on both sides.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",
-    "Outcome": "Done; failed, if the system is to blame; invalid, if the harness or side A is. What failed is scored as "
-    "far as it went: turns left unanswered count. Not scored is what is invalid, has no tick, or was answered in text.",
+    "Outcome": "Done; failed, if the system is to blame; invalid, if the harness or side A is. What failed is scored "
+    "as far as it went: turns left unanswered count. Not scored is what is invalid, has no tick, or was answered "
+    "in text.",
     "Tick": "10 ms, the unit of all times. Spans include their first tick and not their last.",
     "Timing certificate": "What was measured about the clock and the way of the audio while the conversation was held.",
     "Voice activity": "The decision, for each 10 ms, whether a side speaks. Its measured bias is stated with the "
