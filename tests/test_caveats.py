@@ -47,6 +47,7 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     assert "2 ticks missed" in distrusted
     text = page(recording, scores)
     assert text.index("The call has failed") < text.index("At a glance")
+    assert text.index("outcome: failed: side B: hung up on us") < text.index("At a glance")
     assert text.index("2 ticks missed") < text.index("At a glance")
     assert f"!! {failed}" in screen(recording, scores)
     of_run = run_screen([recording], summary([recording])["measures"])
