@@ -14,6 +14,7 @@ from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
+from fdbcore.redaction import redacted
 from fdbcore.registry import VADS, resolve
 from fdbcore.session import run
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
@@ -146,7 +147,7 @@ def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
 
 def _blame(side: Side, reason: str) -> dict[str, Any]:
     """The system has failed; a case that the other side could not play is not the system's fault."""
-    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": reason}
+    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
 def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> dict[str, Any]:

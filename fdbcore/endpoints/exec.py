@@ -82,6 +82,7 @@ class Command(Endpoint):
         self._stdin: asyncio.WriteTransport | None = None
         self._last_line = ""
         self._fault_at_parting: str | None = None
+        self._told_to_end = False
 
     def open(self, side: Side) -> None:
         """Start the command, and wait for its first frame: of one that is input-clocked, for its answer to silence."""
@@ -188,7 +189,7 @@ class Command(Endpoint):
             self._stream.leave("closed")
             for writer in (stdin, stdout_end):
                 writer.transport.abort()
-            await _end(process)
+            await _end(process, (signal.SIGKILL,) if self._told_to_end else (signal.SIGTERM, signal.SIGKILL))
             lines.cancel()
             stderr_end.transport.abort()
 
@@ -223,12 +224,15 @@ class Command(Endpoint):
         """End the command's input in the middle of the conversation, and see what it makes of that within a second."""
         stdin.close()
         left_bytes = 0
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(GRACE_S):
                 while block := await stdout.read(MOST_BLOCK_BYTES):
                     left_bytes += len(block)
                 farewell = await self._farewell(process, lines, left_bytes % FRAME_BYTES)
                 self._fault_at_parting = None if farewell == "finished" else farewell
+        except TimeoutError:
+            _signal(process, signal.SIGTERM)
+            self._told_to_end = True
 
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
         rest = b""
@@ -269,9 +273,9 @@ class Command(Endpoint):
         self._stream.sent(tick)
 
 
-async def _end(process: subprocess.Popen[bytes]) -> None:
-    """See the command off, whose input has ended, and all that it started in its group."""
-    for last_resort in (signal.SIGTERM, signal.SIGKILL):
+async def _end(process: subprocess.Popen[bytes], resorts: Sequence[signal.Signals]) -> None:
+    """See the command off, whose input has ended, and all that it started in its group; a second for each resort."""
+    for last_resort in resorts:
         if await _exit_status(process, GRACE_S) is None:
             _signal(process, last_resort)
     _signal(process, signal.SIGKILL)
