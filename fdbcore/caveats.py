@@ -45,7 +45,11 @@ def _made_up(side: Side, measured: Mapping[str, Any], samples: int) -> str | Non
     holes, rate = measured.get("underruns"), measured.get("received_samples_per_s")
     parts = [f"{holes} holes in its speech"] if holes else []
     parts += [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate else []
-    return f"{text}: {', '.join(parts)}" if parts else f"{text}, and was made up"
+    return (
+        f"{text}: {', '.join(parts)}"
+        if parts
+        else f"{text}, and was made up: its machine or the network did not keep up"
+    )
 
 
 def _files(recording: Recording) -> Iterator[str]:
