@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes.aiortc_peer import AiortcPeer
-from fakes.parties import Speaker
+from fakes.parties import Caller, Speaker
 
 from fdbcore.endpoints.webrtc import webrtc
 from fdbcore.errors import PartyError, SettingsError
@@ -131,7 +131,7 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
     speaks = [tick % 50 < 25 for tick in range(200)]
 
     def serve() -> None:
-        hub.append(hold(Speaker(speaks), webrtc(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
+        hub.append(hold(Caller(speaks), webrtc(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
 
     serving = threading.Thread(target=serve)
     serving.start()
@@ -176,7 +176,8 @@ def test_who_has_spoken_may_hang_up_and_what_was_said_is_kept(
 ) -> None:
     b = await_result(made(bursts(seconds, 1000, 0.0)), 5)
     party = webrtc(f"webrtc://{LOOPBACK}:{port}")
-    recording = hold(Speaker([True] * 1000), party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)
+    caller = Caller([tick % 50 < 25 for tick in range(1000)])
+    recording = hold(caller, party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)
     assert recording.meta["outcome"]["kind"] == kind
     assert 20 <= recording.n_ticks <= 700
     assert len(stored(recording)) == recording.n_ticks * 480
