@@ -73,8 +73,9 @@ def run(
     The same command again goes on where an earlier one was stopped or killed. Ctrl-C once: the live calls are finished,
     and no more begun; twice: they end now.
     """
-    from fdbcore.cases import System, make_plan, redacted
+    from fdbcore.cases import System, make_plan
     from fdbcore.live import LiveSettings
+    from fdbcore.redaction import redacted
     from fdbcore.registry import VADS, resolve
     from fdbcore.run_folder import RunFolder, check_same_plan, seed_of
 

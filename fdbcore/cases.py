@@ -16,17 +16,11 @@ from fdbcore.clips import Clip, clips_in
 from fdbcore.errors import SettingsError
 from fdbcore.live import LiveSettings
 from fdbcore.protocols import Endpoint
+from fdbcore.redaction import redacted
 from fdbcore.registry import endpoint
 
 Item = TypeVar("Item")
 
-_SECRET_WORD: Final = "(?:key|token|secret|password|credential)"
-_SECRETS: Final = (
-    re.compile(r"(?<=://)()[^/@\s]+(?=@)"),  # user and password
-    re.compile(r"([?&][^=&\s]+=)[^&\s#'\"]+"),  # values of a query
-    re.compile(rf"(\s--?[\w-]*{_SECRET_WORD}[\w-]*[=\s]\s*)[^\s'\"]+"),  # --api-key VALUE of a command
-    re.compile(rf"(\b\w*{_SECRET_WORD.upper()}\w*=)[^\s'\"]+"),  # API_KEY=VALUE
-)
 _MOST_NAME_CHARACTERS: Final = 120
 
 
@@ -167,13 +161,6 @@ def users_of(clips: Sequence[Clip], settings: str) -> list[User]:
     """A user for each of several clips, with these settings of the clip endpoint; InputError if they are wrong."""
     tail_s = float(endpoint(clips[0].address + settings).describe()["tail_s"])
     return [User(clip.name, clip.address + settings, clip, _length_s(clip.path, tail_s)) for clip in clips]
-
-
-def redacted(text: str) -> str:
-    """`text` without what may be secret in the addresses and commands in it: passwords, values of queries, keys."""
-    for secret in _SECRETS:
-        text = secret.sub(r"\1…", text)
-    return text
 
 
 def server(address: str) -> str:

@@ -14,6 +14,7 @@ from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
+from fdbcore.redaction import redacted
 from fdbcore.registry import VADS, resolve
 from fdbcore.session import run
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
@@ -26,8 +27,9 @@ OPENING: Final = -1
 CLOSING: Final = -2
 """What `converse` tells its `progress` before tick 0 and after the last; the ticks themselves are 0 and above."""
 
-SILENT, IN_TEXT = "never spoke", "replied in text alone"
-"""Reasons of outcomes: a system that has failed, and one that is done but gives no measures of its speech."""
+SILENT, IN_TEXT = "no speech found", "replied in text alone"
+"""Reasons of outcomes: a side to which the call owes nothing to measure, the user's first; and a system that is done
+but gives no measures of its speech."""
 
 NOT_COUNTED: Final = "compute time not counted"
 """What every reader of a conversation in lockstep must know."""
@@ -69,11 +71,11 @@ def converse(
     known = _known(a, b, vads, settings)
     progress(OPENING)
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
-    with writer as recording, closing(a), closing(b):
-        if (failure := _open(a, b)) is not None:
-            recording.note(outcome=failure)
-        else:
-            _hold(a, b, vads, settings, recording, stop, progress)
+    with writer as recording:
+        with closing(a), closing(b):
+            failure = _open(a, b)
+            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
+        recording.note(outcome=failure or _outcome(a, b, ticks, recording))  # how a party parts belongs to it
     return Recording(path)
 
 
@@ -106,8 +108,8 @@ def _hold(
     recording: RecordingWriter,
     stop: Event,
     progress: Callable[[int], None],
-) -> None:
-    """The conversation itself, of parties that are open; then what was measured, and how it ended."""
+) -> int:
+    """The conversation itself, of parties that are open, and what was measured; its length in ticks."""
     load_before = machine_load()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
@@ -127,7 +129,7 @@ def _hold(
     recording.note(parties=_parties(a, b), timing=timing)
     if stopped:
         raise KeyboardInterrupt("stopped before its end")
-    recording.note(outcome=_outcome(a, b, ticks, recording))
+    return ticks
 
 
 def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
@@ -145,7 +147,7 @@ def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
 
 def _blame(side: Side, reason: str) -> dict[str, Any]:
     """The system has failed; a case that the other side could not play is not the system's fault."""
-    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": reason}
+    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
 def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> dict[str, Any]:
@@ -159,5 +161,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left))
     if not recording.has_spoken("B"):
-        return {"kind": "done", "side": "B", "reason": IN_TEXT} if recording.has_replied("B") else _blame("B", SILENT)
+        if recording.has_replied("B"):
+            return {"kind": "done", "side": "B", "reason": IN_TEXT}
+        return _blame("B" if recording.has_spoken("A") else "A", SILENT)
     return {"kind": "done", "side": None, "reason": None}

@@ -43,7 +43,9 @@ class Endpoint(Protocol):
     calls_at_once: int | None = None
     """How many conversations the party can hold at a time; None: any number."""
     left: str | None = None
-    """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...)."""
+    """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...).
+
+    After `close` also what it did wrong in parting, where the other side ended the conversation."""
     transient: bool = False
     """Whether another conversation may fare better than one that was `left` (the party is busy, overloaded)."""
 

@@ -30,7 +30,7 @@ def summarise(folder: RunFolder) -> dict[str, Any]:
     """The summary of a run, also written to its summary.json.
 
     Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that have one,
-    "recordings", "measures"}; its measures pool what is done.
+    "recordings", "measures"}; its measures pool what can be scored, which calls that failed after their first tick can.
     """
     values = {
         "schema": RUN_SUMMARY_SCHEMA,

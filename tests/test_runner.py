@@ -13,7 +13,7 @@ from fakes.run_parties import install
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fdbcore.cases import Plan, System, User, make_plan, redacted
+from fdbcore.cases import Plan, System, User, make_plan
 from fdbcore.corpus import RUN
 from fdbcore.errors import FdbError, RecordingError, SettingsError
 from fdbcore.live import LiveSettings, converse
@@ -102,7 +102,7 @@ def test_the_order_is_random() -> None:
     ("systems", "options", "expected"),
     [
         ({"x": "nope://h"}, {}, "expected one of .*fake"),
-        ({"x": "fake:?clocking=realtime&key=hush"}, {}, r"fake:\?clocking=…&key=…: a virtual clock cannot drive"),
+        ({"x": "fake:?clocking=realtime&key=hush"}, {}, r"&key=\*\*\*: a virtual clock cannot drive"),
         ({"x": "fake"}, {"limits": {"y": 1}}, "expected the name of a system, x, got y"),
         ({"a b": "fake", "a-b": "fake"}, {}, "got a-b 2 times"),
         ({}, {}, "expected systems and users, got 0 and 1"),
@@ -117,26 +117,13 @@ def test_a_wrong_plan_is_refused_before_anything_starts(
 
 def test_the_same_system_twice_needs_names() -> None:
     same = ["fake:?speak=1-2", "fake:?speak=1-3"]
-    with pytest.raises(SettingsError, match=r"got fake:\?speak=… 2 times"):
+    with pytest.raises(SettingsError, match=r"got fake:\?speak=\*\*\* 2 times"):
         make_plan([System.of(text) for text in same], [User("", USER)], FAST)
     named = [System.of(f"s{i}={text}") for i, text in enumerate(same)]
     assert [case.name for case in make_plan(named, [User("", USER)], FAST, seed=3).cases] in (
         ["s0", "s1"],
         ["s1", "s0"],
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("moshi://localhost:8998", "moshi://localhost:8998"),
-        ("pcm_ws://me:hush@h:1/x?token=hush&rate=hush#top", "pcm_ws://…@h:1/x?token=…&rate=…#top"),
-        ("exec:bot --api-key hush --n 3", "exec:bot --api-key … --n 3"),
-        ("exec:bot TOKEN=hush", "exec:bot TOKEN=…"),
-    ],
-)
-def test_what_may_be_secret_is_not_shown(text: str, expected: str) -> None:
-    assert redacted(text) == expected
 
 
 def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
@@ -154,7 +141,7 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     died = "the process that held the call died: killed by SIGKILL"
     assert {name: (o["kind"], o["side"], o["reason"]) for name, o in outcomes.items()} == {
         "good": ("done", None, None),
-        "silent": ("failed", "B", "never spoke"),
+        "silent": ("failed", "B", "no speech found"),
         "leaves": ("failed", "B", "closed by the server: 1011"),
         "refuses": ("failed", "B", "fake: refused with 401"),
         "broken": ("invalid", None, "RuntimeError: a bug of the endpoint"),

@@ -235,7 +235,7 @@ def test_speech_without_words_is_transcribed_or_named(
     speaking = ["--system", "talks=fake:?speak=100-200", "--system", "mute=fake:?speak=0-0"]
     run(*FAST, "--data", f"{data}?tail_s=3", *speaking, "--system", "bug=fake:?say_error=bug", out=out)
     responses, problems = responses_of(out)
-    assert {(r.system, r.text, r.reason) for r in responses} == {("mute", None, "never spoke")}
+    assert {(r.system, r.text, r.reason) for r in responses} == {("mute", None, "no speech found")}
     assert sorted(problem.reason.partition(":")[0] for problem in problems) == [
         "expected a conversation, got an invalid one",
         "expected a conversation, got an invalid one",

@@ -27,7 +27,7 @@ from fdbcore.report.words import (
     vad_text,
 )
 from fdbcore.score import read_scores
-from fdbcore.types import SIDES, TICKS_PER_S, TurnSettings, ticks_to_s
+from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
@@ -88,9 +88,11 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
             rows.append(_fitting(f"{_short(recording.name):<{NAME_COLUMNS}} {length_text(recording):>7}  !! {reason}"))
         else:
             scored.append(recording)
-            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, scores)))
     if not scored:
         return "\n".join([head, *rows, "no session could be scored"])
+    failed = sum((recording.as_held.get("outcome") or {}).get("kind") == "failed" for recording in scored)
+    head += f"; {failed} of {len(scored)} scored ones failed, and count as far as they went" if failed else ""
     rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
     cleaned = {name: summary.get("without_suspects", summary) for name, summary in pooled.items()}
     rows += [_session_row("  without echo", "", cleaned, "")] if cleaned != pooled else []
@@ -161,7 +163,7 @@ def _over_a_and_silence(measures: Measures) -> str:
     long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"]["n"] for size in ("long", "short"))
     lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
-    start = f"B silent at start {first['median']:.1f} s" if first["n"] else "B never spoke"
+    start = f"B silent at start {first['median']:.1f} s" if first["n"] else "no speech of B"
     return f"{long} | short ones {short} | both silent > 3 s: {lapses['n']}x{longest} | {start}"
 
 
@@ -192,11 +194,10 @@ def _moments(recording: Recording) -> list[Moment]:
     return moments(without_suspects(recording, dialogue) or dialogue)
 
 
-def _remark(recording: Recording, measures: Measures) -> str:
-    """That a side is silent, or else the worst moment."""
-    silent = [side for side in SIDES if not measures[f"{side.lower()}_talk_share"]["n"]]
-    if silent:
-        return f"!! {' and '.join(silent)} silent"
+def _remark(recording: Recording, scores: Mapping[str, Any]) -> str:
+    """What must be known before any number, or else the worst moment."""
+    if scores["warnings"]:
+        return f"!! {scores['warnings'][0]}"
     found = _moments(recording)
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
