@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
 SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
 DATA_HELP = "Data set of the suite, spoken: DIR, or DIR?tail_s=30 with settings of the clips."
-CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how."
+CLIPS_HELP = (
+    "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how. May be repeated."
+)
 
 
 @click.command()
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
-@click.option("--clips", metavar="PATH", help=CLIPS_HELP)
+@click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
 @click.option("--suite", type=click.Choice(list(SUITES)), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
@@ -42,6 +44,7 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
     "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four to a process."
 )
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with one system.")
+@click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Hold those cases again that ended so.")
 @click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
 @options.vad
 @options.changes
@@ -52,7 +55,7 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
 def run(
     systems: Sequence[str],
     a: str | None,
-    clips: str | None,
+    clips: Sequence[str],
     suite: str | None,
     data: str | None,
     trials: int,
@@ -60,6 +63,7 @@ def run(
     max_s: float,
     jobs: int,
     limits: Sequence[str],
+    again: str | None,
     seed: int | None,
     vad: str,
     changes: Sequence[str],
@@ -70,7 +74,8 @@ def run(
 ) -> None:
     """Let recorded users, or any other party, talk with systems; record and score what happens.
 
-    The same command again goes on where an earlier one was stopped or killed. Ctrl-C once: the live calls are finished,
+    The same command again goes on where an earlier one was stopped or killed; what has ended is held again only by
+    --again. Ctrl-C once: the live calls are finished,
     and no more begun; twice: they end now.
     """
     from fdbcore.cases import System, make_plan, redacted
@@ -98,6 +103,8 @@ def run(
             _print_costs(RunFolder(out, plan), jobs, as_json)
             return
         with RunFolder(out, plan) as folder:
+            if again is not None:
+                folder.hold_again(again)
             code = _run(folder, jobs, as_json, quiet)
     except InputError as error:
         raise click.UsageError(redacted(str(error))) from None
@@ -115,17 +122,28 @@ class SideA(NamedTuple):
     material: Material | None = None
 
 
-def _side_a(a: str | None, clips: str | None, suite: str | None, data: str | None, out: Path, quiet: bool) -> SideA:
-    from fdbcore.cases import User, recorded_users
+def _side_a(a: str | None, clips: Sequence[str], suite: str | None, data: str | None, out: Path, quiet: bool) -> SideA:
+    from fdbcore.cases import User
 
-    given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value is not None]
+    given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value]
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
     if suite is not None:
         return _suite(suite, data, out, quiet)
     if data is not None:
         raise SettingsError("--data: expected it with --suite alone")
-    return SideA(recorded_users(clips) if clips is not None else [User("", str(a))])
+    return SideA(_recorded(clips) if clips else [User("", str(a))])
+
+
+def _recorded(clips: Sequence[str]) -> list[User]:
+    """The users of one or several --clips; says which of them cannot be played."""
+    from fdbcore.cases import recorded_users
+
+    users = [user for text in clips for user in recorded_users(text)]
+    for user in users:
+        if user.problem is not None:
+            click.echo(f"fdbcore run: {user.problem}; its cases will be invalid", err=True)
+    return users
 
 
 def _suite(name: str, data: str | None, out: Path, quiet: bool) -> SideA:
@@ -172,8 +190,8 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
         try:
             if _left(folder) and folder.plan.settings.realtime:
                 _test_timing(folder, lines)
-            if lines:
-                _say_where_to_join(folder)
+            elif lines and not _left(folder):
+                click.echo("nothing left to do; to hold cases again: --again failed, invalid or all", err=True)
             run_cases(folder, jobs=jobs, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
@@ -204,21 +222,6 @@ def _test_timing(folder: RunFolder, show: bool) -> None:
     write_json(folder.path / SELFTEST, found)
     if show or not found["passed"]:
         click.echo(verdict(found), err=True)
-
-
-def _say_where_to_join(folder: RunFolder) -> None:
-    """Tell the user where somebody has to join."""
-    from fdbcore.endpoints.webrtc import Joined
-    from fdbcore.registry import endpoint
-
-    addresses = {case.user.address: "A" for case in folder.plan.cases} | {
-        case.system.address: "B" for case in folder.plan.cases
-    }
-    for address, side in addresses.items():
-        if isinstance(party := endpoint(address), Joined) and party.page is not None:
-            click.echo(
-                f"side {side} joins at {party.page}?role={side.lower()} (a browser; or WHIP, or /signal)", err=True
-            )
 
 
 def _left(folder: RunFolder) -> int:
@@ -276,7 +279,8 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
 def counts_text(counts: dict[str, int]) -> str:
     """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in ("done", "failed", "invalid"))
-    return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}"
+    again = f"; {counts['again']} held more than once" if counts["again"] else ""
+    return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
 
 
 def _print_costs(folder: RunFolder, slots: int, as_json: bool) -> None:

@@ -27,8 +27,8 @@ def score_cases(folder: RunFolder) -> Iterator[Recording]:
 def summarise(folder: RunFolder) -> dict[str, Any]:
     """The summary of a run, also written to its summary.json.
 
-    Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that have one,
-    "recordings", "measures"}; its measures pool what is done.
+    Each system has {"cases": counts, of which "planned" is the denominator, and "again" how many were held more than
+    once, "reasons": of those that have one, "recordings", "measures"}; its measures pool all that can be scored.
     """
     values = {
         "schema": RUN_SUMMARY_SCHEMA,
@@ -50,11 +50,12 @@ def _system(folder: RunFolder, name: str) -> dict[str, Any]:
     outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
     kinds = Counter(outcome["kind"] for outcome in outcomes)
     reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["reason"])
+    again = sum(bool(folder.attempts(case)) for case in cases)
     recordings = recordings_of(folder, name)
     counts = {kind: kinds[kind] for kind in OUTCOMES}
     pooled = summary(recordings) if recordings else {"recordings": [], "measures": {}}
     return {
-        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes)},
+        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes), "again": again},
         "reasons": dict(reasons.most_common()),
         "recordings": pooled["recordings"],
         "measures": pooled["measures"],

@@ -18,10 +18,14 @@ from click.testing import CliRunner, Result
 from fakes.run_parties import install
 from scipy.io import wavfile
 
+from fdbcore.cases import System, User, make_plan
 from fdbcore.cli.main import main
+from fdbcore.cli.progress import Display
 from fdbcore.corpus import RUN
+from fdbcore.live import OPENING, WAITING, LiveSettings
 from fdbcore.recording import AUDIO, REPORT, Recording
-from fdbcore.run_folder import SUMMARY
+from fdbcore.run_folder import SUMMARY, RunFolder
+from fdbcore.runner import Progress
 
 TESTS = Path(__file__).parent
 A = "fake:?speak=10-50&finish=300"
@@ -89,7 +93,14 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     summary = json.loads((run_path / SUMMARY).read_text())
     assert summary["plan"]["seed"] == 3
     assert summary["systems"]["good"]["measures"]["answered_per_turn"]["count"] == 2
-    assert summary["systems"]["mute"]["cases"] == {"planned": 2, "done": 0, "failed": 2, "invalid": 0, "left": 0}
+    assert summary["systems"]["mute"]["cases"] == {
+        "planned": 2,
+        "done": 0,
+        "failed": 2,
+        "invalid": 0,
+        "left": 0,
+        "again": 0,
+    }
     again = run(*FAST, "--a", A, *systems, "--trials", 2, "--json", out=run_path)
     assert (again.exit_code, again.stderr) == (1, "")
     document = json.loads(again.stdout)
@@ -157,11 +168,59 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
     assert recording.meta["parties"]["A"]["tail_s"] == 1.0
     other = run(*FAST, "--clips", f"{tmp_path / 'clips'}?tail_s=2", "--system", "fake:?speak=70-90", out=run_path)
     assert other.exit_code == 2
-    assert '"tail_s": 2.0' in other.stderr
+    assert "a tail_s: 1.0 there, 2.0 here" in other.stderr
     (tmp_path / "none").mkdir()
     nothing = run("--clips", tmp_path / "none", "--system", "fake:", out=tmp_path / "other")
     assert nothing.exit_code == 2
     assert "expected clips" in nothing.stderr
+
+
+def test_one_bad_clip_loses_no_other_and_is_named(run_path: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    folders = [tmp_path / "these", tmp_path / "those"]
+    for folder in folders:
+        folder.mkdir()
+        wavfile.write(folder / f"good-{folder.name}.wav", 16_000, rng.normal(0, 3000, 8_000).astype(np.int16))
+    peaks = rng.normal(0, 300, 8_000)
+    peaks[100] = 32_000
+    wavfile.write(folders[0] / "peak.wav", 16_000, peaks.astype(np.int16))
+    (folders[1] / "empty.wav").write_bytes(b"")
+    clips = [option for folder in folders for option in ("--clips", f"{folder}?tail_s=1&level_dbov=-20")]
+    result = run(*FAST, "--quiet", *clips, "--system", "fake:?speak=70-90", out=run_path)
+    assert result.exit_code == 1
+    first, *invalid = result.stderr.splitlines()
+    assert first.startswith(f"fdbcore run: {folders[1] / 'empty.wav'}: expected audio")
+    assert first.endswith("its cases will be invalid")
+    assert sorted(line.partition(" expected")[0] for line in invalid) == [
+        f"fdbcore run: empty: invalid: {folders[1] / 'empty.wav'}:",
+        f"fdbcore run: peak: invalid: {folders[0] / 'peak.wav'}: level_dbov:",
+    ]
+    outcomes = {path.name: Recording(path).meta["outcome"]["kind"] for path in run_path.iterdir() if path.is_dir()}
+    assert outcomes == {"good-these": "done", "good-those": "done", "empty": "invalid", "peak": "invalid"}
+
+
+def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    same = (*FAST, "--a", A, "--system", f"x=fake:?speak=80-150&log={log}")
+    assert run(*same, out=run_path).exit_code == 0
+    nothing = run(*same, out=run_path)
+    assert nothing.stderr.splitlines() == ["nothing left to do; to hold cases again: --again failed, invalid or all"]
+    assert run(*same, "--again", "failed", out=run_path).exit_code == 0
+    assert opened(log) == 1
+    result = run(*same, "--again", "all", out=run_path)
+    assert "x: 1 of 1 cases ended: 1 done, 0 failed, 0 invalid; 1 held more than once" in result.stdout
+    assert opened(log) == 2
+
+
+def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan([System("webrtc", "webrtc://:8791")], [User("", "webrtc://:8791")], LiveSettings())
+    display = Display(RunFolder(run_path, plan), lines=True)
+    for tick in (OPENING, WAITING, WAITING):
+        display.progress(Progress([(plan.cases[0], tick)], 0.0))
+    assert capsys.readouterr().err.splitlines() == [
+        f"side {side} joins at http://127.0.0.1:8791/?role={side.lower()} within 60 s (a browser; or WHIP, or /signal)"
+        for side in "AB"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +234,7 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
         (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: 2 times"),
         (["--a", A, "--system", "fake:", "--limit", "fake:=0"], "expected SYSTEM=N, N at least 1"),
         (["--a", A, "--system", "fake:", "--limit", "x=1"], "expected the name of a system"),
+        (["--a", A, "--system", "x y=fake:"], "expected NAME=ADDRESS, the name of letters"),
         (["--a", A, "--system", "fake:", "--vad", "nope"], "silero, energy"),
         (["--a", A, "--system", "fake:", "--set", "nope=1"], "key one of"),
         (["--a", A, "--system", "fake:", "--jobs", "0"], "0 is not in the range"),
@@ -259,6 +319,20 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
         "fdbcore run: interrupted, 2 of 3 cases left; the same command goes on",
     ]
     assert "x: 1 of 3 cases ended: 1 done" in stdout
+
+
+def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path: Path, plugin: Path) -> None:
+    command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
+    process = started(plugin, *command)
+    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    process.terminate()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines()[1:] == [
+        "ending the live calls",
+        "fdbcore run: interrupted, 1 of 1 cases left; the same command goes on",
+    ]
+    assert Recording(run_path / "x").meta["status"] == "interrupted"
 
 
 def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:
