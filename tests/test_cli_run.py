@@ -151,6 +151,23 @@ def test_a_run_over_samples_of_the_benchmark_is_exported_in_its_form(run_path: P
         assert output.getnframes() == 48_000
 
 
+def test_an_export_leaves_out_what_never_began_and_says_what_has_failed(run_path: Path, tmp_path: Path) -> None:
+    for number in (7, 8):
+        sample = tmp_path / "data" / "pause" / str(number)
+        sample.mkdir(parents=True)
+        wavfile.write(sample / "input.wav", 16_000, np.random.default_rng(1).normal(0, 3000, 16_000).astype(np.int16))
+    systems = ("--system", "gone=fake:?open_error=refused", "--system", "leaves=fake:?speak=20-40&leave=50")
+    assert run(*FAST, "--quiet", "--clips", tmp_path / "data", *systems, out=run_path).exit_code == 1
+    exported = CliRunner().invoke(main, ["export", str(run_path), "--format", "fdb1"])
+    assert exported.exit_code == 1
+    assert len(exported.stdout.splitlines()) == len(list((run_path / "fdb1").rglob("output.wav"))) == 2
+    said = [line.split(": ", 2)[2] for line in exported.stderr.splitlines()]
+    assert sorted(said) == [
+        *["failed: closed by the server: 1011; output.wav is silent from 0.5 s on"] * 2,
+        *["left out, expected a conversation, got one that never began: fake: refused with 401"] * 2,
+    ]
+
+
 def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path) -> None:
     noise = np.random.default_rng(1).normal(0, 3000, 8_000).astype(np.int16)
     (tmp_path / "clips").mkdir()
