@@ -90,7 +90,7 @@ class Display(Watch):
     def _head(self, progress: Progress) -> str:
         kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in ("done", "failed", "invalid"))
         head = f"{self._kinds.total()} of {len(self._plan.cases)} cases ended: {kinds}"
-        return f"{head}; about {clock_text(progress.left_s)} left" if self._plan.settings.realtime else head
+        return f"about {clock_text(progress.left_s)} left; {head}" if self._plan.settings.realtime else head
 
     def _place(self, case: Case, tick: int) -> str:
         if tick in _NOT_LIVE:

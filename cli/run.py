@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -16,7 +17,7 @@ from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.registry import SUITES
 
 from . import options
-from .options import DONE, FAILED, INTERRUPTED, turn_settings
+from .options import DONE, FAILED, INTERRUPTED, screen_columns, turn_settings
 
 if TYPE_CHECKING:
     from fdbcore.cases import Material, Plan, System, User
@@ -200,7 +201,7 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     finished = display.asked() == GO_ON or not _left(folder)
     try:
         if display.asked() < NOW:
-            failures += _score(folder, show=not (quiet or as_json))
+            failures += _score(folder, lines)
             _print(folder, summarise(folder), as_json, quiet)
     except KeyboardInterrupt:
         finished = False
@@ -245,35 +246,61 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 
 def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    """Write the page of a single case, or the tables and the page of several; print what they say."""
     from fdbcore.live import NOT_COUNTED
-    from fdbcore.recording import REPORT
-    from fdbcore.report.document import document
-    from fdbcore.report.screen import run_screen, screen
-    from fdbcore.run_summary import recordings_of
-    from fdbcore.score import score
 
+    silent = as_json or quiet
     if as_json:
         cases = [case.to_json() | {"outcome": folder.outcome(case)} for case in folder.plan.cases]
         click.echo(json.dumps(summary | {"cases": cases}, ensure_ascii=False))
-    if as_json or quiet:
-        return
-    if not folder.plan.settings.realtime:
+    if not silent and not folder.plan.settings.realtime:
         click.echo(f"virtual clock: {NOT_COUNTED}")
-    for name, found in summary["systems"].items():
-        counts = found["cases"]
-        click.echo(f"{name}: {counts_text(counts)}")
-        for reason, count in found["reasons"].items():
-            click.echo(f"  {count} {reason}")
-        recordings = recordings_of(folder, name)
-        if len(folder.plan.cases) == 1 and recordings:
-            click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
-            click.echo(recordings[0].path / REPORT)
-            return
-        if found["measures"]:
-            click.echo(run_screen(recordings, found["measures"]))
-    click.echo(folder.path)
-    if folder.plan.material is not None:
+    if not silent:
+        _print_outcomes(summary["systems"])
+    if len(folder.plan.cases) == 1:
+        _write_page(folder, silent)
+    else:
+        _write_run(folder, silent)
+    if not silent and folder.plan.material is not None:
         click.echo(f"fdbcore score --suite {folder.plan.material.suite} {folder.path}")
+
+
+def _print_outcomes(systems: Mapping[str, Any]) -> None:
+    """How the cases of each system have ended; of several systems a table will say that, but for the reasons."""
+    for name, found in systems.items():
+        lines = [f"{name}: {counts_text(found['cases'])}"] if len(systems) == 1 else []
+        lead = "  " if lines else f"{name}: "
+        lines += [f"{lead}{count} {reason}" for reason, count in found["reasons"].items()]
+        for line in lines:
+            click.echo(fill(line, screen_columns(), subsequent_indent="    ", break_on_hyphens=False))
+
+
+def _write_page(folder: RunFolder, silent: bool) -> None:
+    from fdbcore.report.document import document
+    from fdbcore.report.html import write_report
+    from fdbcore.report.screen import screen
+    from fdbcore.score import read_scores
+
+    recording = folder.recording(folder.plan.cases[0])
+    if recording is None:
+        if not silent:
+            click.echo(folder.path)
+        return
+    scores = read_scores(recording)
+    page = write_report(recording, scores)
+    if not silent:
+        click.echo(f"{screen(recording, document(recording, scores), screen_columns())}\n{page}")
+
+
+def _write_run(folder: RunFolder, silent: bool) -> None:
+    from fdbcore.report.index import write_index
+
+    from .corpus import print_run, write_tables
+
+    run = write_tables(folder.path, show=not silent and sys.stderr.isatty())
+    write_index(run)
+    if not silent:
+        print_run(run)
 
 
 def counts_text(counts: dict[str, int]) -> str:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fdbcore.recording import REPORT, Recording, write_json
-from fdbcore.report.html import write_report
+from fdbcore.recording import SCORES, Recording, write_json
 from fdbcore.run_folder import SUMMARY, RunFolder
 from fdbcore.score import score, summary
 
@@ -16,11 +15,11 @@ OUTCOMES: Final = ("done", "failed", "invalid")
 
 
 def score_cases(folder: RunFolder) -> Iterator[Recording]:
-    """Score each recording of a run that has not been scored and write its report; not while calls are live."""
+    """Score each recording of a run that has not been scored; not while calls are live."""
     for case in folder.plan.cases:
         recording = folder.recording(case)
-        if recording is not None and not (recording.path / REPORT).is_file():
-            write_report(recording, score(recording))
+        if recording is not None and not (recording.path / SCORES).is_file():
+            score(recording)
             yield recording
 
 
@@ -42,7 +41,7 @@ def summarise(folder: RunFolder) -> dict[str, Any]:
 def recordings_of(folder: RunFolder, system: str) -> list[Recording]:
     """The scored recordings of one system, in the order of the plan."""
     found = (folder.recording(case) for case in folder.plan.cases if case.system.name == system)
-    return [recording for recording in found if recording is not None and (recording.path / REPORT).is_file()]
+    return [recording for recording in found if recording is not None and (recording.path / SCORES).is_file()]
 
 
 def _system(folder: RunFolder, name: str) -> dict[str, Any]:

@@ -23,7 +23,9 @@ from fdbcore.cli.main import main
 from fdbcore.cli.progress import Display
 from fdbcore.corpus import RUN
 from fdbcore.live import OPENING, WAITING, LiveSettings
-from fdbcore.recording import AUDIO, REPORT, Recording
+from fdbcore.recording import AUDIO, REPORT, TURNS, Recording
+from fdbcore.report.corpus_tables import CALLS
+from fdbcore.report.index import INDEX
 from fdbcore.run_folder import SUMMARY, RunFolder
 from fdbcore.runner import Progress
 
@@ -84,12 +86,16 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == "virtual clock: compute time not counted"
-    assert "good: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
-    assert "mute: 2 of 2 cases ended: 0 done, 2 failed, 0 invalid" in lines
-    assert "  2 failed: never spoke" in lines
-    assert lines[-1] == str(run_path)
+    assert "mute: 2 failed: never spoke" in lines
+    rows = [line.split() for line in lines]
+    assert ["system", "calls", "done", "failed", "invalid", "answered", "median"] in [row[:7] for row in rows]
+    assert ["good", "2", "2", "0", "0", "2/2"] in [row[:6] for row in rows]
+    assert ["mute", "2", "0", "2", "0"] in [row[:5] for row in rows]
+    assert lines[-1] == str(run_path / INDEX)
     assert len([line for line in result.stderr.splitlines() if line.endswith("of 4)")]) == 4
-    assert all((run_path / f"{name}-{trial}" / REPORT).is_file() for name in ("good", "mute") for trial in (1, 2))
+    assert not list(run_path.glob(f"*/{REPORT}"))
+    assert "2 systems" in (run_path / INDEX).read_text()
+    assert (run_path / CALLS).read_text().count("\n") == 5
     summary = json.loads((run_path / SUMMARY).read_text())
     assert summary["plan"]["seed"] == 3
     assert summary["systems"]["good"]["measures"]["answered_per_turn"]["count"] == 2
@@ -111,6 +117,30 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
         "mute-1": "failed",
         "mute-2": "failed",
     }
+
+
+def test_a_replay_of_a_run_keeps_its_systems_apart_and_gives_the_same_files(run_path: Path, tmp_path: Path) -> None:
+    systems = [f"{name}=fake:?speak={speak}" for name, speak in (("early", "60-90"), ("late", "150-190"))]
+    options = [option for system in systems for option in ("--system", system)]
+    held = run(*FAST, "--a", A, *options, "--max-s", 60, out=run_path)
+    again = CliRunner().invoke(main, ["replay", str(run_path), "--out", str(tmp_path / "again")])
+    rows = [
+        [line for line in told.stdout.splitlines() if line.startswith(("early ", "late "))] for told in (held, again)
+    ]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 2
+    for name in ("early", "late"):
+        assert (run_path / name / TURNS).read_bytes() == (tmp_path / "again" / name / TURNS).read_bytes()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_the_screen_fits_the_terminal(run_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    few = (*FAST, "--a", A, "--system", "a-system-of-a-rather-long-name=fake:?speak=80-150")
+    for more in ((), ("--trials", 2), ("--system", "another-system-of-a-rather-long-name=fake:")):
+        path = run_path.with_name(f"run{len(more)}{more[:1]}")
+        lines = run(*few, *more, out=path).stdout.splitlines()
+        assert max(len(line) for line in lines if str(path) not in line) <= min(columns, 100)
 
 
 def test_quiet_says_only_what_went_wrong(run_path: Path) -> None:
@@ -298,7 +328,7 @@ def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
     result = run(*FAST, "--a", f"{A}&key=hush", *options, out=run_path)
     assert result.exit_code == 1
     assert "hush" not in result.output
-    assert "fake:?key=…" in result.stdout
+    assert "fake:?key=…" in (run_path / SUMMARY).read_text()
     written = [path.read_bytes() for path in run_path.rglob("*") if path.is_file()]
     assert len(written) > 12
     assert not any(b"hush" in content for content in written)

@@ -57,7 +57,8 @@ class CallRow:
 class Survey:
     """A run in figures; made by `survey`.
 
-    rows: a row a call, in the run's order. measures: pooled over all scored calls, as `score.summarise` gives them.
+    rows: a row a call, in the run's order. pooled: the quantities of the scored ones. measures: pooled over
+    these, as `score.summarise` gives them.
     worst, found: the worst moments of each kind, and how many there are in all. fto_ms: of each side's turns after the
     other's. overlaps_s: lengths of all stretches in which both speak.
     """
@@ -109,12 +110,12 @@ def _surveyed(call: Call, found: Survey, on_events: Callable[[Call, Sequence[Tur
     recording = call.recording
     dialogue, quantities, scores = Dialogue.of(recording), call.quantities, read_scores(recording)
     on_events(call, dialogue.events)
-    found.pooled.append(quantities)
     for side in SIDES:
         found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
     found.overlaps_s.extend(_overlaps_s(dialogue))
     worst = moments(dialogue)
     _keep_worst(call, dialogue, worst, found)
+    found.pooled.append(quantities)
     return CallRow(
         call,
         ticks_to_s(recording.n_ticks),
