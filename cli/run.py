@@ -20,7 +20,7 @@ from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns, turn_settings
 
 if TYPE_CHECKING:
-    from fdbcore.cases import Material, Plan, System, User
+    from fdbcore.cases import Case, Material, Plan, System, User
     from fdbcore.run_folder import RunFolder
 
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
@@ -101,7 +101,7 @@ def run(
         )
         check_same_plan(out, plan)
         if dry_run:
-            _print_costs(RunFolder(out, plan), jobs, as_json)
+            _print_costs(RunFolder(out, plan), again, jobs, as_json)
             return
         with RunFolder(out, plan) as folder:
             if again is not None:
@@ -189,16 +189,16 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     failures: list[str] = []
     with display:
         try:
-            if _left(folder) and folder.plan.settings.realtime:
+            if folder.left() and folder.plan.settings.realtime:
                 _test_timing(folder, lines)
-            elif lines and not _left(folder):
+            elif lines and not folder.left():
                 click.echo("nothing left to do; to hold cases again: --again failed, invalid or all", err=True)
             run_cases(folder, jobs=jobs, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
     for failure in failures:
         click.echo(f"fdbcore run: {failure}", err=True)
-    finished = display.asked() == GO_ON or not _left(folder)
+    finished = display.asked() == GO_ON or not folder.left()
     try:
         if display.asked() < NOW:
             failures += _score(folder, lines)
@@ -206,7 +206,7 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     except KeyboardInterrupt:
         finished = False
     if not finished:
-        left = f"{_left(folder)} of {len(folder.plan.cases)} cases left"
+        left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
         click.echo(f"fdbcore run: interrupted, {left}; the same command goes on", err=True)
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
@@ -223,10 +223,6 @@ def _test_timing(folder: RunFolder, show: bool) -> None:
     write_json(folder.path / SELFTEST, found)
     if show or not found["passed"]:
         click.echo(verdict(found), err=True)
-
-
-def _left(folder: RunFolder) -> int:
-    return sum(folder.outcome(case) is None for case in folder.plan.cases)
 
 
 def _score(folder: RunFolder, show: bool) -> list[str]:
@@ -310,11 +306,11 @@ def counts_text(counts: dict[str, int]) -> str:
     return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
 
 
-def _print_costs(folder: RunFolder, slots: int, as_json: bool) -> None:
+def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:
     """Calls, hours of audio and of waiting, of each system and in all; of what is left where a run goes on."""
     from fdbcore.report.words import clock_text
 
-    rows = _costs(folder.plan, folder, slots)
+    rows = _costs(folder.plan, folder.left(again), slots)
     if as_json:
         click.echo(json.dumps({"systems": rows}, ensure_ascii=False))
         return
@@ -329,15 +325,14 @@ def _print_costs(folder: RunFolder, slots: int, as_json: bool) -> None:
         )
 
 
-def _costs(plan: Plan, folder: RunFolder, slots: int) -> dict[str, dict[str, Any]]:
+def _costs(plan: Plan, all_left: Sequence[Case], slots: int) -> dict[str, dict[str, Any]]:
     from fdbcore.runner import expected_wall_s
 
     rows = {}
     for name in [*plan.systems, "all"]:
-        cases = [case for case in plan.cases if name in (case.system.name, "all")]
-        left = [case for case in cases if folder.outcome(case) is None]
+        left = [case for case in all_left if name in (case.system.name, "all")]
         rows[name] = {
-            "calls": len(cases),
+            "calls": sum(name in (case.system.name, "all") for case in plan.cases),
             "left": len(left),
             "audio_s": round(sum(map(plan.expected_s, left)), 1),
             "wall_s": round(expected_wall_s(plan, left, slots), 1) if plan.settings.realtime else None,

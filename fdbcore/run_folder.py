@@ -110,12 +110,16 @@ class RunFolder:
         """How the case has ended; None if it has not, or if it is due to be held again."""
         return outcome_in(self.path / case.name)
 
+    def left(self, again: str | None = None) -> list[Case]:
+        """The cases that are to be held, in the plan's order; `again`: also those of AGAIN."""
+        kinds = AGAIN[again] if again else ()
+        return [c for c in self.plan.cases if (outcome := self.outcome(c)) is None or outcome["kind"] in kinds]
+
     def hold_again(self, what: str) -> None:
         """Make the cases of AGAIN[`what`] due once more; how they had ended stays among their attempts."""
-        for case in self.plan.cases:
-            outcome = self.outcome(case)
-            if outcome is not None and outcome["kind"] in AGAIN[what]:
-                path = self.path / case.name
+        for case in self.left(what):
+            outcome, path = self.outcome(case), self.path / case.name
+            if outcome is not None:
                 write_json(path / META, _meta(path) | {"outcome": {**outcome, "again": True}})
 
     def attempts(self, case: Case) -> list[Outcome]:

@@ -252,6 +252,8 @@ def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -
     assert run(*same, out=run_path).exit_code == 0
     nothing = run(*same, out=run_path)
     assert nothing.stderr.splitlines() == ["nothing left to do; to hold cases again: --again failed, invalid or all"]
+    costs = json.loads(run(*same, "--again", "all", "--dry-run", "--json", out=run_path).stdout)["systems"]["x"]
+    assert (costs["calls"], costs["left"]) == (1, 1)
     assert run(*same, "--again", "failed", out=run_path).exit_code == 0
     assert opened(log) == 1
     result = run(*same, "--again", "all", out=run_path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,18 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
     serving.join()
     assert guest.activity[1].any()
     assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "hung up"}
+
+
+def test_a_side_waits_to_be_joined_once_its_port_answers(port: int) -> None:
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(party.open, "B")
+        while not party.waits:
+            assert not opening.done()
+            time.sleep(0.01)
+        socket.create_connection((LOOPBACK, port), timeout=10).close()
+        party.close()
+        assert isinstance(opening.exception(60), PartyError)
 
 
 def test_nobody_comes(tmp_path: Path, port: int) -> None:
