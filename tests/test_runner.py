@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.cases import Plan, System, User, make_plan, redacted
-from fdbcore.corpus import RUN
+from fdbcore.corpus import RUN, Corpus
 from fdbcore.errors import FdbError, PartyError, RecordingError, SettingsError
 from fdbcore.live import OPENING, WAITING, LiveSettings, converse
 from fdbcore.recording import META, Recording
@@ -346,6 +346,7 @@ def test_a_case_whose_state_was_torn_is_held_again(tmp_path: Path) -> None:
     some = plan({"x": "fake"}, (USER,) * 2)
     held(tmp_path / "run", some)
     (tmp_path / "run" / "u1" / META).write_text("")
+    assert [call.status for call in Corpus.of(tmp_path / "run").calls if call.name == "u1"] == ["waiting"]
     assert [outcome["kind"] for outcome in held(tmp_path / "run", some).values()] == ["done", "done"]
 
 
