@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.harness import machine
 
-NAMES = ("align", "acts", "resample", "turns", "replay", "pacing", "live")
+NAMES = ("align", "acts", "resample", "turns", "replay", "pacing", "live", "coverage")
 
 
 def main() -> None:

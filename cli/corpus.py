@@ -17,9 +17,10 @@ from fdbcore.errors import FdbError
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
 
 if TYPE_CHECKING:
-    from fdbcore.corpus_inputs import Oddities, PlannedCall
+    from fdbcore.corpus_inputs import PlannedCall
     from fdbcore.corpus_jobs import How, Replayed
     from fdbcore.corpus_replay import Progress
+    from fdbcore.names import Oddities
     from fdbcore.report.survey import Survey
 
 TOLD: Final = 20
@@ -42,7 +43,7 @@ def replay_calls(
     try:
         entries = replay_corpus(calls, how, jobs or len(os.sched_getaffinity(0)), oddities, display)
         display.clear()
-        _say_oddities(oddities)
+        say_oddities(oddities)
         run = write_tables(how.run_path, show=display.redraws)
         write_index(run)
         _write_summary(run, entries)
@@ -128,7 +129,8 @@ class _Display:
         return f"{progress.ended:,} of {progress.calls:,} calls{left}{failed}{kept} | {rate}"
 
 
-def _say_oddities(oddities: Oddities) -> None:
+def say_oddities(oddities: Oddities) -> None:
+    """A line for what did not fit, of each sort."""
     for what, names in oddities.found.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
         click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:NAMED])}{more}", err=True)

@@ -9,7 +9,7 @@ import click
 
 from fdbcore.errors import FdbError
 
-FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1"]
+FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 
 
 @click.command()
@@ -20,7 +20,8 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
     """Write RUN (a run or one recording of it) in another tool's format.
 
     That is its turn events; or with fdb1, of a run over clips of Full-Duplex-Bench v1 or v1.5, what each system said
-    as output.wav beside the clip's input.wav, for the benchmark's own scoring (by default in RUN/fdb1).
+    as output.wav beside the clip's input.wav, for the benchmark's own scoring (by default in RUN/fdb1); or with
+    turnbench the moments at which the turn detector knew of turn ends and interruptions, one file of the whole run.
     """
     from fdbcore.recording import recordings_in
     from fdbcore.report.exports import export as export_recordings

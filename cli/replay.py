@@ -15,6 +15,7 @@ from fdbcore.errors import FdbError, SettingsError
 from fdbcore.types import TICKS_PER_S
 
 from . import options
+from .corpus import say_oddities
 from .options import DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that replay several sessions; as many as processors.")
 @click.option("--meta", type=FILE, help="A CSV table of the calls: columns joined by file name; agent_channel swaps.")
+@click.option("--labels", type=FILE, help="What people have labelled: CSV, TextGrid, RTTM, Audacity, a folder of them.")
 @options.out("fdbcore-run")
 @options.as_json
 @options.quiet
@@ -47,6 +49,7 @@ def replay(
     real_time: bool,
     jobs: int | None,
     meta: Path | None,
+    labels: Path | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -59,7 +62,8 @@ def replay(
     Each session's folder under --out gets the recording. A single session gets report.html; several get tables and
     index.html for all of them, and the same command again only replays what is new.
     """
-    from fdbcore.corpus_inputs import Oddities, named_files, planned
+    from fdbcore.corpus_inputs import named_files, planned, with_labels
+    from fdbcore.names import Oddities
     from fdbcore.registry import VADS, resolve
     from fdbcore.sources import session_inputs
 
@@ -70,17 +74,20 @@ def replay(
             resolve("vad", VADS, vad)
         named = named_files(paths, oddities)
         sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms)
-        calls = planned(sessions, meta, oddities) if len(sessions) > 1 or meta is not None else []
+        calls = planned(sessions, meta, oddities)
+        if labels is not None:
+            calls = with_labels(calls, labels, oddities)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
-    if calls:
+    if len(calls) > 1 or meta is not None:
         from fdbcore.corpus_jobs import How
 
         from .corpus import replay_calls
 
         sys.exit(replay_calls(calls, How(out, vad, settings, real_time), jobs, oddities, as_json, quiet))
+    say_oddities(oddities)
     show_progress = not (quiet or as_json) and sys.stderr.isatty()
-    (session,) = sessions
+    session = calls[0].session
     try:
         recording, document = _replay_one(session, out, vad, settings, real_time, show_progress)
     except FdbError as error:

@@ -5,24 +5,23 @@ from __future__ import annotations
 import csv
 import glob
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.audio import AUDIO_SUFFIXES
 from fdbcore.corpus import CORPUS, RUN
 from fdbcore.errors import SettingsError
+from fdbcore.label_files import read_labels
+from fdbcore.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
 from fdbcore.recording import AUDIO, META
 from fdbcore.sources import V1_FILES, SessionInput
 
-FILE_COLUMNS: Final = ("file", "filename", "file_name", "path", "audio", "recording", "name", "call", "call_id", "id")
-"""What the column that names the file may be called, in any case; the first of these that is there."""
 AGENT_CHANNEL: Final = "agent_channel"
 LISTS: Final = frozenset({".txt", ".list"})
 _SWAPPED: Final = {"left": True, "l": True, "1": True, "right": False, "r": False, "2": False}
-_DELIMITERS: Final = ",;\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +31,6 @@ class PlannedCall:
     session: SessionInput
     columns: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
-
-
-@dataclass(slots=True)
-class Oddities:
-    """What did not fit, by what it is ("rows without a file"): names, none left out."""
-
-    found: dict[str, list[str]] = field(default_factory=dict)
-
-    def add(self, what: str, names: Iterable[str]) -> None:
-        """Note `names`, if there are any."""
-        if names := list(names):
-            self.found.setdefault(what, []).extend(names)
 
 
 def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
@@ -128,7 +115,7 @@ def read_table(path: Path) -> tuple[str, list[dict[str, str]]]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             head = file.readline()
             file.seek(0)
-            table = csv.reader(file, delimiter=max(_DELIMITERS, key=head.count), strict=True)
+            table = csv.reader(file, delimiter=max(DELIMITERS, key=head.count), strict=True)
             header = [name.strip() for name in next(table, [])]
             rows = [(table.line_num, row) for row in table if any(cell.strip() for cell in row)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -154,7 +141,7 @@ def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddit
     if meta is None:
         return [PlannedCall(session) for session in sessions]
     key, table = read_table(meta)
-    index = _Index(sessions)
+    index = NameIndex(map(_known, sessions))
     rows: dict[int, dict[str, str]] = {}
     for row in table:
         fitting = index.fitting(row[key])
@@ -171,6 +158,19 @@ def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddit
     ]
 
 
+def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) -> list[PlannedCall]:
+    """The calls, each with its labels from a file or a folder of them; without labels where it has none there.
+
+    What cannot be read, or fits no call, is noted in `oddities`. Raises SettingsError if there is no label at all.
+    """
+    sessions = [call.session for call in calls]
+    found = read_labels(path, oddities)
+    by_call = found.by_call([_known(session) for session in sessions], lambda n: sessions[n].swap, oddities)
+    source = str(path.resolve())
+    labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
+    return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
+
+
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
     """Files of the same name, of which all but the first got a number."""
     counts = Counter(session.a.stem if session.recording is None else session.name for session in sessions)
@@ -178,38 +178,9 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
     oddities.add("names that several files share, the others numbered", doubles)
 
 
-class _Index:
-    """Finds sessions by a file name, with or without folders and suffix."""
-
-    def __init__(self, sessions: Sequence[SessionInput]) -> None:
-        self._by_name: dict[str, list[int]] = defaultdict(list)
-        self._parts: list[list[tuple[str, ...]]] = []
-        for number, session in enumerate(sessions):
-            paths = [session.recording] if session.recording else session.paths
-            self._parts.append([_parts(str(path.absolute())) for path in paths])
-            names = {session.name, *(path.name for path in paths), *(path.stem for path in paths)}
-            for name in names | ({paths[0].parent.name} if paths[0].name in V1_FILES else set()):
-                self._by_name[name].append(number)
-
-    def fitting(self, text: str) -> list[int]:
-        """The sessions that a text names; of several the ones that share most of its folders."""
-        parts = _parts(text)
-        found = self._by_name.get(parts[-1], []) if parts else []
-        if len(found) > 1:
-            shared = [max(_common_end(parts, own) for own in self._parts[number]) for number in found]
-            found = [number for number, length in zip(found, shared, strict=True) if length == max(shared)]
-        return found
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return PurePosixPath(text.replace("\\", "/")).parts
-
-
-def _common_end(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many of the last parts are the same."""
-    return next(
-        (n for n, (x, y) in enumerate(zip(reversed(a), reversed(b), strict=False)) if x != y), min(len(a), len(b))
-    )
+def _known(session: SessionInput) -> tuple[str, list[Path]]:
+    """The name of a session, and the files by which a table may know it."""
+    return session.name, [session.recording] if session.recording else session.paths
 
 
 def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:

@@ -24,6 +24,7 @@ from fdbcore.audio import content_hash
 from fdbcore.corpus import DAMAGED, DONE, FAILED, held_columns
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.held import open_held, settings_of, vads_of
+from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
 from fdbcore.recording import META, QUANTITIES, Recording, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
@@ -161,6 +162,7 @@ def _replay(number: int, session: SessionInput, how: How) -> Replayed:
     try:
         kept = kept_recording(session, how)
         if kept is not None:
+            _label_anew(kept, session)
             return _outcome(number, kept, skipped=True)
         recording = replay_session(
             session, how.run_path, how.vad, how.changes, how.real_time, keep_audio=session.recording is not None
@@ -173,6 +175,15 @@ def _replay(number: int, session: SessionInput, how: How) -> Replayed:
         traceback.print_exc()
         why = f"{session.a}: {type(error).__name__}: {error}; see {LOG}"
         return Replayed(number, FAILED, why, why)
+
+
+def _label_anew(recording: Recording, session: SessionInput) -> None:
+    """Give a kept recording the labels of its session, and score it with them, where they are others than it has."""
+    given = given_labels(recording.path)
+    if session.labels is None or (given is not None and given == (session.labels[0], sorted(session.labels[1]))):
+        return
+    keep_labels(recording.path, *session.labels)
+    score(recording)
 
 
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replayed:

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.corpus import CORPUS, CORPUS_SCHEMA, FAILED, WAITING
-from fdbcore.corpus_inputs import Oddities, PlannedCall
+from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed, replayed
 from fdbcore.errors import RecordingError
+from fdbcore.names import Oddities
 from fdbcore.offline import DEFAULT_VAD
 from fdbcore.recording import write_json
 from fdbcore.run_folder import LOG, lock

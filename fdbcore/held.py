@@ -13,6 +13,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.protocols import Vad
 from fdbcore.recording import AUDIO, TURNS, Recording
 from fdbcore.registry import VADS, resolve
+from fdbcore.sources import SessionInput
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, TurnSettings
 from fdbcore.vad import TELEPHONE_RATE_HZ
 from fdbcore.wav import HEADER_BYTES
@@ -30,6 +31,17 @@ def open_held(path: Path) -> Recording:
         why = outcome.get("reason") or held.meta.get("reason") or f"it is {held.meta.get('status')}"
         raise RecordingError(f"{path}: expected a conversation, got a recording without audio: {why}")
     return held
+
+
+def session_of(recording: Recording) -> SessionInput:
+    """What a recording was made of, or its own audio. RecordingError if it has neither."""
+    if (recording.path / AUDIO).is_file():
+        return SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
+    source = recording.meta.get("source") or {}
+    if not source.get("files"):
+        raise RecordingError(f"{recording.path}: expected {AUDIO} or a source, got neither")
+    a, *b = (Path(file["path"]) for file in source["files"])
+    return SessionInput(recording.name, a, b[0] if b else None, source["swap"], source["offset_ms"])
 
 
 def settings_of(held: Recording) -> TurnSettings:

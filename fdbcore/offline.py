@@ -13,6 +13,7 @@ from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
 from fdbcore.endpoints.replay import Tape
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.held import compared, open_held, settings_of, vads_of
+from fdbcore.labels import given_labels, keep_labels
 from fdbcore.protocols import Vad
 from fdbcore.recording import META, Recording, RecordingWriter, read_json, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
@@ -88,6 +89,9 @@ def replay_session(
                 _keep_held(recording, held)
     if held is not None:
         _keep_comparison(path, held)
+    labels = session.labels or (given_labels(held.path) if held is not None else None)
+    if labels is not None:
+        keep_labels(path, *labels)
     return Recording(path)
 
 
@@ -156,7 +160,7 @@ def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
     folder = session.a.parent
     return [
         {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
-        for kind in ("pause", "turn_taking")
+        for kind in ("pause", "turn_taking", "interrupt")
         if session.words and (folder / f"{kind}.json").is_file()
         for note in read_json(folder / f"{kind}.json")
     ]

@@ -3,7 +3,8 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above
+       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above, and of
+                      labels.json, what people have labelled
 """
 
 from __future__ import annotations
@@ -274,14 +275,20 @@ class Recording:
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
         """The words of a side that begin between two times; empty if there are none, or they are not known."""
-        path = self.path / "derived" / f"{side}.json"
-        words = read_json(path)["words"] if path.is_file() else []
-        return " ".join(word["text"] for word in words if start_s <= word["start_s"] < end_s)
+        words = self.spoken(side) or []
+        return " ".join(text for text, begins_s, _ in words if start_s <= begins_s < end_s)
 
     def words(self, side: Side) -> list[tuple[float, float]] | None:
         """Start and end (s) of each word of a side; None if its words are not known."""
+        spoken = self.spoken(side)
+        return None if spoken is None else [(start_s, end_s) for _, start_s, end_s in spoken]
+
+    def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
+        """Text, start and end (s) of each word of a side; None if its words are not known."""
         path = self.path / "derived" / f"{side}.json"
-        return [(word["start_s"], word["end_s"]) for word in read_json(path)["words"]] if path.is_file() else None
+        if not path.is_file():
+            return None
+        return [(word["text"], word["start_s"], word["end_s"]) for word in read_json(path)["words"]]
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore import stats
 from fdbcore.errors import RecordingError
+from fdbcore.labels import kept_labels
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import labelled, stop_share
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
@@ -63,7 +66,9 @@ def unscored(recording: Recording) -> str | None:
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
     """Every quantity that a recording has the material for."""
-    return timing(Dialogue.of(recording)) | compat(recording)
+    dialogue, labels = Dialogue.of(recording), kept_labels(recording)
+    found = labelled(dialogue, labels, recording.spoken("B")) if labels else {}
+    return timing(dialogue) | found | compat(recording)
 
 
 def read_quantities(recording: Recording) -> dict[str, Quantity]:
@@ -90,7 +95,8 @@ def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
         for file in recording.meta.get("source", {}).get("files", [])
         for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
     ]
-    return _cut_off(recording) + silent + odd
+    labels = kept_labels(recording)
+    return _cut_off(recording) + silent + odd + list(labels.notes if labels else ())
 
 
 def _cut_off(recording: Recording) -> list[str]:
@@ -114,19 +120,63 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 
 
-def summarise(sessions: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
-    """One summary an id over all sessions; the session is the unit that intervals resample."""
+def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
+
+    A summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
+    have the event, or lack it, whichever are fewer.
+    """
+    of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    return {name: _summary([s[name] for s in sessions if name in s]) for name in ids}
+    found = {name: _summary(*pool(name, sessions, of)) for name in ids}
+    return found | _differences(sessions, of)
 
 
-def _summary(pooled: Sequence[Quantity]) -> dict[str, Any]:
-    first = pooled[0]
+DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}
+"""Measures that are the difference of two shares, and so are known of a run only by these."""
+
+
+def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dict[str, dict[str, Any]]:
+    names = sorted(set(clusters))
+    found = {}
+    for difference, ids in DIFFERENCES.items():
+        pools = [pool(name, sessions, clusters) for name in ids]
+        counts = [share_by_cluster([q for q in of if isinstance(q, Share)], by, names) for of, by in pools]
+        if all(trials.sum() for _, trials in counts):
+            found[difference] = _difference(*counts)
+    return found
+
+
+def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """a, b: counts and trials by cluster, (2, k)."""
+    estimate = stats.wilson_difference(*a, *b)
+    denominators = [int(trials.sum()) for _, trials in (a, b)]
+    return {
+        "n": sum(denominators),
+        "median": None,
+        "p90": None,
+        "mean": estimate.value,
+        "ci95": estimate.interval,
+        "unit": "share",
+        "excluded": {},
+        "of": denominators,
+        "clusters": estimate.clusters,
+    }
+
+
+def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> tuple[list[Quantity], list[str]]:
+    """The quantities `name` of those sessions that have it, and the cluster of each."""
+    found = [(s[name], cluster) for s, cluster in zip(sessions, clusters, strict=True) if name in s]
+    return [quantity for quantity, _ in found], [cluster for _, cluster in found]
+
+
+def _summary(pooled: Sequence[Quantity], clusters: Sequence[str]) -> dict[str, Any]:
+    first, count = pooled[0], {"clusters": len(set(clusters))}
     if isinstance(first, Share):
-        return _share([q for q in pooled if isinstance(q, Share)])
+        return _share([q for q in pooled if isinstance(q, Share)], clusters) | count
     if isinstance(first, Ratio):
-        return _ratio([q for q in pooled if isinstance(q, Ratio)])
-    return _values([q for q in pooled if isinstance(q, Values)])
+        return _ratio([q for q in pooled if isinstance(q, Ratio)], clusters) | count
+    return _values([q for q in pooled if isinstance(q, Values)], clusters) | count
 
 
 def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
@@ -136,15 +186,17 @@ def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _values(pooled: Sequence[Values]) -> dict[str, Any]:
+def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> dict[str, Any]:
     values = np.array([value for q in pooled for value in q.values])
-    clusters = np.repeat(np.arange(len(pooled)), [len(q.values) for q in pooled])
-    median = stats.bootstrap_ci(values, clusters, stats.MEDIAN)
+    of_values = np.repeat(clusters, [len(q.values) for q in pooled])
+    median = stats.bootstrap_ci(values, of_values, stats.MEDIAN)
+    p95 = stats.bootstrap_ci(values, of_values, stats.Quantile(0.95))
     return {
         "n": len(values),
         "median": median.value,
         "p90": stats.quantile(values, 0.9),
-        "p95": stats.quantile(values, 0.95),
+        "p95": p95.value,
+        "p95_ci95": p95.interval,
         "mean": float(values.mean()) if len(values) else None,
         "max": float(values.max()) if len(values) else None,
         "ci95": median.interval,
@@ -153,8 +205,9 @@ def _values(pooled: Sequence[Values]) -> dict[str, Any]:
     }
 
 
-def _share(pooled: Sequence[Share]) -> dict[str, Any]:
+def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
     count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
+    counts, trials = share_by_cluster(pooled, clusters, sorted(set(clusters)))
     chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
     weight = sum(weight for _, weight in chances)
     summary = {
@@ -163,18 +216,27 @@ def _share(pooled: Sequence[Share]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson_by_cluster([q.count for q in pooled], [q.n for q in pooled]),
+        "ci95": stats.wilson_by_cluster(counts, trials),
         "unit": "share",
         "excluded": _excluded(pooled),
     }
+    if n:
+        summary["clusters_with_either"] = min(int((counts > 0).sum()), int((counts < trials).sum()))
     if chances:
         summary["by_chance"] = sum(chance * weight for chance, weight in chances) / weight
     return summary
 
 
-def _ratio(pooled: Sequence[Ratio]) -> dict[str, Any]:
+def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Counts and trials of each of the clusters `names` (sorted, k of them), (2, k)."""
+    numbers = np.searchsorted(names, clusters)
+    columns = ([q.count for q in pooled], [q.n for q in pooled])
+    return np.array([np.bincount(numbers, weights=column, minlength=len(names)) for column in columns])
+
+
+def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> dict[str, Any]:
     rows = np.array([(q.total, q.exposure) for q in pooled])
-    ratio = stats.bootstrap_ci(rows, np.arange(len(rows)), stats.ratio_of_sums)
+    ratio = stats.bootstrap_ci(rows, clusters, stats.ratio_of_sums)
     return {
         "n": sum(q.n for q in pooled),
         "median": None,

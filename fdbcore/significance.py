@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import InputError
-from fdbcore.stats import LEVEL, RESAMPLES, SEED, Floats
+from fdbcore.stats import LEVEL, RESAMPLES, SEED, Floats, t_quantile
 
 POWER: Final = 0.8
 EXACT_ITEMS: Final = 16
@@ -84,7 +84,7 @@ def detectable_difference(sd: float, n: int, *, level: float = LEVEL, power: flo
     sd: the standard deviation of the differences. It is (t[(1 + level) / 2] + t[power]) * sd / sqrt(n), with n - 1
     degrees of freedom; None for n < 4, for which the quantiles below are not good.
     """
-    return (_t((1 + level) / 2, n - 1) + _t(power, n - 1)) * sd / math.sqrt(n) if n >= 4 else None
+    return (t_quantile((1 + level) / 2, n - 1) + t_quantile(power, n - 1)) * sd / math.sqrt(n) if n >= 4 else None
 
 
 def items_needed(sd: float, difference: float, *, level: float = LEVEL, power: float = POWER) -> int:
@@ -94,15 +94,3 @@ def items_needed(sd: float, difference: float, *, level: float = LEVEL, power: f
     while (detectable_difference(sd, n, level=level, power=power) or 0) > difference:
         n += 1
     return n
-
-
-def _t(p: float, freedom: int) -> float:
-    """Quantile p of Student's t by its expansion around the normal (Abramowitz and Stegun 26.7.5)."""
-    z = NormalDist().inv_cdf(p)
-    terms: tuple[float, ...] = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + math.fsum(term / math.pow(freedom, order) for order, term in enumerate(terms, 1))

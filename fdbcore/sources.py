@@ -16,6 +16,7 @@ import numpy as np
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, SettingsError
+from fdbcore.labels import Label
 from fdbcore.recording import AUDIO, META
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
@@ -39,6 +40,7 @@ class SessionInput:
     offset_ms: B begins that much later than A; if negative, A later than B. Nothing is cut off.
     words: files of Full-Duplex-Bench v1 with the words of a side and their times.
     recording: the folder of the recording whose audio `a` is, if it is one.
+    labels: what people have labelled in it, and in which file; None if nobody was asked.
     """
 
     name: str
@@ -48,6 +50,7 @@ class SessionInput:
     offset_ms: int = 0
     words: Mapping[Side, Path] = field(default_factory=dict)
     recording: Path | None = None
+    labels: tuple[str, Sequence[Label]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.offset_ms, int) or abs(self.offset_ms) > MOST_OFFSET_MS:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from fdbcore.acts import ActSequence, align_acts
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.suites.dialogue_acts.agreement import Key, Labelled, agreement, kappa, read_labels
+from fdbcore.raters import kappa
+from fdbcore.suites.dialogue_acts.agreement import Key, Labelled, agreement, read_labels
 from fdbcore.suites.dialogue_acts.columns import columns
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from fdbcore.labels import Label
 from fdbcore.measures.compat import merged, overlap_v15, segments, takeover
 from fdbcore.measures.quantities import Share, Values
 
@@ -72,3 +73,35 @@ def test_stop_and_response_latency_of_v15() -> None:
     assert isinstance(response, Values)
     assert stop.values == [500]
     assert response.values == [500]  # from 7.5, the latest end before 8.0
+
+
+def test_takeover_after_an_interruption_counts_from_its_end() -> None:
+    interrupted = [{"kind": "interrupt", "start_s": 2.0, "end_s": 3.0}]
+    words = [(0.5, 1.0), (1.0, 2.2), (4.0, 4.5), (4.6, 5.5)]
+    measures = takeover(words, interrupted)
+    assert measures == {
+        "compat_v1_interruption_takeover_per_sample": Share(1, 1),
+        "compat_v1_interruption_latency_ms": Values("ms", [1000.0], {"no_takeover": 0}),
+    }
+    silent = takeover([(0.5, 1.0), (1.0, 2.2)], interrupted)
+    assert silent["compat_v1_interruption_takeover_per_sample"] == Share(0, 1)
+    going_on = takeover([(2.5, 3.5), (3.6, 4.6)], interrupted)["compat_v1_interruption_latency_ms"]
+    assert isinstance(going_on, Values)
+    assert going_on.values == [0.0]
+
+
+def test_stop_and_response_latency_of_v15_by_kind() -> None:
+    user = [(0.0, 2.0), (5.0, 6.0), (9.0, 10.0)]
+    system = [(1.5, 4.0), (5.8, 8.0), (10.4, 12.0)]
+    labels = [Label("A", "interruption", 1.4, 2.1), Label("A", "noise", 5.0, 5.5), Label("B", "backchannel", 9, 10)]
+    measures = overlap_v15(user, system, labels)
+    kept = {name: measure.values for name, measure in measures.items() if isinstance(measure, Values)}
+    # the overlap at 5.8 s does not touch the noise, the user's segment before 10.4 s does
+    assert kept == {
+        "compat_v15_stop_latency_ms": [pytest.approx(500), pytest.approx(200)],
+        "compat_v15_response_latency_ms": [pytest.approx(3800), pytest.approx(400)],
+        "compat_v15_stop_latency_ms_per_labelled_interruption": [pytest.approx(500)],
+        "compat_v15_response_latency_ms_per_labelled_interruption": [pytest.approx(3800)],
+        "compat_v15_stop_latency_ms_per_labelled_noise": [],
+        "compat_v15_response_latency_ms_per_labelled_noise": [],
+    }

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fdbcore.corpus_inputs import Oddities, PlannedCall, named_files, planned, read_table
+from fdbcore.corpus_inputs import PlannedCall, named_files, planned, read_table
 from fdbcore.errors import SettingsError
+from fdbcore.names import Oddities
 from fdbcore.sources import SessionInput, session_inputs
 
 

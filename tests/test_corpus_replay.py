@@ -24,10 +24,11 @@ from test_cli_replay import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.corpus import DAMAGED, DONE, FAILED, WAITING, Corpus, read_corpus
-from fdbcore.corpus_inputs import Oddities, PlannedCall
+from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed
 from fdbcore.corpus_replay import Progress, replay_corpus
 from fdbcore.errors import RecordingError
+from fdbcore.names import Oddities
 from fdbcore.offline import replay_session
 from fdbcore.recording import META, QUANTITIES, Recording, read_json
 from fdbcore.score import score
@@ -280,14 +281,15 @@ def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    calls, run = linked(tmp_path / "calls", 30), tmp_path / "run"
+    calls, run = linked(tmp_path / "calls", 300), tmp_path / "run"  # more than end while a busy machine looks away
     process = started("--out", run, calls)
     wait_for_calls(run, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
     stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout) == (130, "")
-    assert re.fullmatch(r"fdbcore replay: interrupted, \d+ of 30 calls ended; the same command goes on\n", stderr)
-    assert read_corpus(run)["calls"][0]["status"] == DONE
+    assert (process.returncode, stdout) == (130, ""), stderr
+    told = re.fullmatch(r"fdbcore replay: interrupted, (\d+) of 300 calls ended; the same command goes on\n", stderr)
+    assert told, stderr
+    assert sum(call["status"] == DONE for call in read_corpus(run)["calls"]) == int(told[1]) >= 1
 
 
 def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:

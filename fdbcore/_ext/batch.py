@@ -42,8 +42,11 @@ def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float,
     """
     order = np.argsort(values, kind="stable")
     ascending, owners = np.ascontiguousarray(values[order]), groups[order].astype(np.int32)
+    sizes = np.bincount(groups, minlength=clusters).astype(np.int64)
     quantiles, out = _kernels().quantiles, np.empty(resamples)
-    return _over_draws(lambda draws, out: quantiles(draws, ascending, owners, q, out), clusters, clusters, out, seed)
+    return _over_draws(
+        lambda draws, out: quantiles(draws, ascending, owners, sizes, q, out), clusters, clusters, out, seed
+    )
 
 
 def bootstrap_columns(values: Floats, resamples: int, seed: int) -> Floats:
@@ -101,16 +104,15 @@ def _ratios(draws: Draws, numerators: Floats, denominators: Floats, out: Floats)
         out[resample] = numerator / denominator if denominator != 0.0 else np.nan
 
 
-def _quantiles(draws: Draws, values: Floats, owners: Draws, q: float, out: Floats) -> None:
+def _quantiles(draws: Draws, values: Floats, owners: Draws, sizes: Groups, q: float, out: Floats) -> None:
     # The items are sorted once; a resample is a walk over them that counts each as often as its cluster was drawn.
     times = np.empty(draws.shape[1], dtype=np.int64)
     for resample in range(draws.shape[0]):
         times[:] = 0
+        count = 0
         for i in range(draws.shape[1]):
             times[draws[resample, i]] += 1
-        count = 0
-        for item in range(values.shape[0]):
-            count += times[owners[item]]
+            count += sizes[draws[resample, i]]
         if count == 0:
             out[resample] = np.nan
             continue
@@ -170,7 +172,7 @@ def _compile(in_cache: bool) -> _Kernels:
     from numba import njit
 
     ratios = "void(int32[:, ::1], float64[::1], float64[::1], float64[::1])"
-    quantiles = "void(int32[:, ::1], float64[::1], int32[::1], float64, float64[::1])"
+    quantiles = "void(int32[:, ::1], float64[::1], int32[::1], int64[::1], float64, float64[::1])"
     columns = "void(int32[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])"
     return _Kernels(
         njit(ratios, nogil=True, cache=in_cache)(_ratios),

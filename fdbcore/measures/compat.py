@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.labels import CONTRIBUTIONS, Label, kept_labels
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording import Recording
 
@@ -35,21 +36,34 @@ def compat(recording: Recording) -> dict[str, Quantity]:
         measures |= takeover(words, recording.meta.get("annotations", []))
     probabilities = recording.evidence("silero_16khz_probability")
     if probabilities is not None:
-        measures |= overlap_v15(*(segments(track) for track in probabilities))
+        labels = kept_labels(recording)
+        user, system = (segments(track) for track in probabilities)
+        measures |= overlap_v15(user, system, labels.labels if labels else ())
     return measures
 
 
 def takeover(words: Sequence[Segment], annotations: Sequence[dict[str, object]]) -> dict[str, Quantity]:
     """v1: did the system take over, and how long after the *start* of the annotated turn-taking interval.
 
-    No words, or at most three within less than a second, are no takeover. A negative latency counts as 0.
+    No words, or at most three within less than a second, are no takeover. A negative latency counts as 0. In samples of
+    an interruption only what is said after its *end* counts, and the latency is from there.
     """
+    starts_s, ends_s = (
+        [float(str(note[edge])) for note in annotations if note["kind"] == kind]
+        for kind, edge in (("turn_taking", "start_s"), ("interrupt", "end_s"))
+    )
+    if ends_s:
+        after = [(max(start, ends_s[0]), end) for start, end in words if end > ends_s[0]]
+        return _takeover("compat_v1_interruption", after, ends_s[0])
+    return _takeover("compat_v1", words, starts_s[0] if starts_s else None)
+
+
+def _takeover(name: str, words: Sequence[Segment], since_s: float | None) -> dict[str, Quantity]:
     took = bool(words) and not (words[-1][1] - words[0][0] < 1 and len(words) <= 3)
-    measures: dict[str, Quantity] = {"compat_v1_takeover_per_sample": Share(int(took), 1)}
-    starts = [note["start_s"] for note in annotations if note["kind"] == "turn_taking"]
-    if starts:
-        latency_ms = [max(0.0, (words[0][0] - float(str(starts[0]))) * 1000)] if took else []
-        measures["compat_v1_latency_ms"] = Values("ms", latency_ms, {"no_takeover": int(not took)})
+    measures: dict[str, Quantity] = {f"{name}_takeover_per_sample": Share(int(took), 1)}
+    if since_s is not None:
+        latency_ms = [max(0.0, (words[0][0] - since_s) * 1000)] if took else []
+        measures[f"{name}_latency_ms"] = Values("ms", latency_ms, {"no_takeover": int(not took)})
     return measures
 
 
@@ -97,21 +111,49 @@ def merged(found: Sequence[Segment], gap_s: float) -> list[Segment]:
     return joined
 
 
-def overlap_v15(user: Sequence[Segment], system: Sequence[Segment]) -> dict[str, Quantity]:
+def overlap_v15(
+    user: Sequence[Segment], system: Sequence[Segment], labels: Sequence[Label] = ()
+) -> dict[str, Quantity]:
     """v1.5: stop latency (length of the overlaps; the shortest for each end, to 1 ms) and response latency (from the
-    latest end of the user to the next start of the system)."""
+    latest end of the user to the next start of the system).
+
+    By kind, too, where contributions of the user are labelled: stop latencies of overlaps that touch a label of that
+    kind, response latencies after segments of the user that do.
+    """
     user, system = merged(user, USER_MERGE_S), merged(system, SYSTEM_MERGE_S)
+    stops, responses = _stops(user, system), _responses(user, system)
+    measures: dict[str, Quantity] = {}
+    for kind in (None, *CONTRIBUTIONS):
+        spans = [(label.start_s, label.end_s) for label in labels if (label.side, label.kind) == ("A", kind)]
+        if kind is None or spans:
+            of = f"_per_labelled_{kind}" if kind else ""
+            stops_ms = [(end - start) * 1000 for start, end in stops if kind is None or _touches((start, end), spans)]
+            waits_ms = [(start - said[1]) * 1000 for said, start in responses if kind is None or _touches(said, spans)]
+            measures[f"compat_v15_stop_latency_ms{of}"] = Values("ms", stops_ms)
+            measures[f"compat_v15_response_latency_ms{of}"] = Values("ms", waits_ms)
+    return measures
+
+
+def _stops(user: Sequence[Segment], system: Sequence[Segment]) -> list[Segment]:
+    """The overlaps, the shortest for each end."""
     overlaps = [(max(u0, s0), min(u1, s1)) for u0, u1 in user for s0, s1 in system if max(u0, s0) < min(u1, s1)]
-    shortest: dict[int, float] = {}
+    shortest: dict[int, Segment] = {}
     for start, end in overlaps:
         key = round(end * 1000)
-        shortest[key] = min(shortest.get(key, float("inf")), (end - start) * 1000)
-    latest_end: dict[float, float] = {}
-    for _, end in user:
-        following = min((start for start, _ in system if start >= end), default=None)
+        kept = shortest.get(key, (float("-inf"), end))
+        shortest[key] = (start, end) if end - start < kept[1] - kept[0] else kept
+    return list(shortest.values())
+
+
+def _responses(user: Sequence[Segment], system: Sequence[Segment]) -> list[tuple[Segment, float]]:
+    """The latest segment of the user that ends before each start of the system that follows one, and that start."""
+    latest: dict[float, Segment] = {}
+    for segment in user:
+        following = min((start for start, _ in system if start >= segment[1]), default=None)
         if following is not None:
-            latest_end[following] = max(latest_end.get(following, end), end)
-    return {
-        "compat_v15_stop_latency_ms": Values("ms", list(shortest.values())),
-        "compat_v15_response_latency_ms": Values("ms", [(start - end) * 1000 for start, end in latest_end.items()]),
-    }
+            latest[following] = max(latest.get(following, segment), segment, key=lambda each: each[1])
+    return [(segment, start) for start, segment in latest.items()]
+
+
+def _touches(segment: Segment, spans: Sequence[Segment]) -> bool:
+    return any(segment[0] < end and start < segment[1] for start, end in spans)

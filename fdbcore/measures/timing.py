@@ -151,7 +151,7 @@ def _spans(events: list[TurnEvent]) -> list[tuple[int, int | None]]:
     return [(e.start_tick, e.end_tick) for e in events]
 
 
-def overlap_onsets(dialogue: Dialogue, side: Side) -> dict[str, Quantity]:
+def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> dict[str, Quantity]:
     """Speech of `side` that begins over the other's: by its own length, and whether the other stopped.
 
     Onsets within 200 ms of the other's start (simultaneous) or end (terminal) are neither answered to nor yielded to;
@@ -181,8 +181,9 @@ def overlap_onsets(dialogue: Dialogue, side: Side) -> dict[str, Quantity]:
         stops = until_stop[starts]
         for seconds in STOP_WITHIN_S:
             limit_ticks = seconds * TICKS_PER_S
+            chance = chance_of_stop(dialogue, other, starts, limit_ticks) if with_chance else None
             measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share(
-                int((stops <= limit_ticks).sum()), len(starts), excluded, _chance(dialogue, other, starts, limit_ticks)
+                int((stops <= limit_ticks).sum()), len(starts), excluded, chance
             )
         stopped = stops[stops <= max(STOP_WITHIN_S) * TICKS_PER_S] * float(TICK_MS)
         measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
@@ -191,7 +192,7 @@ def overlap_onsets(dialogue: Dialogue, side: Side) -> dict[str, Quantity]:
     return measures
 
 
-def _chance(dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limit_ticks: int) -> float | None:
+def chance_of_stop(dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limit_ticks: int) -> float | None:
     """Share of the same onsets that the other would "stop" for if its track lay elsewhere in time.
 
     The onsets are shifted round the session by many amounts; those that fall into the other's speech, and are neither

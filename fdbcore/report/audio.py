@@ -13,10 +13,10 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import RecordingError
+from fdbcore.held import session_of
 from fdbcore.recording import AUDIO, Recording
 from fdbcore.report.words import plays_source
-from fdbcore.sources import BLOCK_SAMPLES, SessionInput
+from fdbcore.sources import BLOCK_SAMPLES
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 from fdbcore.wav import WavWriter
 
@@ -69,7 +69,7 @@ def clip(recording: Recording, start_tick: int, end_tick: int) -> bytes:
 
 def _blocks(recording: Recording) -> Iterator[Stereo]:
     """The audio of both sides, a second at a time; what one side lacks at its end is silent."""
-    with _session(recording).open() as source:
+    with session_of(recording).open() as source:
         for a, b in source.blocks():
             block = np.zeros((max(len(side) for side in (a, b) if side is not None), 2), np.int16)
             _fill(block, 0, a)
@@ -80,17 +80,6 @@ def _blocks(recording: Recording) -> Iterator[Stereo]:
 def _fill(block: Stereo, column: int, side: Pcm | None) -> None:
     if side is not None:
         block[: len(side), column] = side
-
-
-def _session(recording: Recording) -> SessionInput:
-    """What the recording was made of, or its own audio."""
-    if not plays_source(recording):
-        return SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
-    source = recording.meta.get("source") or {}
-    if not source.get("files"):
-        raise RecordingError(f"{recording.path}: expected {AUDIO} or a source, got neither")
-    a, *b = (Path(file["path"]) for file in source["files"])
-    return SessionInput(recording.name, a, b[0] if b else None, source["swap"], source["offset_ms"])
 
 
 def _webm(pcm: Stereo) -> bytes:

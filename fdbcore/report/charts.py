@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
@@ -95,6 +95,49 @@ def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -
     if last <= 0.85:
         parts.append(f'<text class="told" x="{RIGHT}" y="{anchor:.1f}" text-anchor="end">{100 * last:.0f} %</text>')
     return _figure(title, note, _svg(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point on a plane, with the intervals of its value and of its share; None where there is no interval.
+
+    note: told beside the figures when it is pointed at.
+    """
+
+    name: str
+    value: float
+    share: float
+    note: str
+    values: tuple[float, float] | None = None
+    shares: tuple[float, float] | None = None
+
+
+def plane(title: str, note: str, axis: Axis, points: Sequence[Point]) -> str:
+    """A figure with points, each with its name and a cross of its intervals; the axis is widened to hold them."""
+    reached = [x for point in points for x in (point.value, *(point.values or ()))]
+    low, high = min(axis.low, *reached), max(axis.high, *reached)
+    axis = replace(axis, low=low, high=high, ticks=[tick for tick in axis.ticks if low <= tick <= high])
+    highest = max(0.05, *(share for point in points for share in (point.share, *(point.shares or ()))))
+    parts = [_frame(axis, highest, title), *(_cross(axis, highest, point) for point in points)]
+    return _figure(title, note, _svg(parts))
+
+
+def _cross(axis: Axis, highest: float, point: Point) -> str:
+    x, y = axis.x(point.value), _y(point.share, highest)
+    parts = []
+    if point.values:
+        left, right = (axis.x(value) for value in point.values)
+        parts.append(f'<line class="line b" x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    if point.shares:
+        bottom, top = (_y(share, highest) for share in point.shares)
+        parts.append(f'<line class="line b" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>')
+    at = f"{100 * point.share:.1f} %, {point.value:.2f} {axis.unit}; {point.note}"
+    told = f"{point.name}: {at}" if point.name else at
+    is_left = x < (LEFT + RIGHT) / 2
+    anchor = f'x="{x + 6 if is_left else x - 6:.1f}" text-anchor="{"start" if is_left else "end"}"'
+    parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{escape(told)}</title></circle>')
+    parts.append(f'<text {anchor} y="{y - 6:.1f}">{escape(point.name)}</text>')
+    return "".join(parts)
 
 
 def _shares(counts: Sequence[int], n: int) -> list[float]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fdbcore.measures.moments import MomentKind
 from fdbcore.report import systems
+from fdbcore.report.screen import by_labels
 from fdbcore.report.survey import Survey
 from fdbcore.report.words import clock_text, seconds_text
 from fdbcore.types import ticks_to_s
@@ -61,6 +62,8 @@ def _figures(run: Survey) -> Iterator[tuple[str, str]]:
         chance = f" | by chance {100 * stops['by_chance']:.0f} %" if stops.get("by_chance") is not None else ""
         yield "B stops", f"when A talks over it {_share(stops)} of {stops['n']:,}{chance}"
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
+    if found := by_labels(m):
+        yield "by your labels", found
     yield "silent > 3 s", f"{lapses['n']:,}x{longest}"
 
 

@@ -10,15 +10,20 @@ from typing import Any, Final
 
 from fdbcore.corpus import CORPUS, DAMAGED, read_corpus
 from fdbcore.measures.moments import LIMIT_TICKS, MomentKind
-from fdbcore.report.charts import Axis, curve, histogram
+from fdbcore.measures.quantities import Quantity
+from fdbcore.report.charts import Axis, Point, curve, histogram, plane
 from fdbcore.report.glossary import in_words
 from fdbcore.report.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
 from fdbcore.report.tables import facts, flat
 from fdbcore.report.words import NONE, clock_text, counted, seconds_text, vad_bias_text, vad_text
+from fdbcore.score import summarise
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
 SHOWN: Final = 3
 """Of the worst moments of each kind; the rest of the list is folded."""
+_PLANE: Final = (
+    "cut_off_per_labelled_a_pause", "response_latency_ms_per_labelled_turn_end", "response_latency_ms",
+)  # fmt: skip
 NAMED: Final = 200
 """How many names a notice has."""
 
@@ -212,7 +217,38 @@ def charts(run: Survey, settings: TurnSettings) -> str:
             {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
         ),
     ]
+    if points := cut_off_against_latency(run):
+        drawn.append(
+            plane(
+                "False cut-offs against answer time",
+                "Share of A's labelled pauses in which B cut in, over the median answer time: lower left is better. "
+                "One point a system, with 95 % intervals over calls.",
+                Axis(0, 2, 0.1, range(11), "seconds until B answers"),
+                points,
+            )
+        )
     return f'<div class="charts">{"".join(drawn)}</div>'
+
+
+def cut_off_against_latency(run: Survey) -> list[Point]:
+    """A point for each system (of calls without that column: one) whose calls have labelled pauses and any answer.
+
+    The answer time is that after labelled ends of turns; where a system's calls have none, that after all turns.
+    """
+    systems: dict[str, list[Mapping[str, Quantity]]] = {}
+    for row, quantities in zip(run.scored, run.pooled, strict=True):
+        systems.setdefault(row.call.columns.get("system", ""), []).append(quantities)
+    found = []
+    for name, sessions in sorted(systems.items()):
+        told = summarise([{key: of[key] for key in _PLANE if key in of} for of in sessions])
+        share, (by_label, by_turn) = told.get(_PLANE[0]), (told.get(key) for key in _PLANE[1:])
+        latency = by_label if by_label and by_label["n"] else by_turn
+        if share and share["n"] and latency and latency["n"]:
+            limits = tuple(ms / 1000 for ms in latency["ci95"] or ())
+            values = (limits[0], limits[1]) if limits else None
+            note = f"{share['n']:,} pauses, {latency['n']:,} answers, {len(sessions):,} calls"
+            found.append(Point(name, latency["median"] / 1000, share["mean"], note, values, share["ci95"]))
+    return found
 
 
 def moments(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
@@ -28,6 +29,7 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
         "measures": scores["measures"],
         "curves": scores["curves"],
         "moments": [] if unscored else [moment.to_json() for moment in moments(Dialogue.of(recording))],
+        "labels": _labels(recording),
         "warnings": scores["warnings"],
         "unscored": unscored,
         "timing": recording.meta.get("timing"),
@@ -43,3 +45,10 @@ def _described(recording: Recording) -> dict[str, Any]:
         "length_s": ticks_to_s(recording.n_ticks),
         **{key: recording.meta.get(key) for key in known},
     }
+
+
+def _labels(recording: Recording) -> dict[str, Any] | None:
+    labels = kept_labels(recording)
+    if labels is None:
+        return None
+    return {"source": labels.source, "counts": labels.counts(), "labels": [label.to_json() for label in labels.labels]}

@@ -1,4 +1,4 @@
-"""Recordings in the formats of other tools: RTTM, Praat TextGrid, Audacity labels, CSV, JSON, Full-Duplex-Bench v1."""
+"""Recordings in the formats of other tools: RTTM, Praat TextGrid, Audacity, CSV, JSON, and those of benchmarks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import Recording, write_text
 from fdbcore.report.document import document
 from fdbcore.report.fdb1 import export_fdb1, why_not
+from fdbcore.report.turnbench import export_turnbench
 from fdbcore.score import read_scores
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
 
@@ -28,15 +29,19 @@ Point: TypeAlias = tuple[int, str]
 def export(recordings: Sequence[Recording], fmt: str, out: Path | None = None) -> list[Path]:
     """Write a file for each recording and return their paths.
 
-    fmt: rttm, textgrid, audacity, csv or json; or fdb1 (see `fdbcore.report.fdb1`), which is several files.
-    out: the folder, made if it is missing; if None each recording's own, and for fdb1 the folder fdb1 beside it.
+    fmt: rttm, textgrid, audacity, csv or json; or fdb1 (see `fdbcore.report.fdb1`), which is several files; or
+    turnbench (see `fdbcore.report.turnbench`), one file of all.
+    out: the folder, made if it is missing; if None each recording's own, for fdb1 the folder fdb1 beside it, and for
+    turnbench the one that holds the recordings.
     Raises InputError for another format, and for a recording that it does not fit; RecordingError if a file cannot be
     written.
     """
     if fmt == "fdb1":
         return export_fdb1(recordings, out or recordings[0].path.parent / "fdb1") if recordings else []
+    if fmt == "turnbench":
+        return [export_turnbench(recordings, out or recordings[0].path.parent)] if recordings else []
     if fmt not in FORMATS:
-        raise InputError(f"format: expected one of {', '.join(FORMATS)}, fdb1, got {fmt!r}")
+        raise InputError(f"format: expected one of {', '.join(FORMATS)}, fdb1, turnbench, got {fmt!r}")
     text_of, suffix = FORMATS[fmt]
     paths = []
     for recording in recordings:

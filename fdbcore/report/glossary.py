@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fdbcore.labels import LabelKind
+from fdbcore.measures.labelled import PAUSE_BINS_MS, pause_bin, stop_share
 from fdbcore.types import Side, TurnKind, TurnSettings, other_side
 
 
@@ -21,6 +23,7 @@ class MeasureText:
 
 ANSWERS: Final = "How B answers"
 TOGETHER: Final = "Talking at the same time"
+LABELLED: Final = "By your labels"
 TURNS: Final = "Taking turns"
 TIME: Final = "How the time is filled"
 PUBLISHED: Final = "As published benchmarks count it"
@@ -29,6 +32,8 @@ GROUPS: Final = {
     ANSWERS: "Every finished turn of A is an opportunity for B: answered, cut off, or left without an answer.",
     TOGETHER: "Speech that begins while the other is speaking, and what the other does. “By chance” is what the same "
     "tracks show when one is shifted in time: speakers who do not hear each other fall silent sometimes, too.",
+    LABELLED: "What a span is called comes from the labels, when anybody speaks from the audio. A system that waits "
+    "longer cuts off less: false cut-offs and answer time belong together.",
     TURNS: "Who follows whom, how fast, and how long each holds the floor.",
     TIME: "Number and seconds of speech and silence, per minute of the session.",
     PUBLISHED: "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only.",
@@ -76,6 +81,61 @@ _ANSWERS: Final = {
         "",
     ),
 }
+_LABELLED: Final = {
+    "cut_off_per_labelled_a_pause": (
+        "Pauses of A in which B cut in",
+        "Pauses inside A's turn, of at least 0.2 s, in which B began to speak. Starts that are labelled a backchannel "
+        "of B are none.",
+        "false cut-off",
+    ),
+    "long_cut_off_per_labelled_a_pause": (
+        "Pauses of A in which B cut in for longer",
+        "The same, where B then spoke for longer than {short_ms}.",
+        "false cut-off",
+    ),
+    "response_latency_ms_per_labelled_turn_end": (
+        "Answer time by label",
+        "From the labelled end of A's turn to B's first sound; below zero where B began up to 0.2 s early.",
+        "response latency",
+    ),
+    "answered_per_labelled_turn_end": (
+        "Labelled turns of A that B answered",
+        "B began within {response_window_ms}, and at most 0.2 s before the labelled end.",
+        "response rate",
+    ),
+    "b_selectivity": (
+        "Selectivity of B",
+        "Share of interruptions that B stops for, less that of backchannels, side talk and noise together. A system "
+        "that stops for everything, or for nothing, has none.",
+        "selectivity",
+    ),
+    "b_recovery_latency_ms_per_labelled_interruption": (
+        "Time until B speaks again after an interruption",
+        "From the end of an interruption that B stopped for; below zero where B began before that.",
+        "recovery",
+    ),
+    "b_restarted_per_recovery": (
+        "B starts over after an interruption",
+        "Its first three words are those with which the interrupted turn began.",
+        "restart",
+    ),
+    "b_resumed_per_recovery": (
+        "B takes up its words after an interruption",
+        "Its first three words are in the interrupted turn, but not at its start.",
+        "resumption",
+    ),
+    "b_new_words_per_recovery": (
+        "B goes on with new words after an interruption",
+        "An answer, or the rest of what it meant to say: words alone cannot tell.",
+        "",
+    ),
+}
+_CONTRIBUTIONS: Final[Mapping[LabelKind, str]] = {
+    "interruption": "an interruption",
+    "backchannel": "a backchannel",
+    "side_talk": "side talk",
+    "noise": "noise",
+}
 _TURNS: Final = {
     "a_fto_after_b_ms": ("A's answer time", "From the end of B's turn to A's start; below zero: A began first.", FTO),
     "lapse_s": ("Long silences", "Silences of both, longer than 3 s, between the first and the last word.", "lapse"),
@@ -100,6 +160,16 @@ _PUBLISHED: Final = {
     "compat_v1_latency_ms": (
         "Latency (v1)",
         "From the start of the annotated interval to B's first word; negative counts as 0.",
+        "",
+    ),
+    "compat_v1_interruption_takeover_per_sample": (
+        "Takeover after an interruption (v1)",
+        "After the annotated interruption, B said more than three words, or spoke for at least 1 s.",
+        "",
+    ),
+    "compat_v1_interruption_latency_ms": (
+        "Latency after an interruption (v1)",
+        "From the end of the annotated interruption to B's first word; 0 where B was still speaking.",
         "",
     ),
     "compat_v15_stop_latency_ms": ("Stop latency (v1.5)", "Lengths of the overlaps of merged Silero segments.", ""),
@@ -150,6 +220,37 @@ def _together(x: Side) -> dict[str, MeasureText]:
     return {name: MeasureText(TOGETHER, *text) for name, text in texts.items()}
 
 
+def _labelled() -> dict[str, MeasureText]:
+    """The measures of what people have labelled."""
+    texts = dict(_LABELLED)
+    for low_ms, high_ms in PAUSE_BINS_MS:
+        lengths = (
+            f"of {low_ms / 1000:g} s and over" if high_ms is None else f"of {low_ms / 1000:g} to {high_ms / 1000:g} s"
+        )
+        name = f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}"
+        texts[name] = (f"Pauses of A {lengths} in which B cut in", "The same, by the length of the pause.", "")
+    kinds = [*_CONTRIBUTIONS.items(), ("distraction", "backchannels, side talk and noise")]
+    for kind, what in kinds:
+        meaning = f"What A's labels call {what}, begun while B spoke: how often B falls silent for {{yield_hold_ms}}."
+        texts[stop_share(kind)] = (f"B stops within 2 s for {what}", meaning, "stop rate")
+        texts[f"b_stop_latency_ms_per_labelled_{kind}"] = (
+            f"Time until B stops for {what}",
+            "From the labelled start to B's silence, where it came within 2 s.",
+            "stop latency",
+        )
+    return {name: MeasureText(LABELLED, *text) for name, text in texts.items()}
+
+
+def _published() -> dict[str, MeasureText]:
+    texts = dict(_PUBLISHED)
+    for kind, what in _CONTRIBUTIONS.items():
+        for name in ("stop", "response"):
+            label, meaning, _ = _PUBLISHED[f"compat_v15_{name}_latency_ms"]
+            own = (label.replace(" (v1.5)", f" at {what} (v1.5)"), f"{meaning} Only those at such a label of A.", "")
+            texts[f"compat_v15_{name}_latency_ms_per_labelled_{kind}"] = own
+    return {name: MeasureText(PUBLISHED, *text) for name, text in texts.items()}
+
+
 def _time() -> dict[str, MeasureText]:
     texts = {}
     for name, (label, meaning, literature) in _TIME.items():
@@ -166,9 +267,10 @@ MEASURES: Final[Mapping[str, MeasureText]] = {
     **{name: MeasureText(ANSWERS, *text) for name, text in _ANSWERS.items()},
     **_together("A"),
     **_together("B"),
+    **_labelled(),
     **{name: MeasureText(TURNS, *text) for name, text in _TURNS.items()},
     **_time(),
-    **{name: MeasureText(PUBLISHED, *text) for name, text in _PUBLISHED.items()},
+    **_published(),
 }
 
 EXCLUSIONS: Final = {
@@ -181,6 +283,11 @@ EXCLUSIONS: Final = {
     "did_not_stop": "did not stop within 2 s",
     "never_spoke": "never spoke",
     "no_takeover": "no takeover",
+    "short_pause": "shorter than 0.2 s",
+    "b_was_speaking": "B spoke already",
+    "b_was_silent": "B was silent",
+    "a_went_on": "A spoke first",
+    "too_few_words": "with fewer than two words",
 }
 
 EVENTS: Final[Mapping[TurnKind, str]] = {
@@ -222,9 +329,11 @@ TERMS: Final = {
     "Inter-pausal unit (IPU)": "A stretch of speech of one side without a silence of {min_silence_ms} or more.",
     "Interruption": "Not decided here: speech over the other is listed by its length and by whether the other "
     "stopped, and never named after what the other did.",
-    "Interval": "95 %. For shares by Wilson's formula; for the rest by resampling whole sessions, so it needs several: "
-    "turns of one session resemble each other.",
+    "Interval": "95 %. For shares by Wilson's formula at the effective n; for the rest by resampling whole sessions, "
+    "so it needs several: turns of one session resemble each other. Below 10 sessions it may hold less than it says.",
     "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
+    "Label": "What a person says of a span: the end of a turn, a pause, an interruption, a backchannel, side talk that "
+    "is not meant for the other, noise, or speech.",
     "Lapse": "Both silent for longer than 3 s, in the middle of the conversation.",
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
     "overdue by more is missed where a side follows real time: it is silent on both sides.",

@@ -7,6 +7,7 @@ from textwrap import fill, wrap
 from typing import Any, Final
 
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import moments
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import disturbances, replay_text, verdict
@@ -54,6 +55,7 @@ def _figures(recording: Recording, measures: Measures) -> list[str]:
         _labelled("B answers", _answers(recording, measures)),
         _labelled("A speaks over B", _over(measures)),
         _labelled("B speaks over A", _over_a_and_silence(measures)),
+        *([_labelled("by your labels", found)] if (found := by_labels(measures)) else []),
         _labelled("worst", _worst(recording)),
     ]
 
@@ -87,6 +89,7 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int =
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
+        *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
     ]
     return "\n".join([head, *_lines(rows, columns), *(line for note in notes for line in wrap(note, columns))])
@@ -148,6 +151,19 @@ def _over_a_and_silence(measures: Measures) -> str:
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
     start = f"B silent at start {first['median']:.1f} s" if first["n"] else "B never spoke"
     return f"{long} | short ones {short} | both silent > 3 s: {lapses['n']}x{longest} | {start}"
+
+
+def by_labels(measures: Measures) -> str:
+    """False cut-offs, answers, and what B stops for, as far as there are labels for them; empty if there are none."""
+    cut_off = measures.get("cut_off_per_labelled_a_pause")
+    latency = measures.get("response_latency_ms_per_labelled_turn_end")
+    told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
+    told += [f"answer {seconds_text(latency['median'])} after {latency['n']} turn ends"] if latency else []
+    stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
+    told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
+    if selectivity := measures.get("b_selectivity"):
+        told.append(f"selectivity {selectivity['mean']:.2f} [{', '.join(f'{x:.2f}' for x in selectivity['ci95'])}]")
+    return " | ".join(told)
 
 
 def _worst(recording: Recording) -> str:

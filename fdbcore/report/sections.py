@@ -139,6 +139,8 @@ def _measure_row(name: str, text: MeasureText, m: Mapping[str, Any], settings: T
 def _notes(m: Mapping[str, Any]) -> Iterator[str]:
     if m.get("by_chance") is not None:
         yield f"by chance {number_text(m['by_chance'], 'share')}\u00a0%"
+    if m.get("of"):
+        yield "from {} less {}".format(*m["of"])
     if m.get("max") is not None and m["n"] > 1:
         yield f"largest {number_text(m['max'], m['unit'])}"
     for reason, count in m["excluded"].items():

@@ -10,8 +10,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from fdbcore.acts import ACTS, UNITS_PER_WEIGHT, ActAlignments
+from fdbcore.acts import UNITS_PER_WEIGHT, ActAlignments
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.raters import kappa
 from fdbcore.stats import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.suites.dialogue_acts.diagnosis import ACTS_AND_NONE, NONE
 from fdbcore.suites.dialogue_acts.records import (
@@ -202,14 +203,3 @@ def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | N
             )
             for step in alignment.path
         ]
-
-
-def kappa(counts: Floats) -> float:
-    """Cohen's kappa of counts (replies, categories squared) pooled; NaN where chance alone would agree on all."""
-    table = counts.sum(axis=0).reshape(len(ACTS) + 1, -1)
-    total = table.sum()
-    if not total:
-        return float("nan")
-    observed = np.trace(table) / total
-    expected = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
-    return float((observed - expected) / (1 - expected)) if expected < 1 else float("nan")

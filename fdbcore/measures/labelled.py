@@ -1,0 +1,263 @@
+"""Measures of one session that need labels of people: what B does at A's labelled pauses, turn ends and contributions.
+
+What a span is called comes from the labels; when anybody speaks comes from the audio. So a false cut-off can be told
+from an answer, and stopping for an interruption from stopping for a backchannel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.timing import PREMATURE_FTO_TICKS, STOP_WITHIN_S, chance_of_stop
+from fdbcore.types import TICK_MS, TICKS_PER_S
+
+SHORTEST_PAUSE_MS: Final = 200
+PAUSE_BINS_MS: Final = ((200, 500), (500, 1000), (1000, 2000), (2000, None))
+"""Lengths of A's labelled pauses: from the first, up to but not with the second."""
+STOP_S: Final = max(STOP_WITHIN_S)
+DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTIONS if kind != "interruption")
+"""What a system should not stop for."""
+FIRST_WORDS: Final = 3
+"""How many words tell what B does after an interruption; with fewer than FEWEST_WORDS nothing is told."""
+FEWEST_WORDS: Final = 2
+
+Word: TypeAlias = tuple[str, float, float]
+"""Text, start and end in seconds."""
+
+Ticks: TypeAlias = npt.NDArray[np.int64]
+
+
+def labelled(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
+    """The measures for which the session has labels. words: those of B, if they are known."""
+    measures = cut_offs(dialogue, labels) | answers(dialogue, labels) | stops(dialogue, labels)
+    return measures | recoveries(dialogue, labels, words)
+
+
+def pause_bin(low_ms: int, high_ms: int | None) -> str:
+    """The name of a bin of lengths: "200_to_500_ms"."""
+    return f"{low_ms}_ms_and_over" if high_ms is None else f"{low_ms}_to_{high_ms}_ms"
+
+
+def cut_offs(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
+    """False cut-offs: B begins to speak in a pause inside A's turn; by the length of the pause.
+
+    A start of B that is itself labelled a backchannel is none. Pauses shorter than 200 ms, and those that begin while B
+    speaks, are no opportunity.
+    """
+    pauses = labels.of("A", "pause")
+    if not pauses:
+        return {}
+    starts = _unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
+    excluded = Counter(short_pause=0, b_was_speaking=0)
+    met: list[tuple[int, int | None]] = []  # length of the pause in ms, and that of what B says in it, in ticks
+    for pause in pauses:
+        length_ms = (pause.end_tick - pause.start_tick) * TICK_MS
+        if length_ms < SHORTEST_PAUSE_MS:
+            excluded["short_pause"] += 1
+        elif _speaks_through(dialogue.ipus["B"], pause.start_tick, pause.start_tick):
+            excluded["b_was_speaking"] += 1
+        else:
+            met.append((length_ms, _first_length(starts, pause)))
+    short_ticks = dialogue.settings.ticks("short_ms")
+    long = sum(said is not None and said > short_ticks for _, said in met)
+    measures: dict[str, Quantity] = {
+        "cut_off_per_labelled_a_pause": _share([said is not None for _, said in met], excluded),
+        "long_cut_off_per_labelled_a_pause": Share(long, len(met), excluded),
+    }
+    for low_ms, high_ms in PAUSE_BINS_MS:
+        found = [said is not None for ms, said in met if low_ms <= ms and (high_ms is None or ms < high_ms)]
+        measures[f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}"] = _share(found)
+    return measures
+
+
+def _speaks_through(spans: Ticks, first_tick: int, last_tick: int) -> bool:
+    """Whether one of the spans began before the first tick, and goes on after the last."""
+    row = int(np.searchsorted(spans[:, 0], first_tick)) - 1
+    return row >= 0 and bool(spans[row, 1] > last_tick)
+
+
+def _unlabelled(spans: Ticks, named: Sequence[Label]) -> Ticks:
+    """The spans that overlap none of the labels."""
+    free = [not any(start < label.end_tick and label.start_tick < end for label in named) for start, end in spans]
+    return spans[np.array(free, dtype=np.bool_)]
+
+
+def _first_length(spans: Ticks, within: Label) -> int | None:
+    """The length of the first span that begins in a label; None if none does."""
+    row = int(np.searchsorted(spans[:, 0], within.start_tick))
+    if row == len(spans) or spans[row, 0] >= within.end_tick:
+        return None
+    return int(spans[row, 1] - spans[row, 0])
+
+
+def _share(happened: Sequence[bool], excluded: Mapping[str, int] | None = None) -> Share:
+    return Share(sum(happened), len(happened), excluded or {})
+
+
+def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
+    """How long after the labelled ends of A's turns B begins; at most 200 ms before them.
+
+    B that spoke already, or does not come within the window, has not answered; where A goes on first there is nothing
+    to answer.
+    """
+    ends = labels.of("A", "turn_end")
+    if not ends:
+        return {}
+    latencies_ms: list[float] = []
+    others = Counter(b_was_speaking=0, no_response=0, a_went_on=0, censored=0)
+    for end in ends:
+        found = _answer(dialogue, end.end_tick)
+        if isinstance(found, int):
+            latencies_ms.append(float(found * TICK_MS))
+        else:
+            others[found] += 1
+    missed = {name: others[name] for name in ("a_went_on", "censored")}
+    n = len(latencies_ms) + others["b_was_speaking"] + others["no_response"]
+    return {
+        "response_latency_ms_per_labelled_turn_end": Values("ms", latencies_ms, others),
+        "answered_per_labelled_turn_end": Share(len(latencies_ms), n, missed),
+    }
+
+
+def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
+    """Ticks from the end of A's turn to B's start; or why there is no answer."""
+    earliest = max(end_tick + PREMATURE_FTO_TICKS, 0)
+    window_ticks = dialogue.settings.ticks("response_window_ms")
+    if _speaks_through(dialogue.ipus["B"], earliest, end_tick):
+        return "b_was_speaking"
+    starts_b, starts_a = (dialogue.ipus[side][:, 0] for side in ("B", "A"))
+    answer = _first_from(starts_b, earliest)
+    if _first_from(starts_a, end_tick + 1) < min(answer, end_tick + window_ticks):
+        return "a_went_on"
+    if answer <= end_tick + window_ticks:
+        return answer - end_tick
+    return "censored" if end_tick + window_ticks > dialogue.n_ticks else "no_response"
+
+
+def _first_from(starts: Ticks, tick: int) -> int:
+    """The first of sorted starts that is not before a tick; beyond every recording if there is none."""
+    row = int(np.searchsorted(starts, tick))
+    return int(starts[row]) if row < len(starts) else int(np.iinfo(np.int64).max)
+
+
+def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
+    """How often, and how fast, B falls silent for what A's labels say began while B spoke; by kind.
+
+    As with unlabelled onsets, those within 200 ms of B's own start or end are left out.
+    """
+    measures: dict[str, Quantity] = {}
+    until_stop = dialogue.ticks_until_stop("B")
+    for name, kinds in (*((kind, (kind,)) for kind in CONTRIBUTIONS), ("distraction", DISTRACTIONS)):
+        found = labels.of("A", *kinds)
+        if not found:
+            continue
+        clear, excluded = _clear(dialogue, found)
+        starts = np.array([label.start_tick for label in clear], dtype=np.int64)
+        until = until_stop[starts]
+        stopped = until[until <= STOP_S * TICKS_PER_S]
+        chance = chance_of_stop(dialogue, "B", starts, STOP_S * TICKS_PER_S)
+        measures[stop_share(name)] = Share(len(stopped), len(starts), excluded, chance)
+        if name != "distraction":
+            values = (stopped * float(TICK_MS)).tolist()
+            told = excluded | {"did_not_stop": len(starts) - len(stopped)}
+            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, told)
+    return measures
+
+
+def stop_share(name: str) -> str:
+    """The id of the share of stops for labels of a kind, or for all distractions."""
+    return f"b_stopped_within_{STOP_S}s_per_labelled_{name}"
+
+
+def _clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict[str, int]]:
+    """The labels that begin while B speaks, away from its start and end; and how many do not, and why."""
+    since, until = dialogue.ticks_since_start("B"), dialogue.ticks_until_end("B")
+    settings = dialogue.settings
+    clear: list[Label] = []
+    excluded = {"b_was_silent": 0, "simultaneous": 0, "terminal": 0}
+    for label in found:
+        tick = label.start_tick
+        if not dialogue.speaking["B"][tick]:
+            excluded["b_was_silent"] += 1
+        elif since[tick] <= settings.ticks("simultaneous_ms"):
+            excluded["simultaneous"] += 1
+        elif until[tick] <= settings.ticks("terminal_ms"):
+            excluded["terminal"] += 1
+        else:
+            clear.append(label)
+    return clear, excluded
+
+
+def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
+    """What B does after an interruption that it stopped for: when it speaks again, and with which words.
+
+    The time is from the end of the interruption, negative where B began before that. Where B's words are known: it
+    restarts if it says again the words with which its turn began; it resumes if it takes up later ones; or else its
+    words are new, be they an answer or the rest of what it meant to say, which words cannot tell.
+    """
+    found = labels.of("A", "interruption")
+    if not found:
+        return {}
+    clear, excluded = _clear(dialogue, found)
+    until_stop = dialogue.ticks_until_stop("B")
+    latencies_ms: list[float] = []
+    others = Counter(excluded | {"did_not_stop": 0, "no_response": 0, "censored": 0})
+    said: Counter[str] = Counter()
+    for label in clear:
+        stop_tick = label.start_tick + int(until_stop[label.start_tick])
+        if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
+            others["did_not_stop"] += 1
+            continue
+        again, limit = _first_from(dialogue.ipus["B"][:, 0], stop_tick), dialogue.settings.ticks("response_window_ms")
+        if again > label.end_tick + limit:
+            others["censored" if label.end_tick + limit > dialogue.n_ticks else "no_response"] += 1
+            continue
+        latencies_ms.append(float((again - label.end_tick) * TICK_MS))
+        said[_taken_up(words, _turn_start(dialogue, label), stop_tick, again)] += 1
+    measures: dict[str, Quantity] = {
+        "b_recovery_latency_ms_per_labelled_interruption": Values("ms", latencies_ms, others)
+    }
+    if words is None:
+        return measures
+    n = sum(said[name] for name in TAKEN_UP)
+    without = {"too_few_words": said[TOO_FEW]}
+    return measures | {f"b_{name}_per_recovery": Share(said[name], n, without) for name in TAKEN_UP}
+
+
+TAKEN_UP: Final = ("restarted", "resumed", "new_words")
+TOO_FEW: Final = "too_few_words"
+
+
+def _turn_start(dialogue: Dialogue, label: Label) -> int:
+    """The tick at which the turn of B that a label interrupts began."""
+    starts = [event.start_tick for event in dialogue.events if event.kind == "turn" and event.side == "B"]
+    return max((start for start in starts if start <= label.start_tick), default=0)
+
+
+def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:
+    """Whether the first words after a stop are among those of the turn before it, and where."""
+    slack_s = 0.2  # edges of words and of speech differ by about as much
+    turn_s, stop_s, again_s = (tick / TICKS_PER_S for tick in (turn_start, stop_tick, again_tick))
+    timed = [(_spelt(text), start_s) for text, start_s, _ in words or ()]
+    before = [text for text, start_s in timed if text and turn_s - slack_s <= start_s < stop_s]
+    after = [text for text, start_s in timed if text and start_s >= max(again_s - slack_s, stop_s)][:FIRST_WORDS]
+    if min(len(before), len(after)) < FEWEST_WORDS:
+        return TOO_FEW
+    at = [row for row in range(len(before) - len(after) + 1) if before[row : row + len(after)] == after]
+    if not at:
+        return "new_words"
+    return "restarted" if at[0] == 0 else "resumed"
+
+
+def _spelt(text: str) -> str:
+    """A word without case and punctuation."""
+    return re.sub(r"[^\w']+", "", text.casefold())

@@ -1,0 +1,62 @@
+"""What a user's files call things: found by file name, and noted where nothing fits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+FILE_COLUMNS: Final = ("file", "filename", "file_name", "path", "audio", "recording", "name", "call", "call_id", "id")
+"""What the column that names the file may be called, in any case; the first of these that is there."""
+DELIMITERS: Final = ",;\t"
+V1_INPUT: Final = "input.wav"
+
+
+@dataclass(slots=True)
+class Oddities:
+    """What did not fit, by what it is ("rows without a file"): names, none left out."""
+
+    found: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, what: str, names: Iterable[str]) -> None:
+        """Note `names`, if there are any."""
+        if names := list(names):
+            self.found.setdefault(what, []).extend(names)
+
+
+class NameIndex:
+    """Finds things by a name, or by that of a file of theirs with or without folders and suffix.
+
+    known: of each thing its name, and the files that it is made of. Those of Full-Duplex-Bench v1 are all called the
+    same, and known by their folder.
+    """
+
+    def __init__(self, known: Iterable[tuple[str, Sequence[Path]]]) -> None:
+        self._by_name: dict[str, list[int]] = defaultdict(list)
+        self._parts: list[list[tuple[str, ...]]] = []
+        for number, (name, paths) in enumerate(known):
+            self._parts.append([_parts(str(path.absolute())) for path in paths] or [(name,)])
+            folders = {paths[0].parent.name} if paths and paths[0].name == V1_INPUT else set()
+            for each in {name, *(path.name for path in paths), *(path.stem for path in paths)} | folders:
+                self._by_name[each].append(number)
+
+    def fitting(self, text: str) -> list[int]:
+        """The numbers of the things that a text names; of several the ones that share most of its folders."""
+        parts = _parts(text)
+        found = self._by_name.get(parts[-1], []) if parts else []
+        if len(found) > 1:
+            shared = [max(_common_end(parts, own) for own in self._parts[number]) for number in found]
+            found = [number for number, length in zip(found, shared, strict=True) if length == max(shared)]
+        return found
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return PurePosixPath(text.replace("\\", "/")).parts
+
+
+def _common_end(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many of the last parts are the same."""
+    pairs = enumerate(zip(reversed(a), reversed(b), strict=False))
+    return next((n for n, (x, y) in pairs if x != y), min(len(a), len(b)))

@@ -1,0 +1,171 @@
+"""What a run lets one say: its measures with intervals over the right unit, and how groups of its calls differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.corpus import Call, Corpus
+from fdbcore.differences import Difference, difference, with_holm
+from fdbcore.errors import FdbError, InputError
+from fdbcore.measures.quantities import Quantity
+from fdbcore.parallel import spread
+from fdbcore.recording import Recording
+from fdbcore.score import pool, read_quantities, score, summarise
+
+HEADLINES: Final = (
+    "response_latency_ms",
+    "answered_per_turn",
+    "premature_per_turn",
+    "no_response_per_turn",
+    "b_stopped_within_2s_per_long_a_onset",
+    "b_onset_in_overlap_per_a_speech_min",
+    "b_backchannel_like_per_a_speech_min",
+    "overlap_s_per_min",
+    "b_talk_share",
+)
+"""The measures that groups are compared by, and that sensitivity is told of: one family."""
+
+MOST_GROUPS: Final = 20
+NO_VALUE: Final = "(none)"
+_ITEM_COLUMNS: Final = ("clip",)  # of a live run: what all its systems are asked
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What intervals resample: the calls, or the values of a column.
+
+    own: calls without a value in that column, each of which is a unit of its own.
+    """
+
+    column: str | None = None
+    own: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """In the plural."""
+        return "calls" if self.column is None else f"values of {self.column}"
+
+    def of(self, call: Call) -> str:
+        """The unit that a call is part of; no value is like a call's name."""
+        value = call.columns.get(self.column, "") if self.column is not None else ""
+        return f"={value}" if value else call.name
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls that have the same value of a column, with their quantities; all calls of a run where name is ""."""
+
+    name: str
+    calls: Sequence[Call]
+    quantities: Sequence[Mapping[str, Quantity]] = field(repr=False)
+
+    def clusters(self, unit: Unit) -> list[str]:
+        """The cluster of each call."""
+        return [unit.of(call) for call in self.calls]
+
+
+def rescored(corpus: Corpus, jobs: int, on_call: Callable[[], None] = lambda: None) -> tuple[Group, dict[str, str]]:
+    """Score all calls of a run that can be scored anew, on so many processes; and why of those that could not.
+
+    on_call: told of each call that was scored.
+    """
+    calls, quantities, unread = [], [], dict[str, str]()
+    for call, found in zip(corpus.scored, spread(_rescored, [call.path for call in corpus.scored], jobs), strict=True):
+        on_call()
+        if isinstance(found, str):
+            unread[call.name] = found
+        else:
+            calls.append(call)
+            quantities.append(found)
+    return Group("", calls, quantities), unread
+
+
+def _rescored(path: Path) -> Mapping[str, Quantity] | str:
+    """The quantities of a recording, or why there are none."""
+    try:
+        recording = Recording(path)
+        score(recording)
+        return read_quantities(recording)
+    except FdbError as error:
+        return str(error)
+
+
+def unit(calls: Sequence[Call], column: str | None) -> Unit:
+    """The unit of `column`, or the call. InputError for a column that no call has, with those that are alike."""
+    if column is None:
+        return Unit()
+    check_column(calls, column, "--cluster")
+    return Unit(column, [call.name for call in calls if not call.columns.get(column)])
+
+
+def groups(run: Group, column: str) -> list[Group]:
+    """The calls of a run by their value of `column`, in the order of these. InputError for more than MOST_GROUPS."""
+    check_column(run.calls, column, "--by")
+    numbers: dict[str, list[int]] = {}
+    for number, call in enumerate(run.calls):
+        numbers.setdefault(call.columns.get(column) or NO_VALUE, []).append(number)
+    if len(numbers) > MOST_GROUPS:
+        raise InputError(f"--by {column}: expected a column of at most {MOST_GROUPS} values, got {len(numbers):,}")
+    return [
+        Group(name, [run.calls[n] for n in of], [run.quantities[n] for n in of]) for name, of in sorted(numbers.items())
+    ]
+
+
+def check_column(calls: Sequence[Call], column: str, option: str) -> None:
+    """InputError, for the option that names it, for a column that no call has; with those that are alike."""
+    columns = list(dict.fromkeys(name for call in calls for name in call.columns))
+    if column not in columns:
+        near = get_close_matches(column, columns, 3)
+        known = f"one of {', '.join(columns)}" if columns else "columns (replay --meta gives a run some)"
+        meant = f"; perhaps {' or '.join(near)}" if near else ""
+        raise InputError(f"{option} {column}: expected {known}{meant}")
+
+
+def paired_by(of: Sequence[Group], chosen: Unit) -> Unit:
+    """The unit that differences resample: the one that was chosen, or else what every call of a live run was asked."""
+    if chosen.column is None:
+        for column in _ITEM_COLUMNS:
+            asked = [{call.columns.get(column, "") for call in group.calls} for group in of]
+            if all("" not in values for values in asked) and len(set.intersection(*asked)) > 1:
+                return Unit(column)
+    return chosen
+
+
+def differences(of: Sequence[Group], chosen: Unit) -> list[dict[str, Any]]:
+    """Every headline of every pair of groups, one family for Holm's correction: {"measure", "a", "b", ...} each."""
+    compared: list[tuple[str, str, str, Difference]] = []
+    for name in HEADLINES:
+        pools = {group.name: pool(name, group.quantities, group.clusters(chosen)) for group in of}
+        compared += [(name, a, b, difference(pools[a], pools[b])) for a, b in combinations(pools, 2)]
+    corrected = with_holm([each for *_, each in compared])
+    return [
+        {"measure": name, "a": a, "b": b, **asdict(each)}
+        for (name, a, b, _), each in zip(compared, corrected, strict=True)
+    ]
+
+
+def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, Any]:
+    """The pooled measures of a run, of its groups, and the differences between these, as JSON values.
+
+    Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (a
+    column, or None for the unit itself), differences.
+    """
+    pairing = paired_by(by, chosen) if by else chosen
+    return {
+        **_group(run, chosen),
+        "unit": {"column": chosen.column, "own": list(chosen.own)},
+        "groups": [_group(group, chosen) for group in by],
+        "paired_by": pairing.column,
+        "differences": differences(by, pairing),
+    }
+
+
+def _group(group: Group, chosen: Unit) -> dict[str, Any]:
+    clusters = group.clusters(chosen)
+    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of the run
+    return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

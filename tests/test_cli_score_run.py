@@ -1,0 +1,138 @@
+"""`fdbcore score RUN`: the whole command, its screen at any width, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import MadeCall, Manner, drawn_calls, made_run
+from test_cli_replay import DIALOGUE, voices, write
+
+from fdbcore.cli.main import main
+from fdbcore.corpus import Corpus
+from fdbcore.recording import TURNS
+from fdbcore.report.statements_screen import NAMES, statements_screen
+from fdbcore.report.survey import survey
+from fdbcore.statements import HEADLINES
+
+
+def score(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["score", *map(str, arguments)], catch_exceptions=False)
+
+
+def scored(*arguments: object) -> dict[str, Any]:
+    result = score(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    content: dict[str, Any] = json.loads(result.stdout)
+    return content
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    manners = {"quick": Manner(0.4, premature=0.1), "slow": Manner(1.0, pause_s=0.35), "same": Manner(1.0)}
+    calls = [
+        MadeCall(call.name, call.activity, {"system": name, "scenario": f"s{k % 5}"})
+        for seed, (name, manner) in enumerate(manners.items())
+        for k, call in enumerate(drawn_calls(10, seed, lambda _, of=manner: of, prefix=name))  # type: ignore[misc]
+    ]
+    return made_run(tmp_path_factory.mktemp("run") / "run", calls)
+
+
+def test_the_pooled_table_is_that_of_the_run(run: Path) -> None:
+    content = scored(run)
+    assert content["measures"] == json.loads(json.dumps(survey(Corpus.of(run)).measures))
+    assert (content["calls"], content["clusters"], content["unscored"]) == (30, 30, {})
+    assert json.loads((run / "scores.json").read_text()) == content
+
+
+def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None:
+    options = ["--by", "system", "--cluster", "scenario", "--sensitivity", "--reference", run, "--out", tmp_path]
+    content = scored(run, *options)
+    for columns in (60, 80, 130):
+        lines = statements_screen(content, columns).splitlines()
+        assert max(map(len, lines)) < columns
+        joined = " ".join(" ".join(lines).split())
+        latency = next(g for g in content["groups"] if g["name"] == "quick")["measures"]["response_latency_ms"]
+        low, high = (limit / 1000 for limit in latency["ci95"])
+        ranged = content["sensitivity"]["groups"][0]["measures"]["response_latency_ms"]
+        settings = f"settings {ranged['low'] / 1000:.2f}–{ranged['high'] / 1000:.2f}"
+        assert f"quick {latency['median'] / 1000:.2f} s [{low:.2f}, {high:.2f}], {settings}" in joined
+        assert "!! few below 10 scenarios an interval may hold less than it says: quick 5, same 5, slow 5" in joined
+        assert "!! order flips B speaks:" in joined
+        assert "paired by scenario; p by Holm over the" in joined
+        assert "bins of 200 ms from -2 to 4 s" in joined
+
+
+def test_every_headline_has_a_name() -> None:
+    assert set(NAMES) == set(HEADLINES)
+
+
+def test_the_screen_says_what_differs(run: Path) -> None:
+    text = " ".join(score(run, "--by", "system", "--out", run).stdout.split())
+    assert "95 % intervals over 30 calls" in text
+    assert "quick - slow -0." in text
+    assert "they differ, p" in text
+    assert "not told apart, p" in text
+    assert "seen from" in text
+    assert "not paired by any column" in text
+
+
+def test_many_groups_show_only_what_is_told_apart(tmp_path: Path) -> None:
+    calls = [
+        MadeCall(call.name, call.activity, {"version": str(k)})
+        for k, latency_s in enumerate((0.3, 1.2, 1.2, 1.2))
+        for call in drawn_calls(8, k, lambda _, s=latency_s: Manner(s), prefix=f"v{k}-")  # type: ignore[misc]
+    ]
+    lines = score(made_run(tmp_path / "run", calls), "--by", "version").stdout.splitlines()
+    first = lines[lines.index("answer time (median, s)") : lines.index("answered (%)")]
+    assert [line.split()[:3] for line in first if " - " in line] == [["0", "-", str(k)] for k in (1, 2, 3)]
+    assert any("the other 3 pairs; at this n" in line for line in first)
+
+
+def test_a_folder_of_audio_is_a_reference_too(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "people").mkdir()
+    for k in range(2):
+        write(tmp_path / "people" / f"p{k}.wav", voices(DIALOGUE))
+    content = scored(run, "--reference", tmp_path / "people", "--out", tmp_path / "out")
+    assert content["reference"]["calls"] == 2
+    assert content["reference"]["detectors"] == {"run": "energy", "reference": "energy"}
+    assert (tmp_path / "out" / "reference" / "p1" / "meta.json").is_file()
+    assert sorted(path.name for path in (tmp_path / "people").iterdir()) == ["p0.wav", "p1.wav"]
+
+
+def test_a_call_that_cannot_be_scored_fails_the_command_and_leaves_the_rest(tmp_path: Path) -> None:
+    path = made_run(tmp_path / "run", drawn_calls(3, 1))
+    (path / "call0001" / TURNS).write_text("half")
+    result = score(path)
+    assert result.exit_code == 1
+    assert "fdbcore score: call0001:" in result.stderr
+    assert "2 calls scored, 1 not" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "expected one RUN, or --suite dialogue-acts, got 0 paths"),
+        (["RUN", "--cluster", "scenari"], "--cluster scenari: expected one of system, scenario; perhaps scenario"),
+        (["RUN", "--by", "x"], "--by x: expected one of system, scenario"),
+        (["RUN", "--annotator", "x:y"], "--annotator needs --suite dialogue-acts"),
+        (["--suite", "dialogue-acts", "--by", "x"], "--by goes without --suite"),
+        (["RUN", "--reference", "EMPTY"], "expected a folder with audio"),
+    ],
+)
+def test_wrong_usage_is_one_line(run: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    names = {"RUN": run, "EMPTY": tmp_path / "empty"}
+    result = score(*(names.get(argument, argument) for argument in arguments), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
+    result = score(tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("fdbcore score: ")
+    assert "expected a run or a recording" in result.stderr
