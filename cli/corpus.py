@@ -168,9 +168,9 @@ def print_run(run: Survey) -> None:
     from fdbcore.report.corpus_screen import corpus_screen
     from fdbcore.report.index import INDEX
     from fdbcore.report.screen import run_screen
-    from fdbcore.report.systems import systems
+    from fdbcore.report.systems import several
 
-    few = len(run.rows) <= TOLD and not systems(run)
+    few = len(run.rows) <= TOLD and not several(run)
     recordings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
     if recordings:
         click.echo(run_screen(recordings, run.measures, screen_columns()))

@@ -34,8 +34,13 @@ class System:
 
 def systems(run: Survey) -> list[System]:
     """The systems of a run by name; none unless there are several."""
+    return [_of(name, run) for name in several(run)]
+
+
+def several(run: Survey) -> list[str]:
+    """The names of its systems; none unless there are several."""
     names = sorted({_system(row.call) for row in run.rows} - {""})
-    return [_of(name, run) for name in names] if len(names) > 1 else []
+    return names if len(names) > 1 else []
 
 
 def screen(found: Sequence[System], width: int) -> list[str]:
