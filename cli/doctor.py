@@ -1,9 +1,13 @@
-"""`fdbcore doctor`: whether this machine keeps time, and whether a system can be had."""
+"""`fdbcore doctor`: whether audio is fit to be measured, whether this machine keeps time, whether a system is there."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -15,13 +19,78 @@ from .options import DONE, FAILED
 
 
 @click.command()
-@click.argument("systems", nargs=-1, metavar="[SYSTEM]...")
+@click.argument("subjects", nargs=-1, metavar="[FILE|SYSTEM]...")
+@options.vad
 @options.as_json
-def doctor(systems: tuple[str, ...], as_json: bool) -> None:
-    """Test the timing of this machine, and probe each SYSTEM: connect, wait until it is ready, leave.
+def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
+    """Test what measurements rest on: the audio of each FILE, or the timing of this machine and each SYSTEM.
 
-    Exits with 1 if the timing self-test fails or a system cannot be had.
+    What exists as a file or folder is a FILE, as `fdbcore replay` takes them: is there echo, clipping, noise, music,
+    are the sides alike, exchanged or out of step? A SYSTEM is connected to, waited for until it is ready, and left.
+    With neither, or with a SYSTEM, the timing self-test runs as well.
+
+    Exits with 1 if the input is bad or cannot be read, the self-test fails or a system cannot be had.
     """
+    files = [subject for subject in subjects if Path(subject).exists()]
+    systems = [subject for subject in subjects if subject not in files]
+    found, sane = _examined(files, vad, show=not as_json) if files else ({}, True)
+    if systems or not files:
+        tested, well = _tested(systems, show=not as_json)
+        found, sane = found | tested, sane and well
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False))
+    sys.exit(DONE if sane else FAILED)
+
+
+def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any], bool]:
+    """The health of each session in the files, and whether none is bad."""
+    from fdbcore.registry import VADS, resolve
+    from fdbcore.sources import session_inputs
+
+    try:
+        resolve("vad", VADS, vad)
+        sessions = session_inputs([Path(file) for file in files])
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
+    found: dict[str, Any] = {}
+    with TemporaryDirectory(prefix="fdbcore-doctor-") as folder:
+        for session, told in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
+            if isinstance(told, FdbError):
+                click.echo(f"fdbcore doctor: {told}", err=True)
+                found[session.name] = {"why_not": str(told)}
+                continue
+            title, content = told
+            found[session.name] = content["health"]
+            if show:
+                click.echo(_screen(title, content))
+    return {"files": found}, all(health.get("verdict") in ("ok", "warn") for health in found.values())
+
+
+def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[str, dict[str, Any]] | FdbError]:
+    from fdbcore.offline import replay_session
+    from fdbcore.report.document import document
+    from fdbcore.report.screen import header
+    from fdbcore.score import score
+
+    for session in sessions:
+        try:
+            recording = replay_session(session, folder, vad)
+            yield header(recording), document(recording, score(recording))
+        except FdbError as error:
+            yield error
+
+
+def _screen(title: str, content: dict[str, Any]) -> str:
+    from textwrap import fill
+
+    from fdbcore.report.health import health_screen
+
+    columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
+    return f"{fill(title, columns)}\n{health_screen(content, columns)}\n"
+
+
+def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
+    """The timing of this machine and a probe of each system, and whether all is well."""
     from fdbcore.cases import redacted
     from fdbcore.registry import endpoint
     from fdbcore.selftest import timing_selftest, verdict
@@ -31,17 +100,15 @@ def doctor(systems: tuple[str, ...], as_json: bool) -> None:
     except SettingsError as error:
         raise click.UsageError(redacted(str(error))) from None
     found = timing_selftest()
-    if not as_json:
+    if show:
         click.echo(verdict(found))
     probes = {}
     for address, party in parties.items():
         probes[address] = _probe(party)
-        if not as_json:
+        if show:
             click.echo(_line(address, probes[address]))
-    if as_json:
-        click.echo(json.dumps({"timing": found, "systems": probes}, ensure_ascii=False))
-    sane = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
-    sys.exit(DONE if sane else FAILED)
+    well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
+    return {"timing": found, "systems": probes}, well
 
 
 def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -26,7 +26,7 @@ from fdbcore.errors import FdbError, RecordingError
 from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
-from fdbcore.recording import META, QUANTITIES, Recording, settings_hash, write_json
+from fdbcore.recording import HEALTH, META, QUANTITIES, Recording, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
 from fdbcore.run_folder import LOG, shared_lock
 from fdbcore.score import score, unscored
@@ -211,7 +211,7 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
     moved since, the recording links it at its new place.
     """
     path = how.run_path / session.name
-    if how.real_time or not (path / META).is_file() or not (path / QUANTITIES).is_file():
+    if how.real_time or not all((path / part).is_file() for part in (META, HEALTH, QUANTITIES)):
         return None
     try:
         recording = Recording(path)

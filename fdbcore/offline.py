@@ -12,6 +12,7 @@ from typing import Any, Final
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
 from fdbcore.endpoints.replay import Tape
 from fdbcore.errors import InputError, RecordingError
+from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.protocols import Vad
@@ -73,12 +74,12 @@ def replay_session(
     path = _case_path(run_path, session)
     held = open_held(session.recording) if session.recording is not None else None
     clock = MonotonicClock() if real_time else VirtualClock()
-    with session.open() as source:
+    with session.open() as source, Hearing() as hearing:
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
         vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source)
         meta = _meta(vads, settings)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
-            tape = Tape(source.blocks())
+            tape = Tape(hearing.over(source.blocks()))
             stated_s = source.stated_s
             with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
                 ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
@@ -87,6 +88,7 @@ def replay_session(
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
             if held is not None:
                 _keep_held(recording, held)
+        keep_health(Recording(path), hearing)
     if held is not None:
         _keep_comparison(path, held)
     labels = session.labels or (given_labels(held.path) if held is not None else None)

@@ -3,8 +3,8 @@
 <case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, quantities.json, scores.json: functions of the above, and of
-                      labels.json, what people have labelled
+       derived/       activity.npz, turns.json, health.json, quantities.json, scores.json: functions of the above,
+                      and of labels.json, what people have labelled
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REPLY = "reply"
 """The kind of event by which a side answers in text; with its voice, if it has one."""
 
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
-QUANTITIES = "derived/quantities.json"
+QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -272,6 +272,13 @@ class Recording:
         """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
         stored = self._derived()
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+
+    @property
+    def health(self) -> dict[str, Any] | None:
+        """What is wrong with the audio (see `fdbcore.health`); None where it was not examined."""
+        path = self.path / HEALTH
+        health: dict[str, Any] | None = read_json(path) if path.is_file() else None
+        return health
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
         """The words of a side that begin between two times; empty if there are none, or they are not known."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fdbcore.health import listen_again
 from fdbcore.recording import SCORES, Recording, write_json
 from fdbcore.run_folder import SUMMARY, RunFolder
 from fdbcore.score import score, summary
@@ -19,6 +20,7 @@ def score_cases(folder: RunFolder) -> Iterator[Recording]:
     for case in folder.plan.cases:
         recording = folder.recording(case)
         if recording is not None and not (recording.path / SCORES).is_file():
+            listen_again(recording)
             score(recording)
             yield recording
 

@@ -18,6 +18,7 @@ from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import labelled, stop_share
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.measures.suspects import without_suspects
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
 
@@ -32,21 +33,24 @@ def score(recording: Recording) -> dict[str, Any]:
     """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
 
     Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings; and unscored, the
-    reason why there are no measures, where a conversation gives none.
+    reason why there are no measures, where a conversation gives none. A measure has a second summary, without_suspects,
+    where events that coincide with echo make a difference.
     """
     dialogue = Dialogue.of(recording)
     reason = unscored(recording)
     latencies_ms, eligible = ([], 0) if reason else response_curve(dialogue)
     found = {} if reason else quantities(recording)
+    cleaned = {} if reason else _without_suspects(recording, dialogue, found)
     scores = {
         "schema": SCORES_SCHEMA,
         "settings": recording.meta["settings"],
-        "measures": summarise([found] if found else []),
+        "measures": summarise_beside([found] if found else [], [cleaned] if found else []),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
         "warnings": warnings(recording, dialogue),
     } | ({"unscored": reason} if reason else {})
-    items = {name: stored.to_json(quantity) for name, quantity in found.items()}
-    write_json(recording.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, "quantities": items})
+    items = {"quantities": found, "without_suspects": cleaned}
+    kept = {key: {name: stored.to_json(item) for name, item in of.items()} for key, of in items.items()}
+    write_json(recording.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **kept})
     write_json(recording.path / SCORES, scores)
     return scores
 
@@ -65,22 +69,52 @@ def unscored(recording: Recording) -> str | None:
 
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
-    """Every quantity that a recording has the material for."""
-    dialogue, labels = Dialogue.of(recording), kept_labels(recording)
+    """Every quantity that a recording has the material for, of all its events."""
+    return _told(recording, Dialogue.of(recording)) | compat(recording)
+
+
+def _told(recording: Recording, dialogue: Dialogue) -> dict[str, Quantity]:
+    """The quantities of a dialogue, and those by labels, where there are any."""
+    labels = kept_labels(recording)
     found = labelled(dialogue, labels, recording.spoken("B")) if labels else {}
-    return timing(dialogue) | found | compat(recording)
+    return timing(dialogue) | found
+
+
+def _without_suspects(recording: Recording, dialogue: Dialogue, found: Quantities) -> dict[str, Quantity]:
+    """Those quantities that are others once the events that coincide with echo are left out.
+
+    Never those under the names and rules of published benchmarks, which know of no suspects.
+    """
+    cleaned = without_suspects(recording, dialogue)
+    told = _told(recording, cleaned) if cleaned else {}
+    return {name: quantity for name, quantity in told.items() if quantity != found.get(name)}
 
 
 def read_quantities(recording: Recording) -> dict[str, Quantity]:
-    """The quantities that `score` kept for a recording, none if it is unscored; computed if it was scored before they
-    were kept. RecordingError if they cannot be read."""
+    """The quantities that `score` kept for a recording, of all events; none if it is unscored; computed if it was
+    scored before they were kept. RecordingError if they cannot be read."""
+    return _kept(recording)[0]
+
+
+def read_without_suspects(recording: Recording) -> dict[str, Quantity]:
+    """Beside `read_quantities`: those of them that differ without the events that coincide with echo; mostly none."""
+    return _kept(recording)[1]
+
+
+def _kept(recording: Recording) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     path = recording.path / QUANTITIES
     if not path.is_file():
-        return quantities(recording)
+        found = quantities(recording)
+        return found, _without_suspects(recording, Dialogue.of(recording), found)
     try:
-        return {name: stored.from_json(values) for name, values in read_json(path)["quantities"].items()}
+        kept = read_json(path)
+        found, cleaned = (
+            {name: stored.from_json(values) for name, values in items.items()}
+            for items in (kept["quantities"], kept.get("without_suspects", {}))
+        )
     except (AttributeError, KeyError, TypeError) as error:
         raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
+    return found, cleaned
 
 
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
@@ -115,9 +149,25 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     Recordings that cannot be scored are no part of them: "unscored" names these, with the reason.
     """
     reasons = {recording.name: reason for recording in recordings if (reason := unscored(recording))}
-    measures = summarise([read_quantities(recording) for recording in recordings if recording.name not in reasons])
+    pooled = [_kept(recording) for recording in recordings if recording.name not in reasons]
+    measures = summarise_beside([found for found, _ in pooled], [cleaned for _, cleaned in pooled])
     names = [recording.name for recording in recordings]
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
+
+
+def summarise_beside(sessions: Sequence[Quantities], cleaned: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
+    """`summarise`, and in each summary that differs without suspects: that, as "without_suspects".
+
+    cleaned: of each session, the quantities that are others then.
+    """
+    names = {name for session in cleaned for name in session}
+    names.update(*(ids for ids in DIFFERENCES.values() if names & set(ids)))
+    whole = [{**session, **other} for session, other in zip(sessions, cleaned, strict=True)] if names else []
+    beside = summarise([{name: session[name] for name in names if name in session} for session in whole])
+    return {
+        name: found | ({"without_suspects": beside[name]} if beside.get(name, found) != found else {})
+        for name, found in summarise(sessions).items()
+    }
 
 
 def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:

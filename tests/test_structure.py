@@ -57,7 +57,7 @@ LAYERS = (
         "speakers",
     ),
     ("asr",),
-    ("session", "endpoints"),
+    ("session", "endpoints", "health"),
     ("measures",),
     ("score",),
     ("differences", "corpus"),

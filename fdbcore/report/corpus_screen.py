@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fdbcore.measures.moments import MomentKind
 from fdbcore.report import systems
+from fdbcore.report.corpus_health import line
 from fdbcore.report.screen import by_labels
 from fdbcore.report.survey import Survey
 from fdbcore.report.words import clock_text, seconds_text
@@ -40,7 +41,8 @@ def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
         f"{clock_text(seconds)} of audio | {len(run.scored):,} scored, {len(left_out):,} not",
     )
     if run.pooled:
-        yield from () if compared else _figures(run)
+        yield "health", line(run)
+        yield from () if compared else _figures_beside(run)
         yield from _worst(run)
     for number, row in enumerate(left_out[:FAILED_SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"
@@ -48,8 +50,17 @@ def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
         yield "", f"and {len(left_out) - FAILED_SHOWN:,} more, in calls.csv"
 
 
-def _figures(run: Survey) -> Iterator[tuple[str, str]]:
-    m = run.measures
+def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
+    """The figures of all events, and below each that differs that without those that coincide with echo."""
+    cleaned = {name: found.get("without_suspects", found) for name, found in run.measures.items()}
+    without = dict(_figures(cleaned))
+    for label, text in _figures(run.measures):
+        yield label, text
+        if without.get(label, text) != text:
+            yield "  without echo", without[label]
+
+
+def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     latency, lapses = m["response_latency_ms"], m["lapse_s"]
     yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} turns"
     if latency["n"]:

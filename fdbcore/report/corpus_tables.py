@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +16,12 @@ from fdbcore.report.survey import CallRow
 from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
 
 CALLS, EVENTS = "calls.csv", "events.csv"
-OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s")
+OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "health")
 EVENT_COLUMNS: Final = (
     "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
-    "terminal", "other_spoke", "censored",
+    "terminal", "other_spoke", "censored", "suspect",
 )  # fmt: skip
+CLEANED: Final = "_without_suspects"
 _NUMBERS: Final = ("start_s", "end_s", "known_s", "fto_ms", "stop_ms")
 
 Row = Mapping[str, object]
@@ -30,24 +31,35 @@ def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
     """Write calls.csv into the run's folder `path`: a row a call, with its columns, and of each measure the headline
     and its n. RecordingError if it cannot be written.
 
-    A column of the user's that is called like one of ours is called meta_ that.
+    A measure that echo changes in any call has two columns more, without the events that coincide with it. A column of
+    the user's that is called like one of ours is called meta_ that.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row.call.columns))
     measures = list(dict.fromkeys(name for row in rows for name in row.figures))
-    figures = [column for name in measures for column in (name, f"{name}_n")]
+    changed = {name for row in rows for name in row.without_suspects}
+    told = [each for name in measures for each in ((name, f"{name}{CLEANED}") if name in changed else (name,))]
+    figures = [column for name in told for column in (name, f"{name}_n")]
     theirs = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
     header = [*OWN_COLUMNS, *theirs.values(), *figures]
     with _table(path / CALLS, header) as write:
-        write(_call_row(row, theirs) for row in rows)
+        write(_call_row(row, theirs, changed) for row in rows)
     _write_parquet(path / CALLS, dict.fromkeys(["length_s", *figures], "double"), header)
 
 
-def _call_row(row: CallRow, theirs: Mapping[str, str]) -> Row:
+def _call_row(row: CallRow, theirs: Mapping[str, str], changed: Container[str]) -> Row:
     call = row.call
-    own = (call.name, " + ".join(call.files), call.status, call.reason or "", row.length_s)
+    own = (
+        call.name,
+        " + ".join(call.files),
+        call.status,
+        call.reason or "",
+        row.length_s,
+        row.health and row.health.ids,
+    )
     known: dict[str, object] = dict(zip(OWN_COLUMNS, own, strict=True))
     known |= {theirs[name]: text for name, text in call.columns.items()}
-    for name, (value, n) in row.figures.items():
+    cleaned = {name: of for name, of in {**row.figures, **row.without_suspects}.items() if name in changed}
+    for name, (value, n) in [*row.figures.items(), *((f"{name}{CLEANED}", of) for name, of in cleaned.items())]:
         known |= {name: value, f"{name}_n": n}
     return known
 
@@ -68,12 +80,12 @@ class EventTable:
         if error[0] is None:
             _write_parquet(self._path, dict.fromkeys(_NUMBERS, "double"), EVENT_COLUMNS)
 
-    def add(self, call: Call, events: Iterable[TurnEvent]) -> None:
-        """The events of a call, in the order in which they became known."""
-        self._write(_event_row(call.name, event) for event in events)
+    def add(self, call: Call, events: Iterable[TurnEvent], suspect: Iterable[bool | None]) -> None:
+        """The events of a call, in the order in which they became known; and of each, whether it is suspect."""
+        self._write(_event_row(call.name, *each) for each in zip(events, suspect, strict=True))
 
 
-def _event_row(name: str, event: TurnEvent) -> Row:
+def _event_row(name: str, event: TurnEvent, suspect: bool | None) -> Row:
     return {
         "call": name,
         "side": event.side,
@@ -89,6 +101,7 @@ def _event_row(name: str, event: TurnEvent) -> Row:
         "terminal": _flag(event.terminal),
         "other_spoke": _flag(event.other_spoke),
         "censored": _flag(event.censored),
+        "suspect": _flag(suspect),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
+from fdbcore.measures.suspects import suspects, without_suspects
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import held
 from fdbcore.types import ticks_to_s
@@ -21,14 +22,18 @@ DOCUMENT_SCHEMA: Final = "fdbcore.replay/1"
 def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that is known of a recording and its scores, as JSON values."""
     unscored = scores.get("unscored")
+    dialogue, events = Dialogue.of(recording), recording.turn_events
+    cleaned = without_suspects(recording, dialogue)
+    suspect = suspects(events, cleaned)
     return {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(recording),
         "settings": recording.meta["settings"],
-        "events": [event.to_json() for event in recording.turn_events],
+        "health": recording.health,
+        "events": [e.to_json() | ({"suspect": True} if odd else {}) for e, odd in zip(events, suspect, strict=True)],
         "measures": scores["measures"],
         "curves": scores["curves"],
-        "moments": [] if unscored else [moment.to_json() for moment in moments(Dialogue.of(recording))],
+        "moments": [] if unscored else [moment.to_json() for moment in moments(cleaned or dialogue)],
         "labels": _labels(recording),
         "warnings": scores["warnings"],
         "unscored": unscored,

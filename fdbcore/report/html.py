@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import MissingExtraError
 from fdbcore.recording import REPORT, Recording, write_text
-from fdbcore.report import certificate, figures, sections
+from fdbcore.report import certificate, figures, health, sections
 from fdbcore.report.audio import audio_url
 from fdbcore.report.document import document
 from fdbcore.report.words import ears, title
@@ -50,6 +50,7 @@ def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) ->
         style=static(STYLE),
         header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
+        health=health.panel(content),
         findings=findings,
         timeline="" if recording.n_ticks else "hidden",
         player=f'src="{url}"' if audio else "hidden",

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from fdbcore.errors import FdbError
 from fdbcore.recording import REPORT, write_text
-from fdbcore.report import corpus_sections, sections, systems
+from fdbcore.report import corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
 from fdbcore.report.html import embedded_json, static
 from fdbcore.report.survey import CallMoment, CallRow, Survey, clip_ticks
@@ -59,6 +59,7 @@ def page(run: Survey, shown: Shown) -> str:
         style=static("report.css") + static("index.css"),
         header=corpus_sections.header(run),
         notices=corpus_sections.notices(run),
+        health=corpus_health.panel(run, lambda call: page_address(run.corpus.path, call.path)) if run.pooled else "",
         findings=_findings(run, settings, sounds) if run.pooled else "<p class='lead'>No call could be scored.</p>",
         numbers=_numbers(run, settings) if run.pooled else "",
         evidence=corpus_sections.evidence(run),
@@ -166,6 +167,9 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
         "audio": sounds.of_call(row),
         "notes": [*([call.reason] if call.reason else []), *row.warnings],
     }
+    if row.health is not None:
+        known["verdict"] = row.health.verdict
+        known["found"] = [[finding.id, finding.text] for finding in row.health.findings]
     if worst is not None:
         known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
     return known

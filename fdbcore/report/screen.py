@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from textwrap import fill, wrap
 from typing import Any, Final
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import stop_share
-from fdbcore.measures.moments import moments
+from fdbcore.measures.moments import Moment, moments
+from fdbcore.measures.suspects import without_suspects
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import disturbances, replay_text, verdict
 from fdbcore.report.document import document
+from fdbcore.report.health import health_text
 from fdbcore.report.layout import laid_out, shortened, shortened_at_end
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
@@ -39,7 +42,8 @@ Measures = Mapping[str, Mapping[str, Any]]
 
 def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUMNS) -> str:
     """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
-    lines = [_header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    lines = [header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    lines += [_labelled("health", text) for text in [health_text(document(recording, scores))] if text]
     reason = scores.get("unscored")
     lines += [_labelled("not scored", reason)] if reason else _figures(recording, scores["measures"])
     lines += _held(recording, scores)
@@ -51,13 +55,18 @@ def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUM
 
 
 def _figures(recording: Recording, measures: Measures) -> list[str]:
-    return [
-        _labelled("B answers", _answers(recording, measures)),
-        _labelled("A speaks over B", _over(measures)),
-        _labelled("B speaks over A", _over_a_and_silence(measures)),
-        *([_labelled("by your labels", found)] if (found := by_labels(measures)) else []),
-        _labelled("worst", _worst(recording)),
-    ]
+    cleaned = {name: summary.get("without_suspects", summary) for name, summary in measures.items()}
+    lines = []
+    for label, told in (
+        ("B answers", partial(_answers, recording)),
+        ("A speaks over B", _over),
+        ("B speaks over A", _over_a_and_silence),
+        ("by your labels", by_labels),
+    ):
+        lines += [_labelled(label, told(measures))] if told(measures) else []
+        if told(cleaned) != told(measures):
+            lines.append(_labelled("  without echo", told(cleaned)))
+    return [*lines, _labelled("worst", _worst(recording))]
 
 
 def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
@@ -86,11 +95,18 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int =
     if not scored:
         return "\n".join([head, *_lines(rows, columns), "no session could be scored"])
     rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
+    cleaned = {name: summary.get("without_suspects", summary) for name, summary in pooled.items()}
+    rows += [_session_row("  without echo", "", cleaned, "")] if cleaned != pooled else []
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
         *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
+        *(
+            shortened_at_end(f"!! {_short(recording.name)}: {text}", columns)
+            for recording in scored
+            if (text := _unhealthy(recording))
+        ),
     ]
     return "\n".join([head, *_lines(rows, columns), *(line for note in notes for line in wrap(note, columns))])
 
@@ -101,11 +117,20 @@ def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     return [shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(table, rows, strict=True)]
 
 
+def _unhealthy(recording: Recording) -> str:
+    """What is wrong with the audio of a session; empty if nothing is."""
+    health = recording.health
+    if health is None or health["verdict"] == "ok":
+        return ""
+    return " | ".join(finding["text"] for finding in health["findings"])
+
+
 def _seconds(recordings: Sequence[Recording]) -> float:
     return sum(ticks_to_s(recording.n_ticks) for recording in recordings)
 
 
-def _header(recording: Recording) -> str:
+def header(recording: Recording) -> str:
+    """The name of a session, its length, where its sides come from, and what decided on speech."""
     places = "   ".join(f"{side} {_short(place)}" for side, place in origins(recording).items())
     vad = vad_text(recording.meta["settings"])
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
@@ -167,11 +192,17 @@ def by_labels(measures: Measures) -> str:
 
 
 def _worst(recording: Recording) -> str:
-    found = moments(Dialogue.of(recording))[:WORST]
+    found = _moments(recording)[:WORST]
     if not found:
         return "nothing out of the ordinary"
     listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
+
+
+def _moments(recording: Recording) -> list[Moment]:
+    """The worst moments, those that echo makes left out."""
+    dialogue = Dialogue.of(recording)
+    return moments(without_suspects(recording, dialogue) or dialogue)
 
 
 def _remark(recording: Recording, measures: Measures) -> str:
@@ -179,7 +210,7 @@ def _remark(recording: Recording, measures: Measures) -> str:
     silent = [side for side in SIDES if not measures[f"{side.lower()}_talk_share"]["n"]]
     if silent:
         return f"!! {' and '.join(silent)} silent"
-    found = moments(Dialogue.of(recording))
+    found = _moments(recording)
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
 

@@ -117,7 +117,7 @@ def measures(summaries: Measures, settings: TurnSettings) -> str:
     return "\n".join(parts)
 
 
-MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", NOTES)
+MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "without echo", NOTES)
 
 
 def _measure_row(name: str, text: MeasureText, m: Mapping[str, Any], settings: TurnSettings) -> tuple[str, list[str]]:
@@ -133,7 +133,17 @@ def _measure_row(name: str, text: MeasureText, m: Mapping[str, Any], settings: T
     headline = 0 if numbers[0] else 2  # what the interval belongs to: rates and shares have no median
     numbers[headline] = f"<strong>{numbers[headline]}</strong>"
     interval = " to ".join(number_text(limit, unit) for limit in m["ci95"]) if m["ci95"] else ""
-    return label, [n, *numbers, interval, UNITS.get(unit, unit), "; ".join(_notes(m))]
+    return label, [n, *numbers, interval, UNITS.get(unit, unit), _without_suspects(m), "; ".join(_notes(m))]
+
+
+def _without_suspects(m: Mapping[str, Any]) -> str:
+    """The headline and its n without the events that coincide with echo, where they differ."""
+    cleaned = m.get("without_suspects")
+    if cleaned is None:
+        return ""
+    value = cleaned["mean"] if cleaned["median"] is None else cleaned["median"]
+    n = f"{cleaned['count']} of {cleaned['n']}" if "count" in cleaned else f"n = {cleaned['n']}"
+    return f"{number_text(value, cleaned['unit'])} ({n})"
 
 
 def _notes(m: Mapping[str, Any]) -> Iterator[str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from fdbcore.corpus import FAILED, Call, Corpus
 from fdbcore.errors import FdbError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment, MomentKind, moments
 from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.suspects import suspects, without_suspects
 from fdbcore.measures.timing import fto
-from fdbcore.score import read_scores, summarise
+from fdbcore.score import read_scores, summarise_beside
 from fdbcore.stats import quantile
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
@@ -22,6 +23,8 @@ WORST: Final = 20
 OF_ONE_CALL: Final = 3
 """The most of them that one call has: a single broken call must not hide all others."""
 
+
+OnEvents: TypeAlias = Callable[[Call, Sequence[TurnEvent], Sequence[bool | None]], None]
 
 LEAD_TICKS: Final = 2 * TICKS_PER_S
 CLIP_TICKS: Final = 10 * TICKS_PER_S
@@ -37,19 +40,50 @@ class CallMoment:
     speech: Mapping[Side, Sequence[tuple[int, int]]]
 
 
+class Found(NamedTuple):
+    """A finding of `fdbcore.health`, without its figures and spans."""
+
+    id: str
+    side: str | None
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallHealth:
+    """What is wrong with the audio of a call, in as few bytes as thousands of calls need."""
+
+    verdict: str
+    findings: Sequence[Found]
+
+    @classmethod
+    def of(cls, health: Mapping[str, Any]) -> CallHealth:
+        """Of a recording's `health`."""
+        return cls(health["verdict"], tuple(Found(*(f[key] for key in Found._fields)) for f in health["findings"]))
+
+    @property
+    def ids(self) -> str:
+        """The verdict, and what was found on which side: "warn: echo B, telephone A"."""
+        found = ", ".join(" ".join(filter(None, (finding.id, finding.side))) for finding in self.findings)
+        return f"{self.verdict}: {found}" if found else self.verdict
+
+
 @dataclass(frozen=True, slots=True)
 class CallRow:
     """What the tables say of one call.
 
-    length_s: None where nothing was scored. figures: the headline of each measure, with its n. counts: of the measures
-    that are shares, how many of the n. worst: its worst moment.
+    length_s: None where nothing was scored. figures: the headline of each measure, with its n; without_suspects: of
+    those that differ. counts: of the measures that are shares, how many of the n. health: None where it was not
+    examined. worst: its worst moment.
     """
 
     call: Call
     length_s: float | None = None
     figures: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
+    without_suspects: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    health: CallHealth | None = None
     worst: Moment | None = None
 
 
@@ -57,10 +91,10 @@ class CallRow:
 class Survey:
     """A run in figures; made by `survey`.
 
-    rows: a row a call, in the run's order. pooled: the quantities of the scored ones. measures: pooled over
-    these, as `score.summarise` gives them.
-    worst, found: the worst moments of each kind, and how many there are in all. fto_ms: of each side's turns after the
-    other's. overlaps_s: lengths of all stretches in which both speak.
+    rows: a row a call, in the run's order. measures: pooled over all scored calls, as `score.summarise_beside` gives
+    them. worst, found: the worst moments of each kind, and how many there are in all, those that echo makes left out;
+    all else is of all events. pooled, without_suspects: the items of each scored call. fto_ms: of each side's turns
+    after the other's. overlaps_s: lengths of all stretches in which both speak.
     """
 
     corpus: Corpus
@@ -71,6 +105,7 @@ class Survey:
     fto_ms: Mapping[Side, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})
     overlaps_s: list[float] = field(default_factory=list)
     pooled: list[Mapping[str, Quantity]] = field(default_factory=list)
+    without_suspects: list[Mapping[str, Quantity]] = field(default_factory=list)
 
     @property
     def scored(self) -> list[CallRow]:
@@ -85,10 +120,11 @@ class Survey:
 
 def survey(
     corpus: Corpus,
-    on_events: Callable[[Call, Sequence[TurnEvent]], None] = lambda call, events: None,
+    on_events: OnEvents = lambda call, events, suspect: None,
     on_call: Callable[[int], None] = lambda number: None,
 ) -> Survey:
-    """Read every call once. on_events: told of the events of each call, in order; on_call: of its number, for progress.
+    """Read every call once. on_events: told of the events of each call, in order, and of each whether it is suspect
+    (None: not examined); on_call: of its number, for progress.
 
     A recording that cannot be read is a failed call in the rows.
     """
@@ -99,29 +135,34 @@ def survey(
         except FdbError as error:
             found.rows.append(CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error))))
         on_call(number)
-    found.measures = summarise(found.pooled)
+    found.measures = summarise_beside(found.pooled, found.without_suspects)
     return found
 
 
-def _surveyed(call: Call, found: Survey, on_events: Callable[[Call, Sequence[TurnEvent]], None]) -> CallRow:
+def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     """The row of a call; what it adds to the figures of all is added."""
     if call.unscored is not None:
         return CallRow(call)
     recording = call.recording
-    dialogue, quantities, scores = Dialogue.of(recording), call.quantities, read_scores(recording)
-    on_events(call, dialogue.events)
+    dialogue, scores, health = Dialogue.of(recording), read_scores(recording), recording.health
+    cleaned = without_suspects(recording, dialogue)
+    on_events(call, dialogue.events, suspects(dialogue.events, cleaned) if health else [None] * len(dialogue.events))
+    quantities, beside = call.quantities, call.without_suspects
+    found.pooled.append(quantities)
+    found.without_suspects.append(beside)
     for side in SIDES:
         found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
     found.overlaps_s.extend(_overlaps_s(dialogue))
-    worst = moments(dialogue)
-    _keep_worst(call, dialogue, worst, found)
-    found.pooled.append(quantities)
+    worst = moments(cleaned or dialogue)
+    _keep_worst(call, cleaned or dialogue, worst, found)
     return CallRow(
         call,
         ticks_to_s(recording.n_ticks),
         {name: headline(quantity) for name, quantity in quantities.items()},
+        {name: headline(quantity) for name, quantity in beside.items()},
         {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},
         scores["warnings"],
+        CallHealth.of(health) if health else None,
         worst[0] if worst else None,
     )
 

@@ -52,7 +52,8 @@ function describe(event) {
     intrusion: () => describeIntrusion(event, side, other, lasting),
   };
   const uncounted = event.censored ? " Decided only by the end of the recording: not counted." : "";
-  return sentences[event.kind]() + uncounted;
+  const suspect = event.suspect ? " Suspect: it is not there once echo is left out." : "";
+  return sentences[event.kind]() + suspect + uncounted;
 }
 
 function describeIntrusion(event, side, other, lasting) {

@@ -47,6 +47,8 @@ function searched(call) {
     call.name,
     call.status,
     ...data.columns.map((name, at) => `${name}=${call.columns[at]}`),
+    `health=${call.verdict ?? ""}`,
+    ...(call.found ?? []).map(([id, text]) => `health=${id} ${text}`),
     call.why ? `!! ${call.why}` : "",
     ...(call.notes ?? []).map((note) => `!! ${note}`),
     call.worst?.[0] ?? "",
@@ -105,6 +107,7 @@ function row(call) {
   const head = element("th", { scope: "row" }, name);
   const meta = call.columns.filter(Boolean).join(" · ");
   if (meta) head.append(element("span", { className: "meta", textContent: meta }));
+  if (call.verdict && call.verdict !== "ok") head.append(element("span", { className: "meta", textContent: healthText(call) }));
   const line = element("tr", {}, head);
   name.addEventListener("click", () => toggle(line, name, call));
   if (call.why) {
@@ -119,6 +122,11 @@ function row(call) {
   line.append(worstCell(call));
   if (call.notes?.length) head.append(element("span", { className: "meta bad", textContent: `!! ${call.notes.join("; ")}` }));
   return line;
+}
+
+/** What is wrong with its audio, in words. */
+function healthText(call) {
+  return `${call.verdict}: ${call.found.map(([, text]) => text).join(" | ")}`;
 }
 
 function worstCell(call) {
@@ -149,6 +157,7 @@ function toggle(line, name, call) {
   const add = (term, ...told) => list.append(element("dt", { textContent: term }), element("dd", {}, ...told));
   data.columns.forEach((column, at) => call.columns[at] && add(column, call.columns[at]));
   add("status", call.status);
+  if (call.found?.length) add("health", healthText(call));
   if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
   if (call.page) add("page", element("a", { href: call.page, textContent: decodeURIComponent(call.page) }));
   else if (!call.why) add("page", "made by ", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}'` }));
@@ -193,6 +202,12 @@ $("sort").addEventListener("change", () => {
 });
 $("reverse").addEventListener("click", () => sortBy(state.column, -state.direction));
 $("filter").addEventListener("input", select);
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-filter]");
+  if (!link) return;
+  $("filter").value = link.dataset.filter;
+  select();
+});
 $("more").addEventListener("click", () => {
   state.shown += PORTION;
   draw();

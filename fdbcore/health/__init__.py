@@ -1,0 +1,81 @@
+"""Input health: what is wrong with the audio of a session, before any number is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.health import echo, levels, sides, tones
+from fdbcore.health.findings import SEVERITIES, Bools, Finding, runs
+from fdbcore.health.hearing import Heard, Hearing
+from fdbcore.recording import AUDIO, HEALTH, Recording, write_json
+from fdbcore.sources import SessionInput
+from fdbcore.types import SIDES, TICKS_PER_S, Side
+
+__all__ = ["Hearing", "examine", "keep_health", "listen_again"]
+
+HEALTH_SCHEMA: Final = "fdbcore.health/1"
+
+
+def examine(
+    heard: Mapping[Side, Heard], activity: Mapping[Side, Bools], two_files: bool = False, live: bool = False
+) -> dict[str, Any]:
+    """What is wrong with a session, as JSON values of schema HEALTH_SCHEMA.
+
+    Keys: verdict ("ok", or the worst severity above a note), sides {A, B: figures}, findings, and suspect {A, B}: the
+    spans of ticks in which the activity of a side is echo of the other.
+    activity: of each side, bool (n_ticks,). two_files: each side has its own. live: the sides are known.
+    """
+    active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
+    found = echo.find(heard, active)
+    findings = list(sides.echoes(found))
+    suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
+    for number, finding in enumerate(findings):
+        if finding.id == "echo" and finding.side:
+            suspect[finding.side] = echo.suspect(found[finding.side], heard) & active[finding.side]
+            findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
+    own = {side: active[side] & ~suspect[side] for side in SIDES}
+    figures = {side: levels.figures(heard[side], own[side]) for side in SIDES}
+    for side in SIDES:
+        of_side = [*levels.checks(side, heard[side], own[side], figures[side]), *tones.checks(side, heard[side])]
+        findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
+    findings += [] if live else sides.exchanged(heard, own)
+    findings += sides.out_of_step(own) if two_files else []
+    return {
+        "schema": HEALTH_SCHEMA,
+        "verdict": _verdict(findings),
+        "sides": figures,
+        "findings": [finding.to_json() for finding in sorted(findings, key=_weight, reverse=True)],
+        "suspect": {side: runs(suspect[side]) for side in SIDES},
+    }
+
+
+def keep_health(recording: Recording, hearing: Hearing) -> None:
+    """Examine what was heard of a recording, and keep it with the recording's derived data."""
+    files = (recording.meta.get("source") or {}).get("files", [])
+    live = any(party.get("kind") != "replay" for party in (recording.as_held.get("parties") or {}).values())
+    activity = dict(zip(SIDES, recording.activity, strict=True))
+    write_json(recording.path / HEALTH, examine(hearing.sides(), activity, len(files) == len(SIDES), live))
+
+
+def listen_again(recording: Recording) -> None:
+    """Examine a recording that was made live, by its session.wav; nothing where it has none, or no end."""
+    if not (recording.path / AUDIO).is_file() or not recording.meta.get("n_ticks"):
+        return
+    session = SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
+    with session.open() as source, Hearing() as hearing:
+        for _ in hearing.over(source.blocks()):
+            pass
+        keep_health(recording, hearing)
+
+
+def _weight(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
+
+
+def _verdict(findings: list[Finding]) -> str:
+    worst = max(map(_weight, findings), default=0)
+    return SEVERITIES[worst] if worst else "ok"

@@ -1,0 +1,65 @@
+"""What a check finds: one shape for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.types import Side
+
+Severity: TypeAlias = Literal["note", "warn", "bad"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Span: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with the input.
+
+    side: whose audio it is in; None if it concerns both. text: in a few words. means: what it does to the measures, in
+    one sentence. figures: by name, with the unit in it. spans: the ticks concerned; none if all are.
+    """
+
+    id: str
+    side: Side | None
+    severity: Severity
+    text: str
+    means: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+    spans: Sequence[Span] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain JSON values."""
+        return asdict(self) | {"figures": {name: round(value, 3) for name, value in self.figures.items()}}
+
+
+def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
+    """The spans of True, half open; gaps of at most `bridge_ticks` are part of them."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], ticks.astype(np.int8), [0])))).reshape(-1, 2)
+    if not len(edges):
+        return []
+    apart = np.flatnonzero(edges[1:, 0] - edges[:-1, 1] > bridge_ticks)
+    starts, ends = edges[np.concatenate(([0], apart + 1)), 0], edges[np.concatenate((apart, [len(edges) - 1])), 1]
+    return [(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def near(ticks: Bools, distance_ticks: int) -> Bools:
+    """The ticks that are, or are at most so far from, one that is True."""
+    if not len(ticks):
+        return ticks
+    widened: Bools = np.convolve(ticks, np.ones(2 * distance_ticks + 1))[distance_ticks:][: len(ticks)] > 0.5
+    return widened
+
+
+def decibels(power: float) -> float:
+    """Of full scale 1, not below LEAST_DBOV."""
+    return float(10 * np.log10(max(power, 10 ** (LEAST_DBOV / 10))))
+
+
+LEAST_DBOV: Final = -100.0
+"""Digital silence, for a reader."""

@@ -1,0 +1,157 @@
+"""What the checks need of the audio of a session, taken in one pass over its blocks; memory grows by bytes a tick."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import IO, Final, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+Block: TypeAlias = tuple[Pcm | None, Pcm | None]
+
+LOW_RATE_HZ: Final = 4_000  # most of speech, and all tones of telephony but 2,100 Hz, at a twelfth of the work
+LOW_TICK: Final = 40
+FACTOR: Final = SAMPLE_RATE_HZ // LOW_RATE_HZ
+FULL_SCALE: Final = 32_768
+SPECTRUM_EVERY_TICKS: Final = 10
+LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing of the band
+
+
+class LowBand:
+    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
+        self._taps = _low_pass()
+        self._rows: Floats = np.zeros((len(self._taps) - 1, len(self._taps)), np.float32)
+
+    def push(self, pcm: Floats) -> None:
+        """Add whole ticks of (n,) samples at 48 kHz."""
+        rows = np.concatenate([self._rows, pcm.reshape(-1, FACTOR) @ self._taps.T])
+        last = len(self._taps) - 1
+        self._rows = rows[len(rows) - last :]
+        low = sum(rows[tap : len(rows) - last + tap, tap] for tap in range(last + 1))
+        self._file.write(np.rint(low).astype(np.int16).tobytes())
+
+    def read(self, start_tick: int, end_tick: int) -> Floats:
+        """Samples of a span of ticks, full scale 1; silence outside of the recording."""
+        first = max(start_tick, 0)
+        self._file.seek(first * LOW_TICK * 2)
+        raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
+        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
+        samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
+        samples[(first - start_tick) * LOW_TICK :][: len(pcm)] = pcm
+        return samples
+
+    def close(self) -> None:
+        """Give the disk space back."""
+        self._file.close()
+
+
+def _low_pass() -> Floats:
+    """A windowed sinc of 48 taps, flat to 1.6 kHz: float32 (4, 12), a row for each 12 samples."""
+    taps = 4 * FACTOR
+    n = np.arange(taps) - (taps - 1) / 2
+    response = np.sinc(n * 1.9 / (SAMPLE_RATE_HZ / 2000)) * np.hamming(taps)
+    rows: Floats = (response / response.sum()).astype(np.float32).reshape(4, FACTOR)
+    return rows
+
+
+@dataclass
+class Heard:
+    """One side of a session. Powers are of full scale 1.
+
+    powers: mean square of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have
+    it. spectrum: mean power of loud ticks by frequency, 100 Hz a bin. low: the side at 4 kHz.
+    """
+
+    powers: Floats
+    peaks: npt.NDArray[np.uint16]
+    flat: npt.NDArray[np.uint16]
+    spectrum: npt.NDArray[np.float64]
+    mean: float
+    low: LowBand
+
+    @property
+    def n_ticks(self) -> int:
+        """Length in ticks of 10 ms."""
+        return len(self.powers)
+
+
+class Hearing:
+    """Takes the blocks of both sides, and then gives what was heard; a context manager, for its temporary files."""
+
+    def __init__(self) -> None:
+        self._tracks: Mapping[Side, _Track] = {side: _Track() for side in SIDES}
+
+    def over(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """The same blocks, heard as they pass: int16 (n,) at 48 kHz of A and of B, None where a side has ended."""
+        for block in blocks:
+            for track, pcm in zip(self._tracks.values(), block, strict=True):
+                if pcm is not None and len(pcm):
+                    track.push(pcm)
+            yield block
+
+    def sides(self) -> dict[Side, Heard]:
+        """What was heard of each side, both as long as the longer one."""
+        n_ticks = max(track.n_ticks for track in self._tracks.values())
+        return {side: track.heard(n_ticks) for side, track in self._tracks.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for track in self._tracks.values():
+            track.low.close()
+
+
+class _Track:
+    def __init__(self) -> None:
+        self.n_ticks = 0
+        self.low = LowBand()
+        self._ticks: list[tuple[Floats, npt.NDArray[np.uint16], npt.NDArray[np.uint16]]] = []
+        self._rest = np.zeros(0, np.int16)
+        self._sum = 0.0
+        self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
+        self._spectra = 0
+        self._window = np.hanning(FRAME_SAMPLES).astype(np.float32)
+        self._ones = np.ones(FRAME_SAMPLES, np.float32)
+
+    def push(self, pcm: Pcm) -> None:
+        pcm = np.concatenate([self._rest, pcm]) if len(self._rest) else pcm
+        whole = len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES
+        self._rest = pcm[whole:].copy()
+        if whole:
+            self._take(pcm[:whole].astype(np.float32).reshape(-1, FRAME_SAMPLES))
+
+    def _take(self, ticks: Floats) -> None:
+        powers = np.einsum("ij,ij->i", ticks, ticks) / np.float32(FRAME_SAMPLES * FULL_SCALE**2)
+        magnitudes = np.abs(ticks)
+        peaks = magnitudes.max(axis=1)
+        flat = np.bincount(np.flatnonzero(magnitudes == peaks[:, None]) // FRAME_SAMPLES, minlength=len(ticks))
+        self._ticks.append((powers, peaks.astype(np.uint16), flat.astype(np.uint16)))
+        self._sum += float((ticks @ self._ones).sum(dtype=np.float64))  # exact: a tick's sum is below 2**24
+        at = -self.n_ticks % SPECTRUM_EVERY_TICKS
+        loud = ticks[at::SPECTRUM_EVERY_TICKS][powers[at::SPECTRUM_EVERY_TICKS] > LOUD_POWER]
+        lines = np.fft.rfft(loud * self._window)
+        self._spectrum += (lines.real**2 + lines.imag**2).sum(axis=0) / FULL_SCALE**2
+        self._spectra += len(loud)
+        self.low.push(ticks.reshape(-1))
+        self.n_ticks += len(ticks)
+
+    def heard(self, n_ticks: int) -> Heard:
+        if len(self._rest):
+            self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))).astype(np.float32)[None])
+            self._rest = self._rest[:0]
+        columns = [np.concatenate(column) for column in zip(*self._ticks, strict=True)] or [np.zeros(0)] * 3
+        n_ticks = max(n_ticks, self.n_ticks)
+        powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in columns)
+        mean = self._sum / max(self.n_ticks * FRAME_SAMPLES, 1) / FULL_SCALE
+        spectrum = self._spectrum / max(self._spectra, 1)
+        return Heard(powers, peaks, flat, spectrum, mean, self.low)

@@ -1,0 +1,148 @@
+"""Level, background, clipping, direct current, band and dropouts of one side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.health.findings import Bools, Finding, Severity, decibels, near, runs
+from fdbcore.health.hearing import FULL_SCALE, Heard
+from fdbcore.types import TICKS_PER_S, Side
+
+MARGIN_TICKS: Final = 20  # what is so near to speech may be its end
+LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
+
+SOFT_DBOV: Final = -45.0  # the detectors hear nothing below -60, and speech spans some 40 dB
+LOUD_DBOV: Final = -9.0
+POOR_SNR_DB, NO_SNR_DB = 15.0, 6.0
+
+LEAST_FLAT: Final = 4  # samples at the tick's own peak; of unclipped speech seldom more than two
+LEAST_CLIPPED_TICKS: Final = 3
+CLIPPED_WARN, CLIPPED_BAD = 0.005, 0.05  # shares of the speech
+LEAST_CLIPPED_PEAK: Final = FULL_SCALE // 16
+
+DC_NOTE, DC_WARN = 0.01, 0.05  # of full scale
+
+PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
+STOPBAND: Final = slice(45, 65)  # 4.5 to 6.5 kHz
+TELEPHONE_DB: Final = 25.0
+LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
+
+SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so inside of them
+LONGEST_DROPOUT_TICKS: Final = 50
+EDGE_TICKS: Final = 2
+EDGE_DB: Final = 15.0  # below the level of the speech: what dies away by itself is softer
+DROPOUTS_BAD_PER_MIN: Final = 10.0
+
+
+def figures(heard: Heard, active: Bools) -> dict[str, float | None]:
+    """Level of the speech, background, their ratio and more of one side; None where there is nothing to measure."""
+    constant = heard.mean**2 if abs(heard.mean) > DC_NOTE else 0.0
+    powers = np.maximum(heard.powers - constant, 0)
+    level = decibels(float(powers[active].mean())) if active.any() else None
+    quiet = ~near(active, MARGIN_TICKS)
+    noise = decibels(float(np.median(powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
+    return {
+        "speech_s": np.count_nonzero(active) / TICKS_PER_S,
+        "level_dbov": level,
+        "noise_dbov": noise,
+        "snr_db": None if level is None or noise is None else level - noise,
+        "peak_dbov": decibels(float(heard.peaks.max(initial=0) / FULL_SCALE) ** 2),
+        "dc_of_full_scale": heard.mean,
+    }
+
+
+def checks(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+    """Whatever is wrong with one side by itself. known: its `figures`."""
+    yield from _level(side, known)
+    yield from _clipping(side, heard, active)
+    yield from _direct_current(side, heard)
+    yield from _band(side, heard, active)
+    yield from _dropouts(side, heard, active, known)
+
+
+def _level(side: Side, known: dict[str, Any]) -> Iterator[Finding]:
+    level, snr = known["level_dbov"], known["snr_db"]
+    if level is not None and level < SOFT_DBOV:
+        means = (
+            "Its softest sounds lie below what the detectors hear: speech begins late, ends early, and parts are lost."
+        )
+        yield Finding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
+    if level is not None and level > LOUD_DBOV:
+        means = (
+            "It is near full scale throughout, as after a limiter: noise between words is loud and may count as speech."
+        )
+        yield Finding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
+    if snr is not None and snr < POOR_SNR_DB:
+        severity: Severity = "bad" if snr < NO_SNR_DB else "warn"
+        means = (
+            "Onsets are found late, ends late or early, and noise may count as speech: every latency is less certain."
+        )
+        yield Finding("noise", side, severity, f"noise, SNR {snr:.0f} dB", means, {"snr_db": snr})
+
+
+def _clipping(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
+    limit = max(LEAST_CLIPPED_PEAK, 0.7 * float(heard.peaks.max(initial=0)))
+    clipped = (heard.flat >= LEAST_FLAT) & (heard.peaks >= limit)
+    count = int(np.count_nonzero(clipped))
+    share = count / max(int(np.count_nonzero(active)), count, 1)
+    at_full_scale = heard.peaks.max(initial=0) >= FULL_SCALE - 1
+    if count < LEAST_CLIPPED_TICKS or (share <= CLIPPED_WARN and not at_full_scale):
+        return
+    severity: Severity = "bad" if share > CLIPPED_BAD else "warn" if share > CLIPPED_WARN else "note"
+    means = "Words and times are hardly hurt, but levels and echo are measured on a bent signal."
+    yield Finding(
+        "clipping",
+        side,
+        severity,
+        f"clipped in {100 * share:.2g} % of the speech",
+        means,
+        {"clipped_share_of_speech": share},
+        runs(clipped, 10),
+    )
+
+
+def _direct_current(side: Side, heard: Heard) -> Iterator[Finding]:
+    if abs(heard.mean) > DC_NOTE:
+        severity: Severity = "warn" if abs(heard.mean) > DC_WARN else "note"
+        means = (
+            "No figure here suffers, the detectors filter it out; but a sample that is off by that much clips sooner."
+        )
+        text = f"direct current, {100 * heard.mean:+.1f} % of full scale"
+        yield Finding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
+
+
+def _band(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
+    if np.count_nonzero(active) < LEAST_BAND_TICKS or not heard.spectrum.any():
+        return
+    drop_db = 10 * np.log10((heard.spectrum[PASSBAND].mean() + 1e-20) / (heard.spectrum[STOPBAND].mean() + 1e-20))
+    if drop_db > TELEPHONE_DB:
+        means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
+        yield Finding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
+
+
+def _dropouts(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+    quiet = ~near(active, MARGIN_TICKS)
+    if known["level_dbov"] is None or not quiet.any() or np.mean(heard.peaks[quiet] == 0) > SYNTHETIC_SHARE:
+        return
+    edge = 10 ** ((known["level_dbov"] - EDGE_DB) / 10)
+    found = []
+    for start, end in runs(heard.peaks == 0):
+        before, after = heard.powers[max(start - EDGE_TICKS, 0) : start], heard.powers[end : end + EDGE_TICKS]
+        if end - start <= LONGEST_DROPOUT_TICKS and before.max(initial=0) > edge and after.max(initial=0) > edge:
+            found.append((start, end))
+    if found:
+        missing_ms = 10 * sum(end - start for start, end in found)
+        per_min = 60 * TICKS_PER_S * len(found) / max(int(np.count_nonzero(active)), TICKS_PER_S)
+        means = "Silence inside speech that nobody made: those of 200 ms count as pauses, and may end a turn."
+        yield Finding(
+            "dropouts",
+            side,
+            "bad" if per_min > DROPOUTS_BAD_PER_MIN else "warn",
+            f"{len(found)} dropout{'s' if len(found) > 1 else ''}, {missing_ms} ms",
+            means,
+            {"dropouts": len(found), "missing_ms": missing_ms, "per_speech_min": per_min},
+            found,
+        )

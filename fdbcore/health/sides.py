@@ -1,0 +1,89 @@
+"""Whether the two sides are what they are taken for: alike, exchanged, or not in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from fdbcore.health.echo import LEAST_DB, REACH_MS, Echo
+from fdbcore.health.findings import Bools, Finding, near
+from fdbcore.health.hearing import Heard
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+
+LEAST_QUIET_TICKS: Final = 5 * TICKS_PER_S
+MARGIN_TICKS: Final = 20
+LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
+
+EARLY_MS: Final = -5.0
+FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
+MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less speaks; and how much less elsewhere
+LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
+
+
+def echoes(found: Mapping[Side, Echo]) -> Iterator[Finding]:
+    """Echo either way; or that both sides hold the same, or lie before each other."""
+    if len(found) == len(SIDES) and all(echo.alike for echo in found.values()):
+        means = "Who speaks cannot be told apart: every turn is also an overlap, and no measure means anything."
+        level_db, lag = found["B"].level_db, found["B"].delays_ms[1]
+        text = "A and B hold the same"
+        yield Finding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
+        return
+    for side, echo in found.items():
+        yield _misplaced(side, echo) if echo.delays_ms[1] < EARLY_MS else _echo(side, echo)
+
+
+def _echo(side: Side, echo: Echo) -> Finding:
+    least, median, most = echo.delays_ms
+    other = other_side(side)
+    figures = {"level_db": echo.level_db, "delay_ms": median, "least_delay_ms": least, "most_delay_ms": most}
+    place = f"at {median:.0f} ms" if most - least < 5 else f"at {least:.0f} to {most:.0f} ms"
+    means = (
+        f"{other} is heard again on {side}: where that counts as speech of {side}, it adds overlaps, interruptions and "
+        f"early answers that never were. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
+    )
+    return Finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
+
+
+def _misplaced(side: Side, echo: Echo) -> Finding:
+    early_ms = -echo.delays_ms[1]
+    other = other_side(side)
+    text = f"{other} is heard on {side} {early_ms:.0f} ms before it speaks"
+    means = (
+        f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
+        "is wrong by as much (--offset-ms)."
+    )
+    return Finding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
+
+
+def exchanged(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+    """That A is as silent between its words as only a machine is, while B is heard in a room."""
+    quiet = {side: ~near(activity[side], MARGIN_TICKS) for side in SIDES}
+    if any(np.count_nonzero(ticks) < LEAST_QUIET_TICKS or not activity[side].any() for side, ticks in quiet.items()):
+        return
+    zero_share = {side: float(np.mean(sides[side].peaks[quiet[side]] == 0)) for side in SIDES}
+    room = float(np.median(sides["B"].powers[quiet["B"]]))
+    if zero_share["A"] > 0.9 and zero_share["B"] < 0.1 and room > LIVE_ROOM_POWER:
+        text = "sides exchanged? A is digitally silent between words, B is not"
+        means = "If A is the system, every measure is told of the wrong side (--swap)."
+        figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
+        yield Finding("exchanged", None, "warn", text, means, figures)
+
+
+def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+    """That two files overlap much as they lie, and hardly at another offset: people take turns."""
+    a, b = (activity[side].astype(np.float32) for side in SIDES)
+    if min(a.sum(), b.sum()) < LEAST_SPEECH_TICKS:
+        return
+    size = len(a) + FARTHEST_SHIFT_TICKS
+    both = np.fft.irfft(np.fft.rfft(a, 2 * size).conj() * np.fft.rfft(b, 2 * size))
+    shifts = np.arange(-FARTHEST_SHIFT_TICKS, FARTHEST_SHIFT_TICKS + 1)
+    share = both[shifts] / min(a.sum(), b.sum())  # of B earlier by each shift
+    now, best = float(share[FARTHEST_SHIFT_TICKS]), int(np.argmin(share))
+    if now > MUCH_OVERLAP and share[best] < LESS * now:
+        offset_ms = -int(shifts[best]) * TICK_MS
+        text = f"files out of step? {100 * now:.0f} % overlap, {100 * share[best]:.0f} % with --offset-ms {offset_ms}"
+        means = "If the files did not begin together, every latency and overlap is wrong by the difference."
+        figures = {"overlap_share": now, "least_overlap_share": float(share[best]), "offset_ms": offset_ms}
+        yield Finding("out_of_step", None, "warn", text, means, figures)

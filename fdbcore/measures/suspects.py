@@ -1,0 +1,51 @@
+"""Events that may owe themselves to echo: what becomes of a dialogue without the speech that echo explains."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.recording import Recording
+from fdbcore.turns import detect_turns
+from fdbcore.types import SIDES, TurnEvent
+
+
+def without_suspects(recording: Recording, dialogue: Dialogue) -> Dialogue | None:
+    """The dialogue told anew, without the activity that is echo of the other side; None if there is no such activity.
+
+    A function of the recording: its activity, its settings, and the spans in its health.
+    """
+    spans = suspect_spans(recording)
+    if not any(spans.values()):
+        return None
+    tracks = dict(zip(SIDES, recording.activity, strict=True))
+    for side in SIDES:
+        for start, end in spans[side]:
+            tracks[side][start:end] = False
+    return replace(dialogue, events=detect_turns(tracks["A"], tracks["B"], dialogue.settings))
+
+
+def suspect_spans(recording: Recording) -> Mapping[str, Sequence[Sequence[int]]]:
+    """The spans of ticks in which the activity of each side is echo of the other's."""
+    spans: dict[str, Any] = (recording.health or {}).get("suspect", {})
+    return {side: spans.get(side, []) for side in SIDES}
+
+
+def suspects(events: Sequence[TurnEvent], cleaned: Dialogue | None) -> list[bool]:
+    """Of each event, whether it is not told again without echo."""
+    if cleaned is None:
+        return [False] * len(events)
+    left = Counter(map(_timeless, cleaned.events))
+    flags = []
+    for event in map(_timeless, events):
+        flags.append(not left[event])
+        left[event] -= left[event] > 0
+    return flags
+
+
+def _timeless(event: TurnEvent) -> TurnEvent:
+    """The event, whenever it became known."""
+    return replace(event, known_tick=0)

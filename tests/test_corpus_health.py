@@ -1,0 +1,146 @@
+"""Input health of many calls: what was put into which call is what the tables, the page and the screen say."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_health import sample, sine, with_echo
+
+from fdbcore.cli.main import main
+from fdbcore.corpus import Corpus
+from fdbcore.recording import HEALTH, Recording, read_json
+from fdbcore.report.corpus_screen import corpus_screen
+from fdbcore.report.document import document
+from fdbcore.report.survey import survey
+from fdbcore.score import read_quantities, read_scores, read_without_suspects, summary
+from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.wav import WavWriter
+
+BUILT = {"clean": "ok", "echo": "warn: echo A", "tone": "warn: tone B"}
+ONSETS = "a_onset_in_overlap_per_b_speech_min"
+
+
+@dataclass(frozen=True)
+class Ran:
+    run: Path
+    screen: str
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        with open(self.run / name, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def recording(self, name: str) -> Recording:
+        return Recording(self.run / name)
+
+
+def replay(calls: Path, run: Path) -> str:
+    command = ["replay", str(calls), "--vad", "energy", "--out", str(run)]
+    return CliRunner().invoke(main, command, catch_exceptions=False).stdout
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The shipped session; with echo of B in A; and with a tone after its end."""
+    path = tmp_path_factory.mktemp("corpus")
+    tone = np.stack([np.zeros(SAMPLE_RATE_HZ), sine((1000,), 1)], axis=1).astype(np.int16)
+    built = {"clean": sample(), "echo": with_echo(sample(), 1, -22, 120), "tone": np.concatenate([sample(), tone])}
+    (path / "calls").mkdir()
+    for name, pcm in built.items():
+        with WavWriter(path / "calls" / f"{name}.wav", channels=2) as wav:
+            wav.write(np.ascontiguousarray(pcm))
+    return Ran(path / "run", replay(path / "calls", path / "run"))
+
+
+def test_a_row_of_calls_has_what_was_found(ran: Ran) -> None:
+    assert {row["name"]: row["health"] for row in ran.table("calls.csv")} == BUILT
+
+
+def test_a_measure_that_echo_changes_has_columns_without_it(ran: Ran) -> None:
+    rows = {row["name"]: row for row in ran.table("calls.csv")}
+    clean, echo = rows["clean"], rows["echo"]
+    assert int(echo[f"{ONSETS}_n"]) > int(clean[f"{ONSETS}_n"])
+    assert echo[f"{ONSETS}_without_suspects_n"] == clean[f"{ONSETS}_n"]
+    assert clean[f"{ONSETS}_without_suspects"] == clean[ONSETS]
+    changed = {name.removesuffix("_without_suspects") for name in echo if name.endswith("_without_suspects")}
+    assert changed == set(read_without_suspects(ran.recording("echo")))
+
+
+def test_quantities_are_of_all_events_with_the_other_reading_beside(ran: Ran) -> None:
+    echo, clean = (ran.recording(name) for name in ("echo", "clean"))
+    assert read_without_suspects(clean) == {}
+    whole, beside = read_quantities(echo), read_without_suspects(echo)
+    assert all(quantity != whole[name] for name, quantity in beside.items())
+    (echo.path / "derived" / "quantities.json").rename(echo.path / "kept")
+    assert (read_quantities(echo), read_without_suspects(echo)) == (whole, beside)
+    (echo.path / "kept").rename(echo.path / "derived" / "quantities.json")
+
+
+def test_events_say_which_are_suspect(ran: Ran) -> None:
+    rows = ran.table("events.csv")
+    for name in BUILT:
+        recording = ran.recording(name)
+        events = document(recording, read_scores(recording))["events"]
+        told = [row["suspect"] for row in rows if row["call"] == name]
+        assert told == ["true" if "suspect" in event else "false" for event in events]
+        assert ("true" in told) == (name == "echo")
+
+
+def test_pooled_measures_stand_with_and_without_suspects(ran: Ran) -> None:
+    pooled = read_json(ran.run / "summary.json")["measures"]
+    assert pooled == json.loads(json.dumps(summary([ran.recording(name) for name in BUILT])["measures"]))
+    n = {name: read_scores(ran.recording(name))["measures"][ONSETS]["n"] for name in BUILT}
+    assert pooled[ONSETS]["n"] == sum(n.values())
+    assert pooled[ONSETS]["without_suspects"]["n"] == 2 * n["clean"] + n["tone"]
+
+
+def test_the_worst_moments_leave_suspects_out_everywhere(ran: Ran) -> None:
+    found = survey(Corpus.of(ran.run))
+    for row in found.rows:
+        recording = row.call.recording
+        (worst, *_) = document(recording, read_scores(recording))["moments"]
+        assert row.worst is not None
+        assert row.worst.to_json() == worst
+    counts = [len(document(ran.recording(n), read_scores(ran.recording(n)))["moments"]) for n in BUILT]
+    assert found.found.total() == sum(counts)
+
+
+def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
+    page = (ran.run / "index.html").read_text()
+    panel = page[page.index('<section class="health warn"') :]
+    panel = panel[: panel.index("</section>")]
+    assert "Input health: 2 warn of 3 calls" in panel
+    counted = re.findall(r"<strong>(\w+)</strong> (\d) of 3 calls.*?data-filter=\"(\w+)\">(\w+)</a></p>", panel)
+    assert sorted(counted) == [("Echo", "1", "echo", "echo"), ("Tones", "1", "tone", "tone")]
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert data
+    listed: list[dict[str, Any]] = json.loads(data[1])["calls"]
+    assert {call["name"]: [id for id, _ in call["found"]] for call in listed} == {
+        "clean": [],
+        "echo": ["echo"],
+        "tone": ["tone"],
+    }
+
+
+def test_the_screen_has_a_line_and_the_figures_without_echo(ran: Ran) -> None:
+    told = corpus_screen(survey(Corpus.of(ran.run)), 100)
+    assert "health           2 warn of 3 calls | echo 1, tones 1\n" in told
+    of_few = ran.screen.splitlines()
+    assert "!! tone: B tones, 1.0 s" in of_few
+    assert any(line.startswith("!! echo: echo B->A -22 dB at 120 ms") for line in of_few)
+    assert ("\n  without echo" in told, "\n  without echo" in ran.screen) == (True, True)
+
+
+def test_a_call_that_was_not_examined_is_replayed(ran: Ran) -> None:
+    (ran.recording("clean").path / HEALTH).unlink()
+    before = (ran.run / "tone" / HEALTH).stat().st_mtime_ns
+    replay(ran.run.parent / "calls", ran.run)
+    assert (ran.run / "clean" / HEALTH).is_file()
+    assert (ran.run / "tone" / HEALTH).stat().st_mtime_ns == before

@@ -1,0 +1,400 @@
+"""Input health: each fault is found where it was put, with its figures, and nothing is found where there is none."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import av
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soxr
+from click.testing import CliRunner
+from fakes.recordings import SAMPLE
+from jsonschema import Draft202012Validator
+from scipy.signal import fftconvolve
+from test_document import SCHEMA
+
+from benchmarks.speech import int16, make_dialogue
+from fdbcore.cli.doctor import doctor
+from fdbcore.health import Hearing, examine
+from fdbcore.offline import replay
+from fdbcore.report.document import document
+from fdbcore.report.screen import screen
+from fdbcore.score import score, summary
+from fdbcore.turns import detect_turns
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
+from fdbcore.vad import EnergyVad
+from fdbcore.wav import WavWriter
+
+Stereo: TypeAlias = npt.NDArray[np.int16]
+"""int16 (n, 2) at 48 kHz."""
+Activity: TypeAlias = dict[Side, npt.NDArray[np.bool_]]
+
+REAL: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "fdb_v1_examples"
+ROOM_DBOV: Final = -65.0
+LEVEL_ERROR_DB, DELAY_ERROR_MS = 1.5, 0.5  # the stated limits of what is recovered
+
+
+@cache
+def sample() -> Stereo:
+    """The shipped session: two people in their rooms."""
+    resampler = av.AudioResampler(format="s16", layout="stereo", rate=SAMPLE_RATE_HZ)
+    with av.open(str(SAMPLE / "sample.flac")) as container:
+        frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
+    pcm = np.concatenate([frame.to_ndarray() for frame in frames], axis=1).reshape(-1, 2)
+    return pcm[: len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES]
+
+
+@cache
+def synthetic(seed: int = 3, seconds: int = 45) -> Stereo:
+    """Another dialogue, digitally silent between words."""
+    return int16(make_dialogue(seed, seconds).pcm)
+
+
+def clipped16(pcm: npt.NDArray[Any]) -> Stereo:
+    rounded = np.rint(pcm)
+    stereo: Stereo = np.clip(rounded, -32768, 32767, out=rounded).astype(np.int16)
+    return stereo
+
+
+def in_rooms(pcm: Stereo, dbov: float = ROOM_DBOV) -> Stereo:
+    noise = np.random.default_rng(5).standard_normal(pcm.shape, np.float32)
+    return clipped16(pcm + noise * np.float32(32768 * 10 ** (dbov / 20)))
+
+
+@cache
+def synthetic_in_rooms() -> Stereo:
+    return in_rooms(synthetic())
+
+
+def room_response() -> npt.NDArray[np.float64]:
+    """60 ms of decaying reflections behind a direct ray, of power 1."""
+    samples = SAMPLE_RATE_HZ * 60 // 1000
+    response = np.random.default_rng(1).normal(size=samples) * np.exp(-np.arange(samples) / (0.008 * SAMPLE_RATE_HZ))
+    response[0] = 2
+    unit: npt.NDArray[np.float64] = response / np.sqrt(np.sum(response**2))
+    return unit
+
+
+def with_echo(pcm: Stereo, source: int, level_db: float, delay_ms: float, in_room: bool = False) -> Stereo:
+    """The channel `source` again on the other one."""
+    heard = pcm[:, source].astype(np.float64)
+    if in_room:
+        heard = fftconvolve(heard, room_response())[: len(heard)]
+    delay = round(delay_ms * SAMPLE_RATE_HZ / 1000)
+    echoing = pcm.copy()
+    echo = heard[: len(heard) - delay] * 10 ** (level_db / 20)
+    echoing[delay:, 1 - source] = clipped16(echoing[delay:, 1 - source] + echo)
+    return echoing
+
+
+def active(pcm: Stereo) -> Activity:
+    tracks: Activity = {}
+    for side, channel in zip(SIDES, pcm.T, strict=True):
+        vad = EnergyVad()
+        said = [vad.push(frame) for frame in np.ascontiguousarray(channel).reshape(-1, FRAME_SAMPLES)]
+        tracks[side] = np.array((said + vad.finish())[vad.delay_ticks :], dtype=np.bool_)
+    return tracks
+
+
+def blocks(pcm: Stereo, samples: int = SAMPLE_RATE_HZ) -> Iterator[tuple[Stereo, Stereo]]:
+    for start in range(0, len(pcm), samples):
+        yield pcm[start : start + samples, 0], pcm[start : start + samples, 1]
+
+
+def health_of(pcm: Stereo, tracks: Activity | None = None, two_files: bool = False) -> dict[str, Any]:
+    with Hearing() as hearing:
+        for _ in hearing.over(blocks(pcm)):
+            pass
+        health = examine(hearing.sides(), tracks or active(pcm), two_files)
+    Draft202012Validator({**SCHEMA, "$ref": "#/$defs/health", "required": [], "properties": {}}).validate(
+        json.loads(json.dumps(health, allow_nan=False))
+    )
+    return health
+
+
+def found(pcm: Stereo, two_files: bool = False) -> dict[tuple[str, str | None], dict[str, Any]]:
+    return {(f["id"], f["side"]): f for f in health_of(pcm, two_files=two_files)["findings"]}
+
+
+def interruptions(tracks: Activity) -> Counter[tuple[str, str, str | None]]:
+    """Intrusions by side and onset, and overlaps by side."""
+    events = detect_turns(tracks["A"], tracks["B"])
+    kinds = ("intrusion", "overlap_within", "overlap_between")
+    return Counter((e.kind, e.side, e.onset) for e in events if e.kind in kinds)
+
+
+def without(tracks: Activity, health: dict[str, Any]) -> Activity:
+    cleaned = {side: track.copy() for side, track in tracks.items()}
+    for side in SIDES:
+        for start, end in health["suspect"][side]:
+            cleaned[side][start:end] = False
+    return cleaned
+
+
+ECHOES: Final = list(itertools.product((0, 1), (-20, -30, -40), (20, 120, 300), (False, True)))
+SPANNING: Final = {
+    (0, -20, 20, False), (1, -20, 300, True), (0, -30, 120, True), (1, -30, 20, False), (0, -40, 300, False),
+    (1, -40, 120, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "level_db", "delay_ms", "in_room"),
+    [pytest.param(*echo, marks=() if echo in SPANNING else pytest.mark.fuzz) for echo in ECHOES],
+)
+def test_echo_is_found_and_changes_no_count_once_suspects_are_left_out(
+    source: int, level_db: float, delay_ms: float, in_room: bool
+) -> None:
+    pcm = with_echo(sample(), source, level_db, delay_ms, in_room)
+    tracks = active(pcm)
+    health = health_of(pcm, tracks)
+    (finding,) = health["findings"]
+    assert (finding["id"], finding["side"], health["verdict"]) == ("echo", SIDES[1 - source], "warn")
+    assert finding["figures"]["delay_ms"] == pytest.approx(delay_ms, abs=DELAY_ERROR_MS)
+    if not in_room:
+        assert finding["figures"]["level_db"] == pytest.approx(level_db, abs=LEVEL_ERROR_DB)
+    assert interruptions(without(tracks, health)) == interruptions(active(sample()))
+
+
+def test_loud_echo_does_change_the_count_where_it_is_not_left_out() -> None:
+    assert interruptions(active(with_echo(sample(), 0, -20, 120))) != interruptions(active(sample()))
+
+
+def test_echo_both_ways_is_found_both_ways() -> None:
+    pcm = with_echo(with_echo(sample(), 0, -30, 80), 1, -35, 180)
+    delays = {side: f["figures"]["delay_ms"] for (_, side), f in found(pcm).items()}
+    assert delays == {"A": pytest.approx(180, abs=0.5), "B": pytest.approx(80, abs=0.5)}
+
+
+def test_a_delay_that_changes_is_told_as_a_range() -> None:
+    half = len(sample()) // 2
+    pcm = np.concatenate([with_echo(sample()[:half], 0, -25, 60), with_echo(sample()[half:], 0, -25, 240)])
+    figures = found(pcm)["echo", "B"]["figures"]
+    assert (figures["least_delay_ms"], figures["most_delay_ms"]) == (
+        pytest.approx(60, abs=0.5),
+        pytest.approx(240, abs=0.5),
+    )
+
+
+def test_speech_of_both_at_once_is_no_echo() -> None:
+    together = np.stack([sample()[:, 0], np.roll(sample()[:, 0], 17 * SAMPLE_RATE_HZ)], axis=1)
+    assert [id for id, _ in found(together)] == []
+
+
+def test_clean_sessions_raise_nothing() -> None:
+    assert health_of(sample())["findings"] == []
+    assert health_of(synthetic())["findings"] == []
+    assert health_of(synthetic_in_rooms())["findings"] == []
+    assert health_of(sample()[:, ::-1], two_files=True)["findings"] == []
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs recordings that do not ship")
+def test_real_recordings_raise_nothing(tmp_path: Path) -> None:
+    for folder in sorted(REAL.glob("*/*")):
+        recording = replay(folder, out=tmp_path, vad="energy")
+        assert recording.health is not None
+        assert recording.health["verdict"] == "ok"
+
+
+def sine(hz: tuple[float, ...], seconds: float, peak: float = 3000) -> npt.NDArray[np.float64]:
+    at = np.arange(round(seconds * SAMPLE_RATE_HZ)) / SAMPLE_RATE_HZ
+    wave: npt.NDArray[np.float64] = np.sum([peak * np.sin(2 * np.pi * f * at) for f in hz], axis=0)
+    return wave
+
+
+def put(pcm: Stereo, side: int, at_s: float, sound: npt.NDArray[np.float64]) -> Stereo:
+    mixed = pcm.copy()
+    span = slice(round(at_s * SAMPLE_RATE_HZ), round(at_s * SAMPLE_RATE_HZ) + len(sound))
+    mixed[span, side] = clipped16(mixed[span, side] + sound)
+    return mixed
+
+
+def tune(seconds: float) -> npt.NDArray[np.float64]:
+    """Broken chords of decaying notes with harmonics."""
+    samples = round(seconds * SAMPLE_RATE_HZ)
+    wave = np.zeros(samples)
+    for number, start in enumerate(range(0, samples, SAMPLE_RATE_HZ * 3 // 10)):
+        at = np.arange(min(SAMPLE_RATE_HZ, samples - start)) / SAMPLE_RATE_HZ
+        root_hz = (220.0, 174.6, 261.6, 196.0)[number // 4 % 4]
+        for interval in (1.0, 1.26, 1.498):
+            for harmonic in range(1, 7):
+                wave[start : start + len(at)] += (
+                    np.sin(2 * np.pi * root_hz * interval * harmonic * at) * np.exp(-2.5 * at) / harmonic
+                )
+    loud: npt.NDArray[np.float64] = wave * 4000 / np.abs(wave).max()
+    return loud
+
+
+def dialled(pcm: Stereo) -> Stereo:
+    for number, hz in enumerate([(697, 1209), (770, 1336), (852, 1477), (941, 1336), (941, 1477)]):
+        pcm = put(pcm, 0, 0.1 + 0.15 * number, sine(hz, 0.08))
+    return pcm
+
+
+def ringing(pcm: Stereo) -> Stereo:
+    return put(put(pcm, 1, 3, sine((440, 480), 1.5)), 1, 6, sine((440, 480), 1.5))
+
+
+def telephone(pcm: Stereo) -> Stereo:
+    narrow = soxr.resample(pcm.astype(np.float64), SAMPLE_RATE_HZ, 8000)
+    return clipped16(soxr.resample(narrow, 8000, SAMPLE_RATE_HZ))[: len(pcm)]
+
+
+def dropped(pcm: Stereo) -> Stereo:
+    pcm = pcm.copy()
+    speaking = np.flatnonzero(active(pcm)["B"])
+    for tick in np.random.default_rng(2).choice(speaking, 40, replace=False):
+        pcm[tick * FRAME_SAMPLES + 77 :][: 4 * FRAME_SAMPLES, 1] = 0
+    return pcm
+
+
+def in_one_room(pcm: Stereo) -> Stereo:
+    """A digitally silent, B in a room."""
+    return np.stack([pcm[:, 0], in_rooms(pcm)[:, 1]], axis=1)
+
+
+FAULTS: Final[dict[str, tuple[Callable[[], Stereo], set[tuple[str, str | None]]]]] = {
+    "dialling": (lambda: dialled(synthetic_in_rooms()), {("dtmf", "A")}),
+    "ringing": (lambda: ringing(synthetic_in_rooms()), {("ringing", "B")}),
+    "a tone": (lambda: put(synthetic_in_rooms(), 1, 10, sine((1000,), 1)), {("tone", "B")}),
+    "music": (lambda: put(synthetic_in_rooms(), 1, 10, tune(15)), {("music", "B")}),
+    "telephone band": (lambda: telephone(synthetic_in_rooms()), {("telephone", "A"), ("telephone", "B")}),
+    "clipping": (lambda: clipped16(np.clip(sample(), -4000, 4000)), {("clipping", "A"), ("clipping", "B")}),
+    "direct current": (lambda: clipped16(sample() + np.array([900.0, 0.0])), {("dc", "A")}),
+    "a soft side": (lambda: clipped16(synthetic() * np.array([1.0, 0.02])), {("soft", "B")}),
+    "noise": (lambda: in_rooms(sample(), -38), {("noise", "A"), ("noise", "B")}),
+    "dropouts": (lambda: dropped(sample()), {("dropouts", "B")}),
+    "exchanged sides": (lambda: in_one_room(synthetic()), {("exchanged", None)}),
+    "sides in order": (lambda: in_one_room(synthetic())[:, ::-1], set()),
+    "silence": (lambda: np.zeros_like(sample()), set()),
+    "nobody on B": (lambda: sample() * np.array([1, 0], np.int16), set()),
+    "one tick": (lambda: sample()[:FRAME_SAMPLES], set()),
+    "a second": (lambda: sample()[: 100 * FRAME_SAMPLES], set()),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
+    make, expected = FAULTS[fault]
+    assert set(found(make())) == expected
+
+
+def test_dialled_digits_are_read() -> None:
+    assert found(dialled(synthetic_in_rooms()))["dtmf", "A"]["text"] == "A dialled 1590#"
+
+
+def test_spans_are_where_the_sound_is() -> None:
+    ((start, end),) = found(put(synthetic_in_rooms(), 1, 10, sine((1000,), 1)))["tone", "B"]["spans"]
+    assert (start, end) == (pytest.approx(1000, abs=3), pytest.approx(1100, abs=3))
+
+
+def test_sides_that_hold_the_same_are_no_echo() -> None:
+    mono = sample().sum(axis=1, dtype=np.int64)
+    assert set(found(in_rooms(clipped16(np.stack([mono, 0.8 * mono], axis=1)), -75))) == {("same_channels", None)}
+
+
+def test_an_echo_before_its_source_means_misplaced_sides() -> None:
+    early = sample().astype(np.float64)
+    early[: -SAMPLE_RATE_HZ // 10, 1] += 0.03 * early[SAMPLE_RATE_HZ // 10 :, 0]
+    finding = found(clipped16(early))["offset", "B"]
+    assert (finding["severity"], finding["figures"]["at_least_ms"]) == ("bad", pytest.approx(100, abs=0.5))
+
+
+def test_two_files_out_of_step_are_suspected_by_their_overlap() -> None:
+    pcm = synthetic(seconds=60)
+    late = np.stack([pcm[:, 0], np.roll(pcm[:, 1], 3 * SAMPLE_RATE_HZ)], axis=1)
+    figures = found(late, two_files=True)["out_of_step", None]["figures"]
+    assert figures["offset_ms"] == pytest.approx(-3000, abs=600)
+    assert ("out_of_step", None) not in found(late, two_files=False)
+
+
+def written(path: Path, pcm: Stereo, rate_hz: int = SAMPLE_RATE_HZ, codec: str = "pcm_s16le") -> Path:
+    at_rate = soxr.resample(pcm.astype(np.float64), SAMPLE_RATE_HZ, rate_hz) if rate_hz != SAMPLE_RATE_HZ else pcm
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream(codec, rate=rate_hz, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(clipped16(at_rate).reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate = rate_hz
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "rate_hz", "codec"),
+    [("a.wav", 8_000, "pcm_s16le"), ("a.opus", 48_000, "libopus"),
+     *(pytest.param(f"a.{suffix}", rate_hz, codec, marks=pytest.mark.fuzz) for suffix, rate_hz, codec in
+       (("wav", 16_000, "pcm_s16le"), ("wav", 44_100, "pcm_s16le"), ("flac", 24_000, "flac")))],
+)  # fmt: skip
+def test_echo_is_the_same_at_any_rate_and_in_any_format(name: str, rate_hz: int, codec: str, tmp_path: Path) -> None:
+    file = written(tmp_path / name, with_echo(sample(), 1, -25, 150), rate_hz, codec)
+    recording = replay(file, out=tmp_path / "run", vad="energy")
+    assert recording.health is not None
+    echo = next(f for f in recording.health["findings"] if f["id"] == "echo")
+    assert echo["figures"]["delay_ms"] == pytest.approx(150, abs=1)
+    assert echo["figures"]["level_db"] == pytest.approx(-25, abs=LEVEL_ERROR_DB)
+
+
+def test_blocks_of_any_size_are_heard_alike() -> None:
+    pcm, tracks = sample()[: 2000 * FRAME_SAMPLES], active(sample()[: 2000 * FRAME_SAMPLES])
+    told = []
+    for samples in (SAMPLE_RATE_HZ, 12_345):
+        with Hearing() as hearing:
+            for _ in hearing.over(blocks(pcm, samples)):
+                pass
+            told.append(examine(hearing.sides(), tracks))
+    assert told[0]["findings"] == told[1]["findings"]
+    for side in SIDES:
+        assert told[0]["sides"][side] == pytest.approx(told[1]["sides"][side])
+
+
+def test_measures_stand_with_and_without_suspects(tmp_path: Path) -> None:
+    clean = replay(_wav(tmp_path / "clean.wav", sample()), out=tmp_path / "run", vad="energy")
+    echoing = replay(_wav(tmp_path / "echo.wav", with_echo(sample(), 1, -22, 120)), out=tmp_path / "run", vad="energy")
+    scores, content = score(echoing), document(echoing, score(echoing))
+    Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(content)))
+    onsets = scores["measures"]["a_onset_in_overlap_per_b_speech_min"]
+    assert onsets["n"] > onsets["without_suspects"]["n"]
+    assert onsets["without_suspects"]["n"] == score(clean)["measures"]["a_onset_in_overlap_per_b_speech_min"]["n"]
+    assert not any("suspect" in event for event in document(clean, score(clean))["events"])
+    count = sum(event.get("suspect", False) for event in content["events"])
+    assert f"health           echo B->A -22 dB at 120 ms ({count} events suspect)" in screen(echoing, scores)
+    assert "  without echo" in screen(echoing, scores)
+    pooled = summary([clean, echoing])["measures"]["a_onset_in_overlap_per_b_speech_min"]
+    assert pooled["without_suspects"]["n"] == 2 * onsets["without_suspects"]["n"]
+    assert "health           ok\n" in screen(clean, score(clean))
+    page = (echoing.path / "report.html").read_text()
+    assert "echo B-&gt;A -22 dB at 120 ms" in page
+    assert "without echo" in page
+
+
+def test_doctor_examines_files(tmp_path: Path) -> None:
+    good = _wav(tmp_path / "good.wav", sample())
+    bad = _wav(tmp_path / "bad.wav", clipped16(np.clip(sample(), -4000, 4000)))
+    done = CliRunner().invoke(doctor, ["--vad", "energy", str(good)])
+    assert (done.exit_code, "health: ok" in done.output) == (0, True)
+    done = CliRunner().invoke(doctor, ["--vad", "energy", "--json", str(good), str(bad)])
+    assert done.exit_code == 1
+    assert {name: health["verdict"] for name, health in json.loads(done.output)["files"].items()} == {
+        "good": "ok",
+        "bad": "bad",
+    }
+
+
+def test_doctor_tells_what_it_cannot_read(tmp_path: Path) -> None:
+    (tmp_path / "notes.wav").write_text("not audio")
+    done = CliRunner().invoke(doctor, [str(tmp_path / "notes.wav")])
+    assert done.exit_code == 1
+    assert done.stderr.startswith("fdbcore doctor: ")
+
+
+def _wav(path: Path, pcm: Stereo) -> Path:
+    with WavWriter(path, channels=2) as wav:
+        wav.write(np.ascontiguousarray(pcm))
+    return path
