@@ -16,7 +16,7 @@ from fdbcore.types import TICKS_PER_S
 
 from . import options
 from .corpus import say_oddities
-from .options import DONE, FAILED, FILE, INTERRUPTED, changed_settings
+from .options import DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
 
 if TYPE_CHECKING:
     from fdbcore.recording import Recording
@@ -145,4 +145,4 @@ def _print(recording: Recording, document: dict[str, Any], as_json: bool, quiet:
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False))
     elif not quiet:
-        click.echo(f"{screen(recording, document)}\n{recording.path / 'report.html'}")
+        click.echo(f"{screen(recording, document, screen_columns())}\n{recording.path / 'report.html'}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,11 +25,15 @@ MAX_MISSED_SHARE: Final = 0.001
 
 OPENING: Final = -1
 CLOSING: Final = -2
-"""What `converse` tells its `progress` before tick 0 and after the last; the ticks themselves are 0 and above."""
+WAITING: Final = -3
+"""What `converse` tells its `progress` before tick 0 (WAITING: a party can be joined now) and after the last tick; the
+ticks themselves are 0 and above."""
 
 SILENT, IN_TEXT = "no speech found", "replied in text alone"
 """Reasons of outcomes: a side to which the call owes nothing to measure, the user's first; and a system that is done
 but gives no measures of its speech."""
+
+_LOOK_S: Final = 0.1  # how often parties that open are looked at, and whether to stop
 
 NOT_COUNTED: Final = "compute time not counted"
 """What every reader of a conversation in lockstep must know."""
@@ -63,8 +67,8 @@ def converse(
 
     The recording is kept whatever happens; its meta.json gets `meta` and the outcome: {"kind", "side", "reason"}, of
     kind done, invalid (the harness is to blame) or failed (the system is). `stop` ends the conversation at once:
-    KeyboardInterrupt, and the recording is marked interrupted, without an outcome. `progress` is told OPENING, each
-    tick after it, and CLOSING.
+    KeyboardInterrupt, and the recording is marked interrupted, without an outcome. `progress` is told OPENING, perhaps
+    WAITING, each tick after it, and CLOSING.
     """
     make = resolve("vad", VADS, settings.vad)
     vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
@@ -73,7 +77,7 @@ def converse(
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
     with writer as recording:
         with closing(a), closing(b):
-            failure = _open(a, b)
+            failure = _open(a, b, stop, progress)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
         recording.note(outcome=failure or _outcome(a, b, ticks, recording))  # how a party parts belongs to it
     return Recording(path)
@@ -132,10 +136,16 @@ def _hold(
     return ticks
 
 
-def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
+def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]) -> dict[str, Any] | None:
     """Open both at once; the outcome if a party cannot be had, the system's before the other's."""
-    with ThreadPoolExecutor(2, "fdbcore-open") as pool:
-        opening: dict[Side, Any] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
+    pool = ThreadPoolExecutor(2, "fdbcore-open")
+    opening: dict[Side, Future[None]] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
+    pool.shutdown(wait=False)  # what is to stop waits for no party; closing the parties ends their opening
+    while wait(opening.values(), _LOOK_S).not_done:
+        if stop.is_set():
+            raise KeyboardInterrupt("stopped before it began")
+        if a.waits or b.waits:
+            progress(WAITING)
     for side in ("B", "A"):
         error = opening[side].exception()
         if isinstance(error, PartyError):
@@ -163,5 +173,5 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if not recording.has_spoken("B"):
         if recording.has_replied("B"):
             return {"kind": "done", "side": "B", "reason": IN_TEXT}
-        return _blame("B" if recording.has_spoken("A") else "A", SILENT)
+        return _blame("B" if recording.has_spoken("A") else "A", SILENT)  # who was asked nothing need not answer
     return {"kind": "done", "side": None, "reason": None}

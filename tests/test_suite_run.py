@@ -111,8 +111,8 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     result = run(*FAST, "--data", data, *systems(*vendors), out=out)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert "g: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
-    assert lines.count("  2 done: replied in text alone") == 2
+    assert ["g", "2", "2", "0", "0"] in [line.split() for line in lines]
+    assert {"g: 2 done: replied in text alone", "o: 2 done: replied in text alone"} < set(lines)
     assert lines[-1] == f"fdbcore score --suite dialogue-acts {out}"
     for server in vendors:
         assert len(server.asked) == 2

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -151,6 +153,18 @@ def test_a_hub_that_is_not_there_is_named_in_one_plain_line(port: int) -> None:
             party.open("B")
     finally:
         party.close()
+
+
+def test_a_side_waits_to_be_joined_once_its_port_answers(port: int) -> None:
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(party.open, "B")
+        while not party.waits:
+            assert not opening.done()
+            time.sleep(0.01)
+        socket.create_connection((LOOPBACK, port), timeout=10).close()
+        party.close()
+        assert isinstance(opening.exception(60), PartyError)
 
 
 def test_nobody_comes(tmp_path: Path, port: int) -> None:

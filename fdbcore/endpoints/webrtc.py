@@ -229,7 +229,9 @@ class Joined(WebRtcEndpoint):
         server = await _shared_server(self._host, self._port)
         self._seat = server.seat(self._side, self, self._options["session"])
         await self._invite(server)
+        self.waits = True
         await self._seat.taken(self._join_s)
+        self.waits = False
 
     async def _invite(self, server: SignallingServer) -> None:
         """Whoever it is comes by itself."""
