@@ -14,7 +14,7 @@ import click
 
 from fdbcore.errors import FdbError
 
-from .options import DONE, FAILED, INTERRUPTED
+from .options import DONE, FAILED, INTERRUPTED, screen_columns
 
 if TYPE_CHECKING:
     from fdbcore.corpus_inputs import PlannedCall
@@ -157,20 +157,26 @@ def summary_of(run: Survey, entries: Sequence[dict[str, Any]]) -> dict[str, Any]
 
 
 def _print(run: Survey, entries: Sequence[dict[str, Any]], as_json: bool, quiet: bool) -> None:
-    from fdbcore.report.corpus_screen import corpus_screen
-    from fdbcore.report.screen import run_screen
-
     if as_json:
         _print_json(run, summary_of(run, entries))
     elif not quiet:
-        recordings = (
-            [row.call.recording for row in run.rows if row.length_s is not None] if len(run.rows) <= TOLD else []
-        )
-        if recordings:
-            click.echo(run_screen(recordings, run.measures))
-        else:
-            click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
-        click.echo(run.corpus.path / "index.html")
+        print_run(run)
+
+
+def print_run(run: Survey) -> None:
+    """A line a session where there are few of one system, else what they have in common; and where the page is."""
+    from fdbcore.report.corpus_screen import corpus_screen
+    from fdbcore.report.index import INDEX
+    from fdbcore.report.screen import run_screen
+    from fdbcore.report.systems import several
+
+    few = len(run.rows) <= TOLD and not several(run)
+    recordings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
+    if recordings:
+        click.echo(run_screen(recordings, run.measures, screen_columns()))
+    else:
+        click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
+    click.echo(run.corpus.path / INDEX)
 
 
 def _print_json(run: Survey, summary: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ def _screen(title: str, content: dict[str, Any]) -> str:
 
 def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
     """The timing of this machine and a probe of each system, and whether all is well."""
-    from fdbcore.cases import redacted
+    from fdbcore.redaction import redacted
     from fdbcore.registry import endpoint
     from fdbcore.selftest import timing_selftest, verdict
 
@@ -113,8 +113,8 @@ def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
 
 def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
     """Whether the party got ready, in how many seconds, and what it says of itself; or why not."""
-    from fdbcore.cases import redacted
     from fdbcore.clock import now_ns
+    from fdbcore.redaction import redacted
 
     started_ns = now_ns()
     try:

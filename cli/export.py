@@ -26,15 +26,20 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
     from fdbcore.recording import recordings_in
     from fdbcore.report.exports import export as export_recordings
     from fdbcore.report.exports import left_out
+    from fdbcore.report.fdb1 import caution
 
     try:
         found = recordings_in(run)
         problems = {recording: problem for recording in found if (problem := left_out(recording, fmt))}
-        for path in export_recordings([recording for recording in found if recording not in problems], fmt, out):
+        exported = [recording for recording in found if recording not in problems]
+        for path in export_recordings(exported, fmt, out):
             click.echo(path)
     except FdbError as error:
         click.echo(f"fdbcore export: {error}", err=True)
         sys.exit(1)
     for recording, problem in problems.items():
         click.echo(f"fdbcore export: {recording.path}: left out, {problem}", err=True)
+    for recording in exported if fmt == "fdb1" else ():
+        if (told := caution(recording)) is not None:
+            click.echo(f"fdbcore export: {recording.path}: {told}", err=True)
     sys.exit(bool(problems))

@@ -30,6 +30,19 @@ class LazyCommands(click.Group):
 def main() -> None:
     """Run, replay and score full-duplex spoken conversations on one media clock."""
     if Path(".env").is_file():
-        from dotenv import load_dotenv
+        _load_tokens(Path(".env"))
 
-        load_dotenv(".env")  # keys and tokens; what the environment has goes before
+
+def _load_tokens(path: Path) -> None:
+    """Keys and tokens; what the environment has goes before. A line that cannot be read is named, never shown."""
+    import logging
+
+    from dotenv import load_dotenv
+    from dotenv.parser import parse_stream
+
+    with open(path, encoding="utf-8") as file:
+        for line in parse_stream(file):
+            if line.error:
+                click.echo(f"fdbcore: {path}, line {line.original.line}: expected NAME=VALUE, left out", err=True)
+    logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would say the same in words of its own
+    load_dotenv(path)

@@ -21,6 +21,7 @@ DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
 """Exit codes; click's own for wrong usage is 2. UNMEASURED: of gates, which say by FAILED that one has failed."""
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
+SCREEN_COLUMNS: Final = 100
 
 FILE: Final = click.Path(path_type=Path)
 
@@ -74,6 +75,11 @@ def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def columns() -> int:
     """How wide a table may be: as the terminal is, within what is readable; 80 where there is none."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, FEWEST_COLUMNS), MOST_COLUMNS)
+
+
+def screen_columns() -> int:
+    """How wide the screen of a run may be: as the terminal is, and 100 where there is none, or a wider one."""
+    return min(shutil.get_terminal_size((SCREEN_COLUMNS, 24)).columns, SCREEN_COLUMNS)
 
 
 def changed_settings(changes: Sequence[str]) -> dict[str, int]:

@@ -6,26 +6,29 @@ import shutil
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
 import click
 
 from fdbcore.cases import Case
-from fdbcore.live import CLOSING, OPENING
+from fdbcore.live import CLOSING, OPENING, WAITING
+from fdbcore.registry import endpoint
 from fdbcore.report.words import clock_text
 from fdbcore.run_folder import Outcome, RunFolder
 from fdbcore.runner import FINISH, GO_ON, NOW, Progress, Watch
 from fdbcore.types import ticks_to_s
 
 _ANSWERS: Final = {FINISH: "finishing the live calls; Ctrl-C again ends them now", NOW: "ending the live calls"}
+_NOT_LIVE: Final = {OPENING: "opening", WAITING: "waiting to be joined", CLOSING: "closing"}
 
 
 class Display(Watch):
     """A line for each call that is live, on a terminal; elsewhere one for each that has ended.
 
-    Within its `with` block Ctrl-C asks the run to finish its live calls, and the second one to end them. lines: False
-    shows only the cases that are not done.
+    Within its `with` block Ctrl-C asks the run to finish its live calls; the second one, or SIGTERM, to end them.
+    lines: False shows only the cases that are not done.
     """
 
     def __init__(self, folder: RunFolder, lines: bool) -> None:
@@ -35,20 +38,24 @@ class Display(Watch):
         self._drawn = 0
         self._kinds = Counter(o["kind"] for case in folder.plan.cases if (o := folder.outcome(case)) is not None)
         self._interrupts = self._answered = GO_ON
+        self._invited: set[str] = set()
 
     def __enter__(self) -> Display:
-        self._before: Any = signal.signal(signal.SIGINT, self._interrupt)
+        signals = (signal.SIGINT, signal.SIGTERM)
+        self._before: Any = {number: signal.signal(number, self._interrupt) for number in signals}
         return self
 
     def __exit__(self, *error: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
         self._draw([])
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        self._interrupts = min(self._interrupts + 1, NOW)  # no more: it may come in the middle of a line
+        more = 1 if number == signal.SIGINT else NOW
+        self._interrupts = min(self._interrupts + more, NOW)  # no more: it may come in the middle of a line
 
     def asked(self) -> int:
-        """What Ctrl-C asks for, as `run_cases` wants to know it; says so once."""
+        """What was asked for, as `run_cases` wants to know it; says so once."""
         if self._answered < self._interrupts:
             self._answered = self._interrupts
             self._draw([])
@@ -57,6 +64,7 @@ class Display(Watch):
 
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
         """Print the line of a case."""
+        self._invited.discard(case.name)
         if not again:
             self._kinds[outcome["kind"]] += 1
         how = outcome["kind"] if outcome["reason"] is None else f"{outcome['kind']}: {outcome['reason']}"
@@ -68,7 +76,12 @@ class Display(Watch):
             click.echo(f"fdbcore run: {case.name}: {how}", err=True)
 
     def progress(self, progress: Progress) -> None:
-        """Draw the lines of the live calls anew."""
+        """Say where somebody has to join, once, and draw the lines of the live calls anew."""
+        for case, tick in progress.live:
+            if self._lines and tick == WAITING and case.name not in self._invited:
+                self._invited.add(case.name)
+                self._draw([])
+                click.echo("\n".join(_invitations(case)), err=True)
         if self._redraws:
             columns, rows = shutil.get_terminal_size()
             live = [f"  {case.name}  {self._place(case, tick)}" for case, tick in progress.live]
@@ -77,11 +90,11 @@ class Display(Watch):
     def _head(self, progress: Progress) -> str:
         kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in ("done", "failed", "invalid"))
         head = f"{self._kinds.total()} of {len(self._plan.cases)} cases ended: {kinds}"
-        return f"{head}; about {clock_text(progress.left_s)} left" if self._plan.settings.realtime else head
+        return f"about {clock_text(progress.left_s)} left; {head}" if self._plan.settings.realtime else head
 
     def _place(self, case: Case, tick: int) -> str:
-        if tick in (OPENING, CLOSING):
-            return "opening" if tick == OPENING else "closing"
+        if tick in _NOT_LIVE:
+            return _NOT_LIVE[tick]
         most = "of" if case.user.length_s is not None else "of at most"
         return f"{clock_text(ticks_to_s(tick))} {most} {clock_text(self._plan.expected_s(case))}"
 
@@ -91,3 +104,16 @@ class Display(Watch):
             up = f"\x1b[{self._drawn}A" if self._drawn else ""
             click.echo(f"\r{up}\x1b[J" + "".join(f"{line}\n" for line in lines), nl=False, err=True)
         self._drawn = len(lines)
+
+
+def _invitations(case: Case) -> Iterator[str]:
+    """Where each side that somebody has to join does so."""
+    from fdbcore.endpoints.webrtc import Joined
+
+    for side, address in (("A", case.user.address), ("B", case.system.address)):
+        if isinstance(party := endpoint(address), Joined) and party.page is not None:
+            limit_s = party.describe()["join_s"]
+            yield (
+                f"side {side} joins at {party.page}?role={side.lower()} "
+                f"within {limit_s:g} s (a browser; or WHIP, or /signal)"
+            )

@@ -16,7 +16,7 @@ from fdbcore.types import TICKS_PER_S
 
 from . import options
 from .corpus import say_oddities
-from .options import DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings
+from .options import DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
 
 if TYPE_CHECKING:
     from fdbcore.recording import Recording
@@ -160,5 +160,6 @@ def _print(recording: Recording, document: dict[str, Any], as_json: bool, quiet:
     elif not quiet:
         from fdbcore.report.marks import screen_lines
 
-        log = screen_lines(document["marks"]) if document["marks"] else []
-        click.echo("\n".join([screen(recording, document), *log, str(recording.path / "report.html")]))
+        columns = screen_columns()
+        log = screen_lines(document["marks"], columns) if document["marks"] else []
+        click.echo("\n".join([screen(recording, document, columns), *log, str(recording.path / "report.html")]))

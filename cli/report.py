@@ -142,7 +142,7 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | No
         if not quiet:
             laid = marks_of(recording)
             if log is not None and laid is not None:
-                click.echo("\n".join(screen_lines(laid)))
+                click.echo("\n".join(screen_lines(laid, options.screen_columns())))
             click.echo(path)
 
 

@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -16,22 +17,24 @@ from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.registry import SUITES
 
 from . import options
-from .options import DONE, FAILED, INTERRUPTED, turn_settings
+from .options import DONE, FAILED, INTERRUPTED, screen_columns, turn_settings
 
 if TYPE_CHECKING:
-    from fdbcore.cases import Material, Plan, System, User
+    from fdbcore.cases import Case, Material, Plan, System, User
     from fdbcore.run_folder import RunFolder
 
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
 SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
 DATA_HELP = "Data set of the suite, spoken: DIR, or DIR?tail_s=30 with settings of the clips."
-CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how."
+CLIPS_HELP = (
+    "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how. May be repeated."
+)
 
 
 @click.command()
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
-@click.option("--clips", metavar="PATH", help=CLIPS_HELP)
+@click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
 @click.option("--suite", type=click.Choice(list(SUITES)), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
@@ -42,6 +45,7 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
     "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four to a process."
 )
 @click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with one system.")
+@click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Hold those cases again that ended so.")
 @click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
 @options.vad
 @options.changes
@@ -52,7 +56,7 @@ CLIPS_HELP = "Side A: recorded users, in a folder or a list of files; PATH?level
 def run(
     systems: Sequence[str],
     a: str | None,
-    clips: str | None,
+    clips: Sequence[str],
     suite: str | None,
     data: str | None,
     trials: int,
@@ -60,6 +64,7 @@ def run(
     max_s: float,
     jobs: int,
     limits: Sequence[str],
+    again: str | None,
     seed: int | None,
     vad: str,
     changes: Sequence[str],
@@ -70,11 +75,13 @@ def run(
 ) -> None:
     """Let recorded users, or any other party, talk with systems; record and score what happens.
 
-    The same command again goes on where an earlier one was stopped or killed. Ctrl-C once: the live calls are finished,
+    The same command again goes on where an earlier one was stopped or killed; what has ended is held again only by
+    --again. Ctrl-C once: the live calls are finished,
     and no more begun; twice: they end now.
     """
-    from fdbcore.cases import System, make_plan, redacted
+    from fdbcore.cases import System, make_plan
     from fdbcore.live import LiveSettings
+    from fdbcore.redaction import redacted
     from fdbcore.registry import VADS, resolve
     from fdbcore.run_folder import RunFolder, check_same_plan, seed_of
 
@@ -95,9 +102,11 @@ def run(
         )
         check_same_plan(out, plan)
         if dry_run:
-            _print_costs(RunFolder(out, plan), jobs, as_json)
+            _print_costs(RunFolder(out, plan), again, jobs, as_json)
             return
         with RunFolder(out, plan) as folder:
+            if again is not None:
+                folder.hold_again(again)
             code = _run(folder, jobs, as_json, quiet)
     except InputError as error:
         raise click.UsageError(redacted(str(error))) from None
@@ -115,17 +124,28 @@ class SideA(NamedTuple):
     material: Material | None = None
 
 
-def _side_a(a: str | None, clips: str | None, suite: str | None, data: str | None, out: Path, quiet: bool) -> SideA:
-    from fdbcore.cases import User, recorded_users
+def _side_a(a: str | None, clips: Sequence[str], suite: str | None, data: str | None, out: Path, quiet: bool) -> SideA:
+    from fdbcore.cases import User
 
-    given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value is not None]
+    given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value]
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
     if suite is not None:
         return _suite(suite, data, out, quiet)
     if data is not None:
         raise SettingsError("--data: expected it with --suite alone")
-    return SideA(recorded_users(clips) if clips is not None else [User("", str(a))])
+    return SideA(_recorded(clips) if clips else [User("", str(a))])
+
+
+def _recorded(clips: Sequence[str]) -> list[User]:
+    """The users of one or several --clips; says which of them cannot be played."""
+    from fdbcore.cases import recorded_users
+
+    users = [user for text in clips for user in recorded_users(text)]
+    for user in users:
+        if user.problem is not None:
+            click.echo(f"fdbcore run: {user.problem}; its cases will be invalid", err=True)
+    return users
 
 
 def _suite(name: str, data: str | None, out: Path, quiet: bool) -> SideA:
@@ -170,24 +190,24 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     failures: list[str] = []
     with display:
         try:
-            if _left(folder) and folder.plan.settings.realtime:
+            if folder.left() and folder.plan.settings.realtime:
                 _test_timing(folder, lines)
-            if lines:
-                _say_where_to_join(folder)
+            elif lines and not folder.left():
+                click.echo("nothing left to do; to hold cases again: --again failed, invalid or all", err=True)
             run_cases(folder, jobs=jobs, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
     for failure in failures:
         click.echo(f"fdbcore run: {failure}", err=True)
-    finished = display.asked() == GO_ON or not _left(folder)
+    finished = display.asked() == GO_ON or not folder.left()
     try:
         if display.asked() < NOW:
-            failures += _score(folder, show=not (quiet or as_json))
+            failures += _score(folder, lines)
             _print(folder, summarise(folder), as_json, quiet)
     except KeyboardInterrupt:
         finished = False
     if not finished:
-        left = f"{_left(folder)} of {len(folder.plan.cases)} cases left"
+        left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
         click.echo(f"fdbcore run: interrupted, {left}; the same command goes on", err=True)
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
@@ -204,25 +224,6 @@ def _test_timing(folder: RunFolder, show: bool) -> None:
     write_json(folder.path / SELFTEST, found)
     if show or not found["passed"]:
         click.echo(verdict(found), err=True)
-
-
-def _say_where_to_join(folder: RunFolder) -> None:
-    """Tell the user where somebody has to join."""
-    from fdbcore.endpoints.webrtc import Joined
-    from fdbcore.registry import endpoint
-
-    addresses = {case.user.address: "A" for case in folder.plan.cases} | {
-        case.system.address: "B" for case in folder.plan.cases
-    }
-    for address, side in addresses.items():
-        if isinstance(party := endpoint(address), Joined) and party.page is not None:
-            click.echo(
-                f"side {side} joins at {party.page}?role={side.lower()} (a browser; or WHIP, or /signal)", err=True
-            )
-
-
-def _left(folder: RunFolder) -> int:
-    return sum(folder.outcome(case) is None for case in folder.plan.cases)
 
 
 def _score(folder: RunFolder, show: bool) -> list[str]:
@@ -242,48 +243,75 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 
 def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    """Write the page of a single case, or the tables and the page of several; print what they say."""
     from fdbcore.live import NOT_COUNTED
-    from fdbcore.recording import REPORT
-    from fdbcore.report.document import document
-    from fdbcore.report.screen import run_screen, screen
-    from fdbcore.run_summary import recordings_of
-    from fdbcore.score import score
 
+    silent = as_json or quiet
     if as_json:
         cases = [case.to_json() | {"outcome": folder.outcome(case)} for case in folder.plan.cases]
         click.echo(json.dumps(summary | {"cases": cases}, ensure_ascii=False))
-    if as_json or quiet:
-        return
-    if not folder.plan.settings.realtime:
+    if not silent and not folder.plan.settings.realtime:
         click.echo(f"virtual clock: {NOT_COUNTED}")
-    for name, found in summary["systems"].items():
-        counts = found["cases"]
-        click.echo(f"{name}: {counts_text(counts)}")
-        for reason, count in found["reasons"].items():
-            click.echo(f"  {count} {reason}")
-        recordings = recordings_of(folder, name)
-        if len(folder.plan.cases) == 1 and recordings:
-            click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
-            click.echo(recordings[0].path / REPORT)
-            return
-        if found["measures"]:
-            click.echo(run_screen(recordings, found["measures"]))
-    click.echo(folder.path)
-    if folder.plan.material is not None:
+    if not silent:
+        _print_outcomes(summary["systems"])
+    if len(folder.plan.cases) == 1:
+        _write_page(folder, silent)
+    else:
+        _write_run(folder, silent)
+    if not silent and folder.plan.material is not None:
         click.echo(f"fdbcore score --suite {folder.plan.material.suite} {folder.path}")
+
+
+def _print_outcomes(systems: Mapping[str, Any]) -> None:
+    """How the cases of each system have ended; of several systems a table will say that, but for the reasons."""
+    for name, found in systems.items():
+        lines = [f"{name}: {counts_text(found['cases'])}"] if len(systems) == 1 else []
+        lead = "  " if lines else f"{name}: "
+        lines += [f"{lead}{count} {reason}" for reason, count in found["reasons"].items()]
+        for line in lines:
+            click.echo(fill(line, screen_columns(), subsequent_indent="    ", break_on_hyphens=False))
+
+
+def _write_page(folder: RunFolder, silent: bool) -> None:
+    from fdbcore.report.document import document
+    from fdbcore.report.html import write_report
+    from fdbcore.report.screen import screen
+    from fdbcore.score import read_scores
+
+    recording = folder.recording(folder.plan.cases[0])
+    if recording is None:
+        if not silent:
+            click.echo(folder.path)
+        return
+    scores = read_scores(recording)
+    page = write_report(recording, scores)
+    if not silent:
+        click.echo(f"{screen(recording, document(recording, scores), screen_columns())}\n{page}")
+
+
+def _write_run(folder: RunFolder, silent: bool) -> None:
+    from fdbcore.report.index import write_index
+
+    from .corpus import print_run, write_tables
+
+    run = write_tables(folder.path, show=not silent and sys.stderr.isatty())
+    write_index(run)
+    if not silent:
+        print_run(run)
 
 
 def counts_text(counts: dict[str, int]) -> str:
     """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in ("done", "failed", "invalid"))
-    return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}"
+    again = f"; {counts['again']} held more than once" if counts["again"] else ""
+    return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
 
 
-def _print_costs(folder: RunFolder, slots: int, as_json: bool) -> None:
+def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:
     """Calls, hours of audio and of waiting, of each system and in all; of what is left where a run goes on."""
     from fdbcore.report.words import clock_text
 
-    rows = _costs(folder.plan, folder, slots)
+    rows = _costs(folder.plan, folder.left(again), slots)
     if as_json:
         click.echo(json.dumps({"systems": rows}, ensure_ascii=False))
         return
@@ -298,15 +326,14 @@ def _print_costs(folder: RunFolder, slots: int, as_json: bool) -> None:
         )
 
 
-def _costs(plan: Plan, folder: RunFolder, slots: int) -> dict[str, dict[str, Any]]:
+def _costs(plan: Plan, all_left: Sequence[Case], slots: int) -> dict[str, dict[str, Any]]:
     from fdbcore.runner import expected_wall_s
 
     rows = {}
     for name in [*plan.systems, "all"]:
-        cases = [case for case in plan.cases if name in (case.system.name, "all")]
-        left = [case for case in cases if folder.outcome(case) is None]
+        left = [case for case in all_left if name in (case.system.name, "all")]
         rows[name] = {
-            "calls": len(cases),
+            "calls": sum(name in (case.system.name, "all") for case in plan.cases),
             "left": len(left),
             "audio_s": round(sum(map(plan.expected_s, left)), 1),
             "wall_s": round(expected_wall_s(plan, left, slots), 1) if plan.settings.realtime else None,

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.audio import AudioFile
-from fdbcore.clips import Clip, clips_in
+from fdbcore.clips import Clip, clips_in, why_unreadable
 from fdbcore.errors import SettingsError
 from fdbcore.live import LiveSettings
 from fdbcore.protocols import Endpoint
+from fdbcore.redaction import redacted
 from fdbcore.registry import endpoint
 
 Item = TypeVar("Item")
 
-_SECRET_WORD: Final = "(?:key|token|secret|password|credential)"
-_SECRETS: Final = (
-    re.compile(r"(?<=://)()[^/@\s]+(?=@)"),  # user and password
-    re.compile(r"([?&][^=&\s]+=)[^&\s#'\"]+"),  # values of a query
-    re.compile(rf"(\s--?[\w-]*{_SECRET_WORD}[\w-]*[=\s]\s*)[^\s'\"]+"),  # --api-key VALUE of a command
-    re.compile(rf"(\b\w*{_SECRET_WORD.upper()}\w*=)[^\s'\"]+"),  # API_KEY=VALUE
-)
 _MOST_NAME_CHARACTERS: Final = 120
 
 
@@ -38,9 +32,16 @@ class System(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """From NAME=ADDRESS, or from ADDRESS, which is then the name too, without its secrets."""
-        named = re.fullmatch(r"([\w.-]+)=(.+)", text)
-        return cls(*named.groups()) if named else cls(redacted(text), text)
+        """From NAME=ADDRESS, or from ADDRESS, which is then the name too, without its secrets.
+
+        An address begins with its scheme: an "=" before any ":" and "?" ends a name. SettingsError for a wrong one.
+        """
+        name, sign, address = text.partition("=")
+        if not sign or ":" in name or "?" in name:
+            return cls(redacted(text), text)
+        if not re.fullmatch(r"[\w.-]+", name) or not address:
+            raise SettingsError(f"expected NAME=ADDRESS, the name of letters, digits and _.-, got {redacted(text)!r}")
+        return cls(name, address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,14 @@ class User:
 
     name: empty where there is only one. clip: what is played, if it is recorded.
     length_s: of the clip and its tail; None where only `LiveSettings.max_s` bounds the conversation.
+    problem: why the clip cannot be played; its cases will be invalid, and the others lose nothing.
     """
 
     name: str
     address: str = field(repr=False)
     clip: Clip | None = None
     length_s: float | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ class Plan:
 
     def expected_s(self, case: Case) -> float:
         """About how long a case lasts; at most, where it is open when it ends."""
-        return min(case.user.length_s or self.settings.max_s, self.settings.max_s)
+        length_s = case.user.length_s
+        return self.settings.max_s if length_s is None else min(length_s, self.settings.max_s)
 
 
 def make_plan(
@@ -130,6 +134,7 @@ def make_plan(
     if not systems or not users:
         raise SettingsError(f"expected systems and users, got {len(systems)} and {len(users)}")
     _refuse_doubles([system.name for system in systems])
+    _refuse_doubles([user.name for user in users], 'name clips in a list: {"path": ..., "name": ...}')
     parties = {system.name: _party(system.address, settings.realtime) for system in systems}
     rng = random.Random(seed)
     orders = _balanced_orders(systems, rng)
@@ -140,10 +145,9 @@ def make_plan(
         for system in next(orders)
     ]
     _refuse_doubles([case.name for case in cases])
-    a = dict(_party(users[0].address, settings.realtime).describe())
     decided_by = {
         "systems": {name: dict(party.describe()) for name, party in parties.items()},
-        "a": {name: value for name, value in a.items() if name != "path"} if users[0].clip else a,
+        "a": _told_once([_of_a(user, settings.realtime) for user in users]),
         "trials": trials,
         "seed": seed,
         "clock": "real" if settings.realtime else "virtual",
@@ -166,14 +170,7 @@ def recorded_users(clips: str) -> list[User]:
 def users_of(clips: Sequence[Clip], settings: str) -> list[User]:
     """A user for each of several clips, with these settings of the clip endpoint; InputError if they are wrong."""
     tail_s = float(endpoint(clips[0].address + settings).describe()["tail_s"])
-    return [User(clip.name, clip.address + settings, clip, _length_s(clip.path, tail_s)) for clip in clips]
-
-
-def redacted(text: str) -> str:
-    """`text` without what may be secret in the addresses and commands in it: passwords, values of queries, keys."""
-    for secret in _SECRETS:
-        text = secret.sub(r"\1…", text)
-    return text
+    return [_user(clip, settings, tail_s) for clip in clips]
 
 
 def server(address: str) -> str:
@@ -219,14 +216,27 @@ def _case_name(user: User, system: System, trial: int, n_systems: int, n_trials:
     return name[-_MOST_NAME_CHARACTERS:].lstrip("-.") or "call"
 
 
-def _refuse_doubles(names: Sequence[str]) -> None:
+def _refuse_doubles(names: Sequence[str], remedy: str = "name systems by --system NAME=ADDRESS") -> None:
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
-        raise SettingsError(
-            f"expected different names, got {name} {count} times: name systems by --system NAME=ADDRESS"
-        )
+        raise SettingsError(f"expected different names, got {name} {count} times: {remedy}")
 
 
-def _length_s(path: Path, tail_s: float) -> float | None:
-    with AudioFile(path) as file:
-        return None if file.stated_s is None else file.stated_s + tail_s
+def _user(clip: Clip, settings: str, tail_s: float) -> User:
+    address = clip.address + settings
+    if (problem := why_unreadable(clip.path)) is not None:
+        return User(clip.name, address, clip, 0.0, problem)
+    with AudioFile(clip.path) as file:
+        return User(clip.name, address, clip, None if file.stated_s is None else file.stated_s + tail_s)
+
+
+def _of_a(user: User, realtime: bool) -> dict[str, Any]:
+    """What decides the plan of one that talks to the systems; the file of a clip is told with its cases."""
+    described = dict(_party(user.address, realtime).describe())
+    return {name: value for name, value in described.items() if name != "path"} if user.clip else described
+
+
+def _told_once(described: Sequence[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]]:
+    """What all users have in common, or all that there is where they differ."""
+    different = list({json.dumps(values, sort_keys=True): values for values in described}.values())
+    return described[0] if len(different) == 1 else different

@@ -26,7 +26,7 @@ import numpy as np
 
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AUDIO_SUFFIXES, AudioFile, Block, resampler_to_48k
-from fdbcore.errors import InputError
+from fdbcore.errors import AudioError, InputError
 from fdbcore.types import Pcm
 
 Channel: TypeAlias = Literal["mean", "left", "right"]
@@ -72,8 +72,9 @@ def fit_for_a_folder(name: str) -> str:
 def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
     """The clips of a folder, a list or a file, by name; every file has been opened, none decoded.
 
-    Raises AudioError for a file that is no audio, and InputError where there is no clip, a list or labels cannot be
-    read, or two clips have the same name.
+    A file that is no audio is a clip like the others, which cannot be played. Raises AudioError where that is so of
+    all, or a file is missing; InputError where there is no clip, a list or labels cannot be read, or two clips have the
+    same name.
     """
     path = Path(path).absolute()
     if path.is_dir():
@@ -85,9 +86,21 @@ def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
     if not clips:
         raise InputError(f"{path}: expected clips ({INPUT} of Full-Duplex-Bench, or other audio), found none")
     _refuse_duplicates(clips)
-    for clip in clips:
-        AudioFile(clip.path).close()
+    problems = [problem for clip in clips if (problem := why_unreadable(clip.path)) is not None]
+    if len(problems) == len(clips):
+        raise AudioError(problems[0])
     return sorted(clips, key=lambda clip: _by_number(clip.name))
+
+
+def why_unreadable(path: Path) -> str | None:
+    """Why a file is no audio, or None if it is; AudioError if there is no such file."""
+    try:
+        AudioFile(path).close()
+    except AudioError as error:
+        if not path.is_file():
+            raise
+        return str(error)
+    return None
 
 
 def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[Pcm, dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final, Self
 
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
-from fdbcore.recording import META, Recording, read_json, recordings_in
+from fdbcore.recording import Recording, read_json, recordings_in
 from fdbcore.score import read_quantities, read_without_suspects, unscored
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
@@ -152,7 +153,9 @@ def _replayed(path: Path) -> Iterator[Call]:
 def _live(path: Path) -> Iterator[Call]:
     for case in _of_schema(read_json(path / RUN), RUN_SCHEMA, path / RUN)["cases"]:
         folder = path / case["name"]
-        recording = Recording(folder) if (folder / META).is_file() else None
+        recording = None
+        with suppress(RecordingError):  # not held yet, or its state is torn: it will be held again
+            recording = Recording(folder)
         outcome = recording.meta.get("outcome") if recording else None
         columns = case_columns(case, outcome)
         if recording is None or outcome is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
+from fdbcore.redaction import redacted
 from fdbcore.registry import VADS, resolve
 from fdbcore.session import run
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
@@ -24,10 +25,15 @@ MAX_MISSED_SHARE: Final = 0.001
 
 OPENING: Final = -1
 CLOSING: Final = -2
-"""What `converse` tells its `progress` before tick 0 and after the last; the ticks themselves are 0 and above."""
+WAITING: Final = -3
+"""What `converse` tells its `progress` before tick 0 (WAITING: a party can be joined now) and after the last tick; the
+ticks themselves are 0 and above."""
 
-SILENT, IN_TEXT = "never spoke", "replied in text alone"
-"""Reasons of outcomes: a system that has failed, and one that is done but gives no measures of its speech."""
+SILENT, IN_TEXT = "no speech found", "replied in text alone"
+"""Reasons of outcomes: a side to which the call owes nothing to measure, the user's first; and a system that is done
+but gives no measures of its speech."""
+
+_LOOK_S: Final = 0.1  # how often parties that open are looked at, and whether to stop
 
 NOT_COUNTED: Final = "compute time not counted"
 """What every reader of a conversation in lockstep must know."""
@@ -61,19 +67,19 @@ def converse(
 
     The recording is kept whatever happens; its meta.json gets `meta` and the outcome: {"kind", "side", "reason"}, of
     kind done, invalid (the harness is to blame) or failed (the system is). `stop` ends the conversation at once:
-    KeyboardInterrupt, and the recording is marked interrupted, without an outcome. `progress` is told OPENING, each
-    tick after it, and CLOSING.
+    KeyboardInterrupt, and the recording is marked interrupted, without an outcome. `progress` is told OPENING, perhaps
+    WAITING, each tick after it, and CLOSING.
     """
     make = resolve("vad", VADS, settings.vad)
     vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
     known = _known(a, b, vads, settings)
     progress(OPENING)
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
-    with writer as recording, closing(a), closing(b):
-        if (failure := _open(a, b)) is not None:
-            recording.note(outcome=failure)
-        else:
-            _hold(a, b, vads, settings, recording, stop, progress)
+    with writer as recording:
+        with closing(a), closing(b):
+            failure = _open(a, b, stop, progress)
+            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
+        recording.note(outcome=failure or _outcome(a, b, ticks, recording))  # how a party parts belongs to it
     return Recording(path)
 
 
@@ -106,8 +112,8 @@ def _hold(
     recording: RecordingWriter,
     stop: Event,
     progress: Callable[[int], None],
-) -> None:
-    """The conversation itself, of parties that are open; then what was measured, and how it ended."""
+) -> int:
+    """The conversation itself, of parties that are open, and what was measured; its length in ticks."""
     load_before = machine_load()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
@@ -127,13 +133,19 @@ def _hold(
     recording.note(parties=_parties(a, b), timing=timing)
     if stopped:
         raise KeyboardInterrupt("stopped before its end")
-    recording.note(outcome=_outcome(a, b, ticks, recording))
+    return ticks
 
 
-def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
+def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]) -> dict[str, Any] | None:
     """Open both at once; the outcome if a party cannot be had, the system's before the other's."""
-    with ThreadPoolExecutor(2, "fdbcore-open") as pool:
-        opening: dict[Side, Any] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
+    pool = ThreadPoolExecutor(2, "fdbcore-open")
+    opening: dict[Side, Future[None]] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
+    pool.shutdown(wait=False)  # what is to stop waits for no party; closing the parties ends their opening
+    while wait(opening.values(), _LOOK_S).not_done:
+        if stop.is_set():
+            raise KeyboardInterrupt("stopped before it began")
+        if a.waits or b.waits:
+            progress(WAITING)
     for side in ("B", "A"):
         error = opening[side].exception()
         if isinstance(error, PartyError):
@@ -145,7 +157,7 @@ def _open(a: Endpoint, b: Endpoint) -> dict[str, Any] | None:
 
 def _blame(side: Side, reason: str) -> dict[str, Any]:
     """The system has failed; a case that the other side could not play is not the system's fault."""
-    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": reason}
+    return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
 def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> dict[str, Any]:
@@ -159,5 +171,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left))
     if not recording.has_spoken("B"):
-        return {"kind": "done", "side": "B", "reason": IN_TEXT} if recording.has_replied("B") else _blame("B", SILENT)
+        if recording.has_replied("B"):
+            return {"kind": "done", "side": "B", "reason": IN_TEXT}
+        return _blame("B" if recording.has_spoken("A") else "A", SILENT)  # who was asked nothing need not answer
     return {"kind": "done", "side": None, "reason": None}

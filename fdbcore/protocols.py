@@ -43,7 +43,11 @@ class Endpoint(Protocol):
     calls_at_once: int | None = None
     """How many conversations the party can hold at a time; None: any number."""
     left: str | None = None
-    """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...)."""
+    """Once `say` has given None: why this side will never speak again ("finished", "closed by the server", ...).
+
+    After `close` also what it did wrong in parting, where the other side ended the conversation."""
+    waits: bool = False
+    """While it opens: whether it can now be joined, and waits for somebody who does."""
     transient: bool = False
     """Whether another conversation may fare better than one that was `left` (the party is busy, overloaded)."""
 
@@ -92,7 +96,10 @@ class Endpoint(Protocol):
         """
 
     def close(self) -> None:
-        """Release everything: no thread, task or socket is left. Called once, also after an error, also unopened."""
+        """Release everything: no thread, task or socket is left. Called once, also after an error, also unopened.
+
+        Where it is called while `open` waits for something, `open` fails.
+        """
         return
 
 

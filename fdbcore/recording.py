@@ -192,7 +192,8 @@ class RecordingWriter:
             (self.path / ACTIVITY).unlink(missing_ok=True)
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]
-        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": self._meta["settings"], "events": turns})
+        settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
+        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": settings, "events": turns})
 
 
 class Arrivals(NamedTuple):

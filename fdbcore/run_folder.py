@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice, takewhile
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -31,7 +32,18 @@ MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
 
 Outcome = Mapping[str, Any]
-"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help."""
+"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where
+the user has asked for it."""
+
+AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
+    "failed": ("failed",),
+    "invalid": ("invalid",),
+    "all": ("done", "failed", "invalid"),
+}
+"""What a user may ask to be held again, and the cases that are meant: by how they ended."""
+
+_DIFFERENCES_SHOWN: Final = 3
+_MOST_CHARACTERS: Final = 60
 
 
 class RunFolder:
@@ -98,6 +110,18 @@ class RunFolder:
         """How the case has ended; None if it has not, or if it is due to be held again."""
         return outcome_in(self.path / case.name)
 
+    def left(self, again: str | None = None) -> list[Case]:
+        """The cases that are to be held, in the plan's order; `again`: also those of AGAIN."""
+        kinds = AGAIN[again] if again else ()
+        return [c for c in self.plan.cases if (outcome := self.outcome(c)) is None or outcome["kind"] in kinds]
+
+    def hold_again(self, what: str) -> None:
+        """Make the cases of AGAIN[`what`] due once more; how they had ended stays among their attempts."""
+        for case in self.left(what):
+            outcome, path = self.outcome(case), self.path / case.name
+            if outcome is not None:
+                write_json(path / META, _meta(path) | {"outcome": {**outcome, "again": True}})
+
     def attempts(self, case: Case) -> list[Outcome]:
         """The outcomes after which the case has been, or is to be, held again."""
         meta = _meta(self.path / case.name)
@@ -128,12 +152,21 @@ def outcome_in(path: Path) -> Outcome | None:
     outcome: Outcome | None = meta.get("outcome")
     if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
         return None
-    again = outcome.get("transient") and len(meta.get("attempts", ())) < MOST_RETRIES
-    return None if again else outcome
+    return None if _is_due(outcome, meta.get("attempts", ())) else outcome
+
+
+def _is_due(outcome: Outcome, attempts: Sequence[Outcome]) -> bool:
+    """Whether a case that ended so is to be held again: by wish, or because that may help, some times after a wish."""
+    retries = sum(1 for _ in takewhile(lambda earlier: not earlier.get("again"), reversed(attempts)))
+    return bool(outcome.get("again") or (outcome.get("transient") and retries < MOST_RETRIES))
 
 
 def _meta(path: Path) -> dict[str, Any]:
-    meta: dict[str, Any] = read_json(path / META) if (path / META).is_file() else {}
+    """What is known of a case; nothing where a machine that lost its power left an empty file."""
+    try:
+        meta: dict[str, Any] = read_json(path / META)
+    except RecordingError:
+        return {}
     return meta
 
 
@@ -167,23 +200,35 @@ def seed_of(path: Path) -> int | None:
 
 
 def check_same_plan(path: Path, plan: Plan) -> None:
-    """SettingsError unless `path` is new or holds the same plan; names the first difference."""
+    """SettingsError unless `path` is new or holds the same plan; names the first differences."""
     if not (path / RUN).is_file():
         if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
             raise SettingsError(f"{path}: expected a new folder or that of a run, got something else")
         return
     there, here = read_plan(path), _plan_json(plan)
-    for key, value in here["plan"].items():
-        if there["plan"].get(key) != value:
-            raise _another(path, f"{key} {_shown(there['plan'].get(key))} there, {_shown(value)} here")
-    if there["cases"] != here["cases"]:
-        differing = [case["name"] for case in here["cases"] if case not in there["cases"]]
-        what = f"{len(there['cases'])} cases there, {len(here['cases'])} here"
-        raise _another(path, f"{what}, such as {differing[0]}" if differing else what)
+    differing = list(islice(_differences(there["plan"], here["plan"]), _DIFFERENCES_SHOWN))
+    if not differing and there["cases"] != here["cases"]:
+        other = [case["name"] for case in here["cases"] if case not in there["cases"]]
+        such = f", such as {other[0]}" if other else ""
+        differing = [f"{len(there['cases'])} cases there, {len(here['cases'])} here{such}"]
+    if differing:
+        raise SettingsError(
+            f"{path}: expected the plan of the run in it, got another: {'; '.join(differing)}; "
+            "give another folder by --out"
+        )
 
 
-def _another(path: Path, difference: str) -> SettingsError:
-    return SettingsError(f"{path}: expected the plan of the run in it, got another: {difference}; use another folder")
+def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
+    """Where two JSON values differ, and how, in words."""
+    if not (isinstance(there, dict) and isinstance(here, dict)):
+        yield f"{where}: {_shown(there)} there, {_shown(here)} here"
+        return
+    for key in there | here:
+        place = f"{where} {key}".lstrip()
+        if key not in here or key not in there:
+            yield f"{place}: only {'there' if key in there else 'here'}"
+        elif there[key] != here[key]:
+            yield from _differences(there[key], here[key], place)
 
 
 def read_plan(path: Path) -> dict[str, Any]:
@@ -203,4 +248,5 @@ def _plan_json(plan: Plan) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fdbcore.health import listen_again
-from fdbcore.recording import REPORT, Recording, write_json
-from fdbcore.report.html import write_report
+from fdbcore.recording import SCORES, Recording, write_json
 from fdbcore.run_folder import SUMMARY, RunFolder
 from fdbcore.score import score, summary
 
@@ -17,20 +16,21 @@ OUTCOMES: Final = ("done", "failed", "invalid")
 
 
 def score_cases(folder: RunFolder) -> Iterator[Recording]:
-    """Score each recording of a run that has not been scored and write its report; not while calls are live."""
+    """Score each recording of a run that has not been scored; not while calls are live."""
     for case in folder.plan.cases:
         recording = folder.recording(case)
-        if recording is not None and not (recording.path / REPORT).is_file():
+        if recording is not None and not (recording.path / SCORES).is_file():
             listen_again(recording)
-            write_report(recording, score(recording))
+            score(recording)
             yield recording
 
 
 def summarise(folder: RunFolder) -> dict[str, Any]:
     """The summary of a run, also written to its summary.json.
 
-    Each system has {"cases": counts, of which "planned" is the denominator, "reasons": of those that have one,
-    "recordings", "measures"}; its measures pool what is done.
+    Each system has {"cases": counts, of which "planned" is the denominator, and "again" how many were held more than
+    once, "reasons": of those that have one, "recordings", "measures"}; its measures pool what can be scored, which
+    calls that failed after their first tick can.
     """
     values = {
         "schema": RUN_SUMMARY_SCHEMA,
@@ -44,7 +44,7 @@ def summarise(folder: RunFolder) -> dict[str, Any]:
 def recordings_of(folder: RunFolder, system: str) -> list[Recording]:
     """The scored recordings of one system, in the order of the plan."""
     found = (folder.recording(case) for case in folder.plan.cases if case.system.name == system)
-    return [recording for recording in found if recording is not None and (recording.path / REPORT).is_file()]
+    return [recording for recording in found if recording is not None and (recording.path / SCORES).is_file()]
 
 
 def _system(folder: RunFolder, name: str) -> dict[str, Any]:
@@ -52,11 +52,12 @@ def _system(folder: RunFolder, name: str) -> dict[str, Any]:
     outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
     kinds = Counter(outcome["kind"] for outcome in outcomes)
     reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["reason"])
+    again = sum(bool(folder.attempts(case)) for case in cases)
     recordings = recordings_of(folder, name)
     counts = {kind: kinds[kind] for kind in OUTCOMES}
     pooled = summary(recordings) if recordings else {"recordings": [], "measures": {}}
     return {
-        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes)},
+        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes), "again": again},
         "reasons": dict(reasons.most_common()),
         "recordings": pooled["recordings"],
         "measures": pooled["measures"],

@@ -114,9 +114,7 @@ class _Runner:
         self._watch = watch
         self._asked = asked
         self._back_off_s = back_off_s
-        self._waiting = [
-            _Attempt(case, folder.attempts(case)) for case in self._plan.cases if folder.outcome(case) is None
-        ]
+        self._waiting = [_Attempt(case, folder.attempts(case)) for case in folder.left()]
         self._at_once = max(1, min(jobs, len(self._waiting)))
         self._n_processes = math.ceil(min(jobs, len(self._waiting)) / calls_per_process)
         self._slots = min(calls_per_process, self._at_once)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore import stats
+from fdbcore.caveats import caveats
 from fdbcore.errors import RecordingError
 from fdbcore.labels import kept_labels
 from fdbcore.measures import quantities as stored
@@ -126,17 +126,10 @@ def _computed(recording: Recording) -> tuple[dict[str, Quantity], dict[str, Quan
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
     """What a reader must know before any number."""
     silent = [
-        f"side {side} is silent throughout"
-        for side, ipus in dialogue.ipus.items()
-        if recording.n_ticks and not len(ipus)
-    ]
-    odd = [
-        f"{Path(file['path']).name}: {text}"
-        for file in recording.meta.get("source", {}).get("files", [])
-        for text in [*file.get("notes", []), *filter(None, [file.get("damage")])]
+        f"no speech found on {side}" for side, ipus in dialogue.ipus.items() if recording.n_ticks and not len(ipus)
     ]
     labels = kept_labels(recording)
-    return _cut_off(recording) + silent + odd + list(labels.notes if labels else ())
+    return _cut_off(recording) + silent + caveats(recording) + list(labels.notes if labels else ())
 
 
 def _cut_off(recording: Recording) -> list[str]:

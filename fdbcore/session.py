@@ -31,8 +31,9 @@ def run(
     A tick that is overdue by more than MAX_LATE_TICKS comes too late for a party that does not follow the tick: it is
     missed, silent on both sides. Where both sides follow the tick, none is missed, however late.
     """
-    if not clock.realtime and (real := [e.clocking for e in (a, b) if e.clocking in ("burst", "realtime")]):
-        raise SettingsError(f"clock: a virtual clock cannot drive an endpoint that follows {real[0]}")
+    for side, party in (("A", a), ("B", b)):
+        if not clock.realtime and party.clocking in ("burst", "realtime"):
+            raise SettingsError(f"clock: a virtual clock cannot drive side {side}, which follows {party.clocking}")
     vad_a, vad_b = vads
     delay = vad_a.delay_ticks
     if vad_b.delay_ticks != delay:

@@ -21,11 +21,11 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
-from fdbcore.cases import redacted
 from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.live import OPENING, LiveSettings, converse
 from fdbcore.recording import Recording
+from fdbcore.redaction import redacted
 from fdbcore.registry import VADS, endpoint, resolve
 from fdbcore.run_folder import LOG, Outcome, shared_lock
 

@@ -224,10 +224,10 @@ def test_a_run_pools_all_but_what_is_invalid(tmp_path: Path) -> None:
 
 def test_a_system_that_never_spoke_counts_in_the_replay_as_well(tmp_path: Path) -> None:
     held = hold(tmp_path / "case", voices()[0], voices("A 0-0.1 |")[1])
-    assert held.meta["outcome"]["reason"] == "never spoke"
+    assert held.meta["outcome"]["reason"] == "no speech found"
     again = replay(held.path, out=tmp_path / "again")
     assert unscored(again) is None
-    assert "never spoke" in text_of(again)
+    assert "no speech found" in text_of(again)
 
 
 def test_a_replay_of_what_was_cut_off_warns(tmp_path: Path) -> None:

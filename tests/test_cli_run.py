@@ -18,10 +18,16 @@ from click.testing import CliRunner, Result
 from fakes.run_parties import install
 from scipy.io import wavfile
 
+from fdbcore.cases import System, User, make_plan
 from fdbcore.cli.main import main
+from fdbcore.cli.progress import Display
 from fdbcore.corpus import RUN
-from fdbcore.recording import AUDIO, REPORT, Recording
-from fdbcore.run_folder import SUMMARY
+from fdbcore.live import OPENING, WAITING, LiveSettings
+from fdbcore.recording import AUDIO, REPORT, TURNS, Recording
+from fdbcore.report.corpus_tables import CALLS
+from fdbcore.report.index import INDEX
+from fdbcore.run_folder import SUMMARY, RunFolder
+from fdbcore.runner import Progress
 
 TESTS = Path(__file__).parent
 A = "fake:?speak=10-50&finish=300"
@@ -80,16 +86,27 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == "virtual clock: compute time not counted"
-    assert "good: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
-    assert "mute: 2 of 2 cases ended: 0 done, 2 failed, 0 invalid" in lines
-    assert "  2 failed: never spoke" in lines
-    assert lines[-1] == str(run_path)
+    assert "mute: 2 failed: no speech found" in lines
+    rows = [line.split() for line in lines]
+    assert ["system", "calls", "done", "failed", "invalid", "answered", "median"] in [row[:7] for row in rows]
+    assert ["good", "2", "2", "0", "0", "2/2"] in [row[:6] for row in rows]
+    assert ["mute", "2", "0", "2", "0"] in [row[:5] for row in rows]
+    assert lines[-1] == str(run_path / INDEX)
     assert len([line for line in result.stderr.splitlines() if line.endswith("of 4)")]) == 4
-    assert all((run_path / f"{name}-{trial}" / REPORT).is_file() for name in ("good", "mute") for trial in (1, 2))
+    assert not list(run_path.glob(f"*/{REPORT}"))
+    assert "2 systems" in (run_path / INDEX).read_text()
+    assert (run_path / CALLS).read_text().count("\n") == 5
     summary = json.loads((run_path / SUMMARY).read_text())
     assert summary["plan"]["seed"] == 3
     assert summary["systems"]["good"]["measures"]["answered_per_turn"]["count"] == 2
-    assert summary["systems"]["mute"]["cases"] == {"planned": 2, "done": 0, "failed": 2, "invalid": 0, "left": 0}
+    assert summary["systems"]["mute"]["cases"] == {
+        "planned": 2,
+        "done": 0,
+        "failed": 2,
+        "invalid": 0,
+        "left": 0,
+        "again": 0,
+    }
     again = run(*FAST, "--a", A, *systems, "--trials", 2, "--json", out=run_path)
     assert (again.exit_code, again.stderr) == (1, "")
     document = json.loads(again.stdout)
@@ -100,6 +117,30 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
         "mute-1": "failed",
         "mute-2": "failed",
     }
+
+
+def test_a_replay_of_a_run_keeps_its_systems_apart_and_gives_the_same_files(run_path: Path, tmp_path: Path) -> None:
+    systems = [f"{name}=fake:?speak={speak}" for name, speak in (("early", "60-90"), ("late", "150-190"))]
+    options = [option for system in systems for option in ("--system", system)]
+    held = run(*FAST, "--a", A, *options, "--max-s", 60, out=run_path)
+    again = CliRunner().invoke(main, ["replay", str(run_path), "--out", str(tmp_path / "again")])
+    rows = [
+        [line for line in told.stdout.splitlines() if line.startswith(("early ", "late "))] for told in (held, again)
+    ]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 2
+    for name in ("early", "late"):
+        assert (run_path / name / TURNS).read_bytes() == (tmp_path / "again" / name / TURNS).read_bytes()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_the_screen_fits_the_terminal(run_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    few = (*FAST, "--a", A, "--system", "a-system-of-a-rather-long-name=fake:?speak=80-150")
+    for more in ((), ("--trials", 2), ("--system", "another-system-of-a-rather-long-name=fake:")):
+        path = run_path.with_name(f"run{len(more)}{more[:1]}")
+        lines = run(*few, *more, out=path).stdout.splitlines()
+        assert max(len(line) for line in lines if str(path) not in line) <= min(columns, 100)
 
 
 def test_quiet_says_only_what_went_wrong(run_path: Path) -> None:
@@ -140,6 +181,23 @@ def test_a_run_over_samples_of_the_benchmark_is_exported_in_its_form(run_path: P
         assert output.getnframes() == 48_000
 
 
+def test_an_export_leaves_out_what_never_began_and_says_what_has_failed(run_path: Path, tmp_path: Path) -> None:
+    for number in (7, 8):
+        sample = tmp_path / "data" / "pause" / str(number)
+        sample.mkdir(parents=True)
+        wavfile.write(sample / "input.wav", 16_000, np.random.default_rng(1).normal(0, 3000, 16_000).astype(np.int16))
+    systems = ("--system", "gone=fake:?open_error=refused", "--system", "leaves=fake:?speak=20-40&leave=50")
+    assert run(*FAST, "--quiet", "--clips", tmp_path / "data", *systems, out=run_path).exit_code == 1
+    exported = CliRunner().invoke(main, ["export", str(run_path), "--format", "fdb1"])
+    assert exported.exit_code == 1
+    assert len(exported.stdout.splitlines()) == len(list((run_path / "fdb1").rglob("output.wav"))) == 2
+    said = [line.split(": ", 2)[2] for line in exported.stderr.splitlines()]
+    assert sorted(said) == [
+        *["failed: closed by the server: 1011; output.wav is silent from 0.5 s on"] * 2,
+        *["left out, expected a conversation, got one that never began: fake: refused with 401"] * 2,
+    ]
+
+
 def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path) -> None:
     noise = np.random.default_rng(1).normal(0, 3000, 8_000).astype(np.int16)
     (tmp_path / "clips").mkdir()
@@ -157,11 +215,61 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
     assert recording.meta["parties"]["A"]["tail_s"] == 1.0
     other = run(*FAST, "--clips", f"{tmp_path / 'clips'}?tail_s=2", "--system", "fake:?speak=70-90", out=run_path)
     assert other.exit_code == 2
-    assert '"tail_s": 2.0' in other.stderr
+    assert "a tail_s: 1.0 there, 2.0 here" in other.stderr
     (tmp_path / "none").mkdir()
     nothing = run("--clips", tmp_path / "none", "--system", "fake:", out=tmp_path / "other")
     assert nothing.exit_code == 2
     assert "expected clips" in nothing.stderr
+
+
+def test_one_bad_clip_loses_no_other_and_is_named(run_path: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    folders = [tmp_path / "these", tmp_path / "those"]
+    for folder in folders:
+        folder.mkdir()
+        wavfile.write(folder / f"good-{folder.name}.wav", 16_000, rng.normal(0, 3000, 8_000).astype(np.int16))
+    peaks = rng.normal(0, 300, 8_000)
+    peaks[100] = 32_000
+    wavfile.write(folders[0] / "peak.wav", 16_000, peaks.astype(np.int16))
+    (folders[1] / "empty.wav").write_bytes(b"")
+    clips = [option for folder in folders for option in ("--clips", f"{folder}?tail_s=1&level_dbov=-20")]
+    result = run(*FAST, "--quiet", *clips, "--system", "fake:?speak=70-90", out=run_path)
+    assert result.exit_code == 1
+    first, *invalid = result.stderr.splitlines()
+    assert first.startswith(f"fdbcore run: {folders[1] / 'empty.wav'}: expected audio")
+    assert first.endswith("its cases will be invalid")
+    assert sorted(line.partition(" expected")[0] for line in invalid) == [
+        f"fdbcore run: empty: invalid: {folders[1] / 'empty.wav'}:",
+        f"fdbcore run: peak: invalid: {folders[0] / 'peak.wav'}: level_dbov:",
+    ]
+    outcomes = {path.name: Recording(path).meta["outcome"]["kind"] for path in run_path.iterdir() if path.is_dir()}
+    assert outcomes == {"good-these": "done", "good-those": "done", "empty": "invalid", "peak": "invalid"}
+
+
+def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    same = (*FAST, "--a", A, "--system", f"x=fake:?speak=80-150&log={log}")
+    assert run(*same, out=run_path).exit_code == 0
+    nothing = run(*same, out=run_path)
+    assert nothing.stderr.splitlines() == ["nothing left to do; to hold cases again: --again failed, invalid or all"]
+    costs = json.loads(run(*same, "--again", "all", "--dry-run", "--json", out=run_path).stdout)["systems"]["x"]
+    assert (costs["calls"], costs["left"]) == (1, 1)
+    assert run(*same, "--again", "failed", out=run_path).exit_code == 0
+    assert opened(log) == 1
+    result = run(*same, "--again", "all", out=run_path)
+    assert "x: 1 of 1 cases ended: 1 done, 0 failed, 0 invalid; 1 held more than once" in result.stdout
+    assert opened(log) == 2
+
+
+def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan([System("webrtc", "webrtc://:8791")], [User("", "webrtc://:8791")], LiveSettings())
+    display = Display(RunFolder(run_path, plan), lines=True)
+    for tick in (OPENING, WAITING, WAITING):
+        display.progress(Progress([(plan.cases[0], tick)], 0.0))
+    assert capsys.readouterr().err.splitlines() == [
+        f"side {side} joins at http://127.0.0.1:8791/?role={side.lower()} within 60 s (a browser; or WHIP, or /signal)"
+        for side in "AB"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -171,10 +279,11 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
         (["--system", "fake:"], "expected one of --clips, --suite and --a, got none"),
         (["--a", A, "--clips", "x", "--system", "fake:"], "got --a and --clips"),
         (["--a", A, "--system", "nope://h"], "expected one of"),
-        (["--a", A, "--system", "nope?key=hush"], "'nope?key=…'"),
+        (["--a", A, "--system", "nope?key=hush"], "'nope?key=***'"),
         (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: 2 times"),
         (["--a", A, "--system", "fake:", "--limit", "fake:=0"], "expected SYSTEM=N, N at least 1"),
         (["--a", A, "--system", "fake:", "--limit", "x=1"], "expected the name of a system"),
+        (["--a", A, "--system", "x y=fake:"], "expected NAME=ADDRESS, the name of letters"),
         (["--a", A, "--system", "fake:", "--vad", "nope"], "silero, energy"),
         (["--a", A, "--system", "fake:", "--set", "nope=1"], "key one of"),
         (["--a", A, "--system", "fake:", "--jobs", "0"], "0 is not in the range"),
@@ -221,7 +330,7 @@ def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
     result = run(*FAST, "--a", f"{A}&key=hush", *options, out=run_path)
     assert result.exit_code == 1
     assert "hush" not in result.output
-    assert "fake:?key=…" in result.stdout
+    assert "fake:?key=***" in (run_path / SUMMARY).read_text()
     written = [path.read_bytes() for path in run_path.rglob("*") if path.is_file()]
     assert len(written) > 12
     assert not any(b"hush" in content for content in written)
@@ -259,6 +368,20 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
         "fdbcore run: interrupted, 2 of 3 cases left; the same command goes on",
     ]
     assert "x: 1 of 3 cases ended: 1 done" in stdout
+
+
+def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path: Path, plugin: Path) -> None:
+    command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
+    process = started(plugin, *command)
+    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    process.terminate()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines()[1:] == [
+        "ending the live calls",
+        "fdbcore run: interrupted, 1 of 1 cases left; the same command goes on",
+    ]
+    assert Recording(run_path / "x").meta["status"] == "interrupted"
 
 
 def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:

@@ -17,7 +17,7 @@ from fdbcore.cli.main import main
 from fdbcore.clips import Clip, clips_in, read_clip
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.clip import ClipEndpoint
-from fdbcore.errors import AudioError, InputError, SettingsError
+from fdbcore.errors import AudioError, InputError, PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording import AUDIO, Recording, RecordingWriter
 from fdbcore.registry import endpoint
@@ -255,6 +255,7 @@ def test_a_clip_has_an_address_whatever_its_name(tmp_path: Path) -> None:
         ("tail_s=-1", "tail_s: expected from 0 to 600, got -1"),
         ("tail_s=nan", "tail_s: expected from 0 to 600, got nan"),
         ("noise_dbov=0", "noise_dbov: expected from -96 to -30, got 0"),
+        ("level_dbov=10", "level_dbov: expected from -.* to 0, got 10"),
         ("seed=-1", "seed: expected 0 or more, got -1"),
     ],
 )
@@ -268,10 +269,10 @@ def test_a_file_that_is_not_there_or_no_audio(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="clip: expected an audio file, found none at 'none"):
         endpoint("clip:none.wav")
     (tmp_path / "text.wav").write_text("not audio")
-    with pytest.raises(AudioError, match=r"text.wav: expected audio"):
+    with pytest.raises(PartyError, match=r"text.wav: expected audio"):
         opened(f"clip:{tmp_path / 'text.wav'}")
     loud = write_wav(tmp_path / "user.wav", pcm_of(0.1))
-    with pytest.raises(SettingsError, match="level_dbov: expected at most"):
+    with pytest.raises(PartyError, match=r"user.wav: level_dbov: expected at most"):
         opened(f"clip:{loud}?level_dbov=0")
 
 

@@ -15,6 +15,7 @@ from threading import Event
 
 import pytest
 from conformance import PROMPT_S, Heard, assert_leaves_nothing, hold, silence, tone
+from fakes.parties import Caller
 
 from fdbcore.clock import MonotonicClock, VirtualClock, now_ns
 from fdbcore.endpoints.exec import MOST_QUEUED_SAMPLES, command
@@ -133,6 +134,25 @@ def test_why_it_left(ending: str, left: str) -> None:
         assert heard.ended
         assert party.left == left
     assert len(names(heard)) == 4  # of five answers one was to the silence before tick 0
+
+
+@pytest.mark.parametrize(
+    ("last_words", "kind", "reason"),
+    [
+        ("", "done", None),
+        ("sys.exit(3)", "failed", "exited with code 3"),
+        ("write(b'x')", "failed", "its output ended in mid-frame, with 1 bytes of 960; it exited with code 0"),
+    ],
+)
+def test_how_it_ends_with_its_input_belongs_to_the_conversation(
+    tmp_path: Path, last_words: str, kind: str, reason: str | None
+) -> None:
+    code = f"while len(frame := sys.stdin.buffer.read({FRAME_BYTES})) == {FRAME_BYTES}: write(frame)\n{last_words}"
+    settings = LiveSettings(vad="energy", realtime=False)
+    held = converse(
+        Caller([tick % 50 >= 20 for tick in range(100)]), endpoint(script(code)), tmp_path, settings, {}, Event()
+    )
+    assert (held.n_ticks, held.meta["outcome"]["kind"], held.meta["outcome"]["reason"]) == (100, kind, reason)
 
 
 def test_who_answers_more_than_it_heard_has_left() -> None:

@@ -63,7 +63,7 @@ class Echo:
         await self.connection.addIceCandidate(parsed)
 
     async def hang_up(self, reason: str) -> None:
-        assert reason == "closed its WebSocket"
+        assert reason == "hung up"
         await self.connection.close()
         self.hung_up.set()
 

@@ -9,17 +9,22 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from conformance import TURN, Heard, assert_leaves_nothing, hold, silence, tone
+from fakes.parties import Caller
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 
+from fdbcore.cases import System, User, make_plan
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES
 from fdbcore.endpoints.pcm_ws import PcmWs, pcm_ws
 from fdbcore.errors import PartyError, SettingsError
+from fdbcore.live import LiveSettings, converse
 from fdbcore.network import await_result
+from fdbcore.registry import endpoint
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, Happening
 
 
@@ -66,6 +71,25 @@ def test_the_greeting_and_the_farewell() -> None:
     assert call.hello == hello
     assert call.heard == [tone(tick).tobytes() for tick in range(5)]
     assert call.events == [{"type": "bye", "reason": "closed"}]
+
+
+@pytest.mark.parametrize("clocking", ["input", "burst"])
+def test_whether_a_virtual_clock_can_drive_it_is_known_once_it_is_ready(tmp_path: Path, clocking: str) -> None:
+    async def echo(call: Call) -> None:
+        await call.ready(clocking=clocking)
+        async for frame in call.listen():
+            await call.say([frame])
+
+    settings = LiveSettings(vad="energy", realtime=False)
+    with PcmServer(echo) as server:
+        plan = make_plan([System.of(server.address)], [User("", "echo")], settings)
+        party = endpoint(plan.cases[0].system.address)
+        if clocking == "input":
+            held = converse(Caller([tick % 50 >= 20 for tick in range(100)]), party, tmp_path, settings, {}, Event())
+            assert (held.n_ticks, held.meta["outcome"]["kind"]) == (100, "done")
+        else:
+            with pytest.raises(SettingsError, match="cannot drive side B, which follows burst"):
+                converse(Caller([tick % 50 >= 20 for tick in range(100)]), party, tmp_path, settings, {}, Event())
 
 
 def test_turn_events_are_for_those_who_ask() -> None:

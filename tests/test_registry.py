@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.network import await_result
 from fdbcore.recording import Recording, RecordingWriter
 from fdbcore.registry import ENDPOINTS, endpoint
+from fdbcore.scripts import read_script
 from fdbcore.session import run
 from fdbcore.types import FRAME_SAMPLES, TurnSettings
 
@@ -78,7 +80,7 @@ def test_an_echo_that_cannot_be(address: str) -> None:
 def plug_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The package of the manual, installed in a folder of its own that Python looks into."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
-    for name in ("pyproject.toml", "fdbcore_parrot.py"):
+    for name in ("pyproject.toml", "fdbcore_parrot.py", "test_parrot.py"):
         (source / name).write_text(example(name))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--no-build-isolation", "--target", target, source], check=True)
@@ -114,6 +116,26 @@ def test_the_installed_party_passes_the_test_of_the_manual(plug_in: Path, tmp_pa
 def test_the_plug_in_of_the_manual_is_short() -> None:
     lines = [line for name in ("pyproject.toml", "fdbcore_parrot.py") for line in example(name).splitlines()]
     assert len(lines) < 50
+
+
+def test_the_script_of_the_manual_and_the_defaults_that_it_states(tmp_path: Path) -> None:
+    (tmp_path / "script.toml").write_text(example("script.toml"))
+    (tmp_path / "bare.toml").write_text('[[line]]\nsay = "Hello?"\nat_s = 0.5\n')
+    shown, bare = (read_script(tmp_path / name) for name in ("script.toml", "bare.toml"))
+    assert len(shown.lines) == 2
+    assert (bare.noise_dbov, shown.noise_dbov) == (None, -65.0)
+    assert replace(shown, path=bare.path, sha256=bare.sha256, noise_dbov=None, lines=bare.lines) == bare
+
+
+@pytest.mark.parametrize("party", ["webrtc:", "whip://h/x", "clip:x.wav", "moshi://h", "personaplex://h", "gemini:x"])
+def test_the_manual_has_every_setting(party: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        endpoint(f"{party}?nope=1")
+    listed = re.search(r" of (\w[\w, ]*)[,;] got '?nope", str(error.value))
+    assert listed is not None, str(error.value)
+    _, _, rows = PAGE.read_text().partition("| party | setting |")
+    table, _, _ = rows.partition("\n\n")
+    assert [name for name in listed[1].split(", ") if f"`{name}`" not in table] == []
 
 
 def test_the_command_of_the_manual(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_a_voice_that_is_no_audio_has_failed(model: Answers, clip: Path, tmp_pat
 def test_a_model_too_slow_for_its_user_has_failed(model: Answers, clip: Path, tmp_path: Path) -> None:
     model.takes_s = 1.5
     recording = held(clip, tmp_path / "run", realtime=True, tail_s=1.5)
-    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": "never spoke"}
+    assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": "no speech found"}
     for thread in threading.enumerate():
         if thread.name == "fdbcore-reply":
             thread.join()

@@ -157,8 +157,23 @@ def test_an_adapter_of_v2_joins() -> None:
                 (HOST["candidate"], "0", 0),
                 (HOST["candidate"], None, 0),
                 ("", None, None),
-                ("hang_up", "closed its WebSocket"),
+                ("hang_up", "hung up"),
             ]
+
+    held(test())
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(1000, "hung up"), (1001, "hung up"), (1011, "closed its WebSocket with 1011")]
+)
+def test_by_its_code_a_goodbye_is_told_from_a_failure(code: int, reason: str) -> None:
+    async def test() -> None:
+        async with serving() as here, here.socket() as peer:
+            await join(peer)
+            await here.seat.taken(5)
+            await peer.close(code=code)
+            await here.desk.hung_up.wait()
+            assert here.desk.calls[-1] == ("hang_up", reason)
 
     held(test())
 
@@ -178,7 +193,7 @@ def test_a_peer_may_have_us_offer() -> None:
                     else:
                         await here.seat.taken(5)
             await here.desk.hung_up.wait()
-            assert here.desk.calls == ["offer", "offer", ("accept", OFFER), ("hang_up", "closed its WebSocket")]
+            assert here.desk.calls == ["offer", "offer", ("accept", OFFER), ("hang_up", "hung up")]
 
     held(test())
 

@@ -58,7 +58,7 @@ LAYERS = (
     ),
     ("asr",),
     ("session", "endpoints", "health"),
-    ("measures",),
+    ("measures", "caveats"),
     ("score",),
     ("differences", "corpus"),
     ("statements", "agreement"),

@@ -111,8 +111,8 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     result = run(*FAST, "--data", data, *systems(*vendors), out=out)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert "g: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
-    assert lines.count("  2 done: replied in text alone") == 2
+    assert ["g", "2", "2", "0", "0"] in [line.split() for line in lines]
+    assert {"g: 2 done: replied in text alone", "o: 2 done: replied in text alone"} < set(lines)
     assert lines[-1] == f"fdbcore score --suite dialogue-acts {out}"
     for server in vendors:
         assert len(server.asked) == 2
@@ -235,7 +235,7 @@ def test_speech_without_words_is_transcribed_or_named(
     speaking = ["--system", "talks=fake:?speak=100-200", "--system", "mute=fake:?speak=0-0"]
     run(*FAST, "--data", f"{data}?tail_s=3", *speaking, "--system", "bug=fake:?say_error=bug", out=out)
     responses, problems = responses_of(out)
-    assert {(r.system, r.text, r.reason) for r in responses} == {("mute", None, "never spoke")}
+    assert {(r.system, r.text, r.reason) for r in responses} == {("mute", None, "no speech found")}
     assert sorted(problem.reason.partition(":")[0] for problem in problems) == [
         "expected a conversation, got an invalid one",
         "expected a conversation, got an invalid one",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fakes.aiortc_peer import AiortcPeer
-from fakes.parties import Speaker
+from fakes.parties import Caller, Speaker
 
 from fdbcore.endpoints.webrtc import webrtc
 from fdbcore.errors import PartyError, SettingsError
@@ -82,6 +85,15 @@ async def stay(peers: Mapping[str, AiortcPeer], port: int, seconds: float, leave
     await asyncio.gather(*(leave(peer) for peer in peers.values()))
 
 
+async def listening(port: int) -> None:
+    """Returns once somebody listens there."""
+    while True:
+        with suppress(ConnectionRefusedError):
+            _, writer = await asyncio.open_connection(LOOPBACK, port)
+            return writer.close()
+        await asyncio.sleep(0.01)
+
+
 async def made(pcm: Pcm | None) -> AiortcPeer:
     return AiortcPeer(pcm)
 
@@ -121,14 +133,38 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
     speaks = [tick % 50 < 25 for tick in range(200)]
 
     def serve() -> None:
-        hub.append(hold(Speaker(speaks), webrtc(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
+        hub.append(hold(Caller(speaks), webrtc(f"webrtc://{LOOPBACK}:{port}"), tmp_path / "hub"))
 
     serving = threading.Thread(target=serve)
     serving.start()
+    await_result(listening(port), 20)
     guest = hold(Speaker([False] * 150), endpoint(f"whip://{LOOPBACK}:{port}/whip/b"), tmp_path / "guest", max_s=1.5)
     serving.join()
     assert guest.activity[1].any()
-    assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "hung up"}
+    assert hub[0].meta["outcome"] == {"kind": "failed", "side": "B", "reason": "no speech found"}
+
+
+def test_a_hub_that_is_not_there_is_named_in_one_plain_line(port: int) -> None:
+    party = endpoint(f"whip://{LOOPBACK}:{port}/whip/b")
+    try:
+        with pytest.raises(
+            PartyError, match=rf"^http://{LOOPBACK}:{port}/whip/b: expected a WHIP server, got: \[Errno"
+        ):
+            party.open("B")
+    finally:
+        party.close()
+
+
+def test_a_side_waits_to_be_joined_once_its_port_answers(port: int) -> None:
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(party.open, "B")
+        while not party.waits:
+            assert not opening.done()
+            time.sleep(0.01)
+        socket.create_connection((LOOPBACK, port), timeout=10).close()
+        party.close()
+        assert isinstance(opening.exception(60), PartyError)
 
 
 def test_nobody_comes(tmp_path: Path, port: int) -> None:
@@ -148,14 +184,15 @@ def test_a_peer_that_sends_nothing_is_named(tmp_path: Path, port: int) -> None:
 
 
 @pytest.mark.parametrize("leave", [AiortcPeer.vanish, AiortcPeer.hang_up])
-def test_a_peer_that_goes_early_is_named_and_what_was_said_is_kept(
-    tmp_path: Path, port: int, leave: Callable[[AiortcPeer], Any]
+@pytest.mark.parametrize(("seconds", "kind"), [(9, "done"), (0, "failed")])
+def test_who_has_spoken_may_hang_up_and_what_was_said_is_kept(
+    tmp_path: Path, port: int, leave: Callable[[AiortcPeer], Any], seconds: int, kind: str
 ) -> None:
-    b = await_result(made(bursts(9, 1000, 0.0)), 5)
+    b = await_result(made(bursts(seconds, 1000, 0.0)), 5)
     party = webrtc(f"webrtc://{LOOPBACK}:{port}")
-    recording = hold(Speaker([True] * 1000), party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)
-    assert recording.meta["outcome"]["kind"] == "failed"
-    assert "hung up" in recording.meta["outcome"]["reason"]
+    caller = Caller([tick % 50 < 25 for tick in range(1000)])
+    recording = hold(caller, party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)
+    assert recording.meta["outcome"]["kind"] == kind
     assert 20 <= recording.n_ticks <= 700
     assert len(stored(recording)) == recording.n_ticks * 480
 
@@ -200,7 +237,9 @@ def test_what_the_peer_says_of_packet_lengths_is_honoured(stated: str, packet_ms
     assert f"a=ptime:{expected}\r\n" in await_result(negotiate(), 5)
 
 
-@pytest.mark.parametrize("address", ["webrtc:?ptime=15", "webrtc://h:99999", "webrtc:?nope=1", "whip://h:1/x?join_s=z"])
+@pytest.mark.parametrize(
+    "address", ["webrtc:?ptime=15", "webrtc:join_s=4", "webrtc://h:99999", "webrtc:?nope=1", "whip://h:1/x?join_s=z"]
+)
 def test_a_wrong_address_is_refused(address: str) -> None:
     with pytest.raises(SettingsError, match="expected"):
         endpoint(address)

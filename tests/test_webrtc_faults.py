@@ -330,7 +330,7 @@ def test_timestamps_that_start_anew_are_followed(calls: Mapping[str, Future[Call
     assert call.sounds[80:130].mean() > MOSTLY
 
 
-@pytest.mark.parametrize(("name", "reason"), [("killed", "sent nothing for 0.4 s"), ("closed", "hung up")])
+@pytest.mark.parametrize(("name", "reason"), [("killed", "sent nothing for 0.4 s"), ("closed", "finished")])
 def test_a_peer_that_is_gone_ends_the_call(calls: Mapping[str, Future[Call]], name: str, reason: str) -> None:
     call = call_of(calls, name)
     assert call.left == reason
@@ -499,7 +499,7 @@ def test_a_peer_that_never_connects_is_named(port: int, tmp_path: Path) -> None:
 
 def test_who_hung_up_cannot_come_back_and_what_was_said_is_kept(port: int, tmp_path: Path) -> None:
     call = Call(Door.comes_back, max_s=9, joins=False).hold(tmp_path, port, "door")
-    assert call.left == "hung up"
+    assert call.left == "finished"
     assert call.recording is not None
     assert call.recording.meta["status"] == "complete"
     assert call.sounds[5:40].mean() > MOSTLY

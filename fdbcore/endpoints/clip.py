@@ -22,10 +22,10 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from fdbcore.clips import Channel, read_clip
-from fdbcore.errors import SettingsError
+from fdbcore.errors import InputError, PartyError, SettingsError
 from fdbcore.noise import ComfortNoise
 from fdbcore.protocols import Endpoint
-from fdbcore.speech import active_level_dbov, levelled
+from fdbcore.speech import LEAST_LEVEL_DBOV, active_level_dbov, levelled
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 
 TAIL_S: Final = 10.0
@@ -75,6 +75,8 @@ class ClipEndpoint(Endpoint):
             raise SettingsError(f"clip: expected an audio file, found none at {str(path)!r}")
         if channel not in get_args(Channel):
             raise SettingsError(f"channel: expected one of {', '.join(get_args(Channel))}, got {channel!r}")
+        if level_dbov is not None and not LEAST_LEVEL_DBOV <= level_dbov <= 0:
+            raise SettingsError(f"level_dbov: expected from {LEAST_LEVEL_DBOV:.0f} to 0, got {level_dbov}")
         if not 0 <= tail_s <= MOST_TAIL_S:
             raise SettingsError(f"tail_s: expected from 0 to {MOST_TAIL_S:.0f}, got {tail_s}")
         self._path, self._channel, self._level_dbov = path, channel, level_dbov
@@ -92,12 +94,14 @@ class ClipEndpoint(Endpoint):
         self._frames: Sequence[Pcm] = ()
 
     def open(self, side: Side) -> None:
-        """Decode the file. AudioError if it cannot be used, SettingsError if it is clipped at the level asked for."""
-        pcm, file = read_clip(self._path, self._channel)
-        recorded_dbov = active_level_dbov(pcm)
-        gain_db = 0.0
-        if self._level_dbov is not None:
-            pcm, gain_db = levelled(pcm, self._level_dbov)
+        """Decode the file. PartyError if it cannot be used, or is clipped at the level asked for."""
+        try:
+            pcm, file = read_clip(self._path, self._channel)
+            recorded_dbov = active_level_dbov(pcm)
+            pcm, gain_db = (pcm, 0.0) if self._level_dbov is None else levelled(pcm, self._level_dbov)
+        except InputError as error:
+            named = "" if str(self._path) in str(error) else f"{self._path}: "
+            raise PartyError(f"{named}{error}") from error
         self._frames = list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
         self._described |= {
             "file": file,

@@ -19,10 +19,11 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.network import event_loop
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.redaction import without_secrets
+from fdbcore.redaction import redacted, without_secrets
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
+MOST_BLOCK_BYTES: Final = 64 * 1024
 MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
 """Beyond it a command that writes ahead has to wait, as at any full pipe."""
 
@@ -80,6 +81,8 @@ class Command(Endpoint):
         self._started = asyncio.Event()
         self._stdin: asyncio.WriteTransport | None = None
         self._last_line = ""
+        self._fault_at_parting: str | None = None
+        self._told_to_end = False
 
     def open(self, side: Side) -> None:
         """Start the command, and wait for its first frame: of one that is input-clocked, for its answer to silence."""
@@ -119,7 +122,7 @@ class Command(Endpoint):
         return self._stream.measured()
 
     def describe(self) -> Mapping[str, Any]:
-        """The command and its pace; what follows a name like key or token is hidden."""
+        """The command without its secrets, and its pace."""
         return {
             "kind": "exec",
             "command": without_secrets(self._arguments),
@@ -128,9 +131,13 @@ class Command(Endpoint):
         }
 
     def close(self) -> None:
-        """End the command's input; after a second terminate its process group, after another one kill it."""
+        """End the command's input; after a second terminate its process group, after another one kill it.
+
+        A command that ends wrongly meanwhile, of its own accord, has `left` for that reason.
+        """
         self._stream.leave("closed")
         self._background.close()
+        self.left = self.left or self._fault_at_parting
 
     def _error(self, reason: str) -> PartyError:
         return PartyError(f"exec: {self._arguments[0]}: {reason}")
@@ -173,13 +180,16 @@ class Command(Endpoint):
                 raise
             ready()
             await self._started.wait()
-            cut_bytes = await self._read(stdout)
-            self._stream.leave(await self._farewell(process, lines, cut_bytes))
+            try:
+                self._stream.leave(await self._farewell(process, lines, await self._read(stdout)))
+            finally:
+                if self._stream.left == "closed":
+                    await self._part(process, stdin, stdout, lines)
         finally:
             self._stream.leave("closed")
             for writer in (stdin, stdout_end):
                 writer.transport.abort()
-            await _end(process)
+            await _end(process, (signal.SIGKILL,) if self._told_to_end else (signal.SIGTERM, signal.SIGKILL))
             lines.cancel()
             stderr_end.transport.abort()
 
@@ -208,6 +218,22 @@ class Command(Endpoint):
         except asyncio.IncompleteReadError as end:
             return len(end.partial)
 
+    async def _part(
+        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, lines: Task
+    ) -> None:
+        """End the command's input in the middle of the conversation, and see what it makes of that within a second."""
+        stdin.close()
+        left_bytes = 0
+        try:
+            async with asyncio.timeout(GRACE_S):
+                while block := await stdout.read(MOST_BLOCK_BYTES):
+                    left_bytes += len(block)
+                farewell = await self._farewell(process, lines, left_bytes % FRAME_BYTES)
+                self._fault_at_parting = None if farewell == "finished" else farewell
+        except TimeoutError:
+            _signal(process, signal.SIGTERM)
+            self._told_to_end = True
+
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
         rest = b""
         while block := await stderr.read(MOST_LINE_BYTES):
@@ -219,7 +245,7 @@ class Command(Endpoint):
         self._note_line(rest)
 
     def _note_line(self, line: bytes) -> None:
-        if text := line.decode(errors="replace").rstrip():
+        if text := redacted(line.decode(errors="replace").rstrip()):  # it may quote its own arguments
             self._last_line = text
             self._stream.note("event", name="stderr", data=text)
 
@@ -247,9 +273,9 @@ class Command(Endpoint):
         self._stream.sent(tick)
 
 
-async def _end(process: subprocess.Popen[bytes]) -> None:
-    """See the command off, whose input has ended, and all that it started in its group."""
-    for last_resort in (signal.SIGTERM, signal.SIGKILL):
+async def _end(process: subprocess.Popen[bytes], resorts: Sequence[signal.Signals]) -> None:
+    """See the command off, whose input has ended, and all that it started in its group; a second for each resort."""
+    for last_resort in resorts:
         if await _exit_status(process, GRACE_S) is None:
             _signal(process, last_resort)
     _signal(process, signal.SIGKILL)

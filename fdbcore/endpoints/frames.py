@@ -17,6 +17,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clocking
 from fdbcore.types import (
     FRAME_SAMPLES,
+    SAMPLE_RATE_HZ,
     SILENT_FRAME,
     TICK_MS,
     TICK_NS,
@@ -206,9 +207,12 @@ class FrameStream:
         return happened
 
     def measured(self) -> Mapping[str, Any]:
-        """Samples counted since tick 0 (`dropped`: before it), and the lateness of each frame on the wire."""
+        """Samples counted since tick 0 (`dropped`: before it), the speed of a party that sends always (48,000 where it
+        keeps up), and the lateness of each frame on the wire."""
         stats = self._queue.stats()
-        return {
+        live = not self._in_lockstep and self._sends_always
+        speed = {"received_samples_per_s": self._received_frames * SAMPLE_RATE_HZ / (self._tick + 1)} if live else {}
+        return speed | {
             "received_samples": self._received_frames * FRAME_SAMPLES,
             "heard_samples": stats.heard_samples + (self._next_answer - self._slipped_frames) * FRAME_SAMPLES,
             "dropped_samples": self._early_frames * FRAME_SAMPLES + stats.dropped_samples,

@@ -159,6 +159,8 @@ class MoshiEndpoint(Endpoint):
             raise PartyError(f"{host}: refused with HTTP status {error.status}", error.status in (429, 503)) from None
         except aiohttp.ServerDisconnectedError:
             raise PartyError(f"{host}: hung up without a word; does it want TLS (tls=1)?") from None
+        except aiohttp.ClientSSLError as error:
+            raise PartyError(f"{host}: no TLS there ({error.os_error}); does it speak without (tls=0)?") from None
         except (aiohttp.ClientError, OSError) as error:
             raise PartyError(f"{host}: cannot be reached: {error}") from None
         if line.ended is not None:

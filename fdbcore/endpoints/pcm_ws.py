@@ -48,7 +48,7 @@ class PcmWs(Endpoint):
     Raises SettingsError, and MissingExtraError on opening.
     """
 
-    clocking: Clocking = "burst"
+    clocking: Clocking = "input"  # until its `ready` tells: it may turn out to follow any clock
 
     def __init__(self, address: str, timeout_s: float = 30.0) -> None:
         self._url, self._address = _url_of(address)

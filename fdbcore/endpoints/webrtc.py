@@ -26,7 +26,9 @@ from fdbcore.clock import now_ns
 from fdbcore.endpoints.background import Background
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.redaction import redacted
 from fdbcore.registry import endpoint
+from fdbcore.rtc import HUNG_UP
 from fdbcore.types import Happening, Pcm, Side
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8790
 TOKEN: Final = "FDBCORE_TOKEN"
 LOOPBACK: Final = ("127.0.0.1",)
-HUNG_UP: Final = "hung up"
 FAR_ENDS_S: Final = 3.0
 _CLOSE_S: Final = 10.0
 _OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "session": ""}
@@ -66,6 +67,8 @@ class WebRtcEndpoint(Endpoint):
 
     def __init__(self, address: str) -> None:
         kind, _, place = address.partition(":")
+        if place and not place.startswith(("//", "?")):
+            raise SettingsError(f"{kind}: expected {kind}://HOST:PORT?join_s=60 or {kind}:?join_s=60, got {address!r}")
         self._url = urlsplit(f"{kind}:{place if place.startswith('//') else f'//{DEFAULT_HOST}:{DEFAULT_PORT}{place}'}")
         given = {name: values[-1] for name, values in parse_qs(self._url.query).items()}
         if unknown := sorted(given.keys() - _OPTIONS.keys()):
@@ -146,17 +149,12 @@ class WebRtcEndpoint(Endpoint):
     def _departure(self) -> str | None:
         peer, leg = self._peer, self._opened_leg()
         if peer is not None and peer.left is not None:
-            return "finished" if self._may_hang_up and peer.left == HUNG_UP else peer.left
+            return "finished" if peer.left == HUNG_UP else peer.left
         last_ns = max(leg.last_arrival_ns or 0, self._started_ns)
         if now_ns() - last_ns <= self._silent_s * 1e9:
             return None
         refused = leg.not_taken()
         return f"sent nothing for {self._silent_s:g} s" + (f"; packets not taken: {refused}" if refused else "")
-
-    @property
-    def _may_hang_up(self) -> bool:
-        """Whether it ends the conversation rightly by hanging up: a user does, a system does not."""
-        return self._side == "A"
 
     def log(self) -> Sequence[Happening]:
         """Delay changes, and every second the arrivals."""
@@ -231,7 +229,9 @@ class Joined(WebRtcEndpoint):
         server = await _shared_server(self._host, self._port)
         self._seat = server.seat(self._side, self, self._options["session"])
         await self._invite(server)
+        self.waits = True
         await self._seat.taken(self._join_s)
+        self.waits = False
 
     async def _invite(self, server: SignallingServer) -> None:
         """Whoever it is comes by itself."""
@@ -265,11 +265,6 @@ class Far(Joined):
         """None: it is started here."""
         return None
 
-    @property
-    def _may_hang_up(self) -> bool:
-        """It does when it has said what it had to say."""
-        return True
-
     async def _invite(self, server: SignallingServer) -> None:
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
         self._process = await asyncio.create_subprocess_exec(sys.executable, "-m", "fdbcore.far", self._party, seat)
@@ -286,7 +281,7 @@ class Far(Joined):
 
     def describe(self) -> Mapping[str, Any]:
         """The party in the other process, and the connection to it."""
-        return {**super().describe(), "kind": "far", "party": self._party, "address": "this machine"}
+        return {**super().describe(), "kind": "far", "party": redacted(self._party), "address": "this machine"}
 
 
 class Dialled(WebRtcEndpoint):
@@ -315,7 +310,8 @@ class Dialled(WebRtcEndpoint):
                     raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {answer[:80]!r}")
                 self._location = urljoin(url, response.headers.get("Location", ""))
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise PartyError(f"{url}: expected a WHIP server, got {error!r}", transient=True) from error
+            found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
+            raise PartyError(f"{url}: expected a WHIP server, got: {found}", transient=True) from error
         await peer.accept(answer)
 
     async def _hang_up(self) -> None:

@@ -101,7 +101,7 @@ def replay_text(content: Content) -> str | None:
 
 
 def outcome_text(content: Content) -> str | None:
-    """How the conversation ended: "done", "failed: side B: never spoke"; None if nobody knows."""
+    """How the conversation ended: "done", "failed: side B: no speech found"; None if nobody knows."""
     outcome = (content["held"] or {}).get("outcome")
     if not outcome:
         return None
@@ -110,10 +110,13 @@ def outcome_text(content: Content) -> str | None:
 
 
 def header(content: Content) -> str:
-    """The verdict in one line that leads to its evidence; nothing for recorded files."""
+    """How it ended, and the verdict on its timing with a link to the evidence; nothing for recorded files."""
     if content["held"] is None:
         return ""
-    return f"<p class='facts'>timing: <a href='#timing-title'>{escape(verdict(content))}</a></p>"
+    ended = outcome_text(content)
+    outcome = f"outcome: {escape(ended)} · " if ended else ""
+    link = f"<a href='#timing-title'>{escape(verdict(content))}</a>"
+    return f"<p class='facts'>{outcome}timing of the harness: {link}</p>"
 
 
 def section(content: Content) -> str:

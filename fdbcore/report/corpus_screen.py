@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Any, Final
 
 from fdbcore.measures.moments import MomentKind
+from fdbcore.report import systems
 from fdbcore.report.corpus_health import line
 from fdbcore.report.screen import by_labels
 from fdbcore.report.survey import Survey
@@ -22,13 +23,17 @@ def corpus_screen(run: Survey, columns: int) -> str:
     """The screen of a run, several lines of at most `columns`, without a newline at the end."""
     width = min(columns, MOST_COLUMNS) - 1
     indent = " " * LABEL_COLUMNS
-    return "\n".join(
+    compared = systems.systems(run)
+    head, *lines = (
         fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
-        for label, text in _lines(run)
+        for label, text in _lines(run, bool(compared))
     )
+    table = [*systems.screen(compared, width), *wrap(systems.NOTE, width)] if compared else []
+    return "\n".join([head, *table, *lines])
 
 
-def _lines(run: Survey) -> Iterator[tuple[str, str]]:
+def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
+    """compared: the figures are told of each system, not of all together."""
     seconds = sum(row.length_s or 0.0 for row in run.rows)
     left_out = [row for row in run.rows if row.call.unscored is not None]
     yield (
@@ -37,7 +42,7 @@ def _lines(run: Survey) -> Iterator[tuple[str, str]]:
     )
     if run.pooled:
         yield "health", line(run)
-        yield from _figures_beside(run)
+        yield from () if compared else _figures_beside(run)
         yield from _worst(run)
     for number, row in enumerate(left_out[:FAILED_SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"

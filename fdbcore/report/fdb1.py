@@ -20,7 +20,7 @@ import numpy as np
 from fdbcore.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, read_clip
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.recording import AUDIO, Recording, write_json
-from fdbcore.types import Pcm
+from fdbcore.types import Pcm, ticks_to_s
 from fdbcore.wav import WavWriter
 
 
@@ -34,7 +34,17 @@ def why_not(recording: Recording) -> str | None:
     outcome = recording.meta.get("outcome", {})
     if outcome.get("kind") == "invalid":
         return f"expected a valid conversation, got an invalid one: {outcome.get('reason')}"
+    if not recording.n_ticks:
+        return f"expected a conversation, got one that never began: {outcome.get('reason')}"
     return None
+
+
+def caution(recording: Recording) -> str | None:
+    """What whoever scores the files of a recording must know: that it has failed, and from when on it is silence."""
+    outcome = recording.meta.get("outcome", {})
+    if outcome.get("kind") != "failed":
+        return None
+    return f"failed: {outcome['reason']}; output.wav is silent from {ticks_to_s(recording.n_ticks):g} s on"
 
 
 def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
@@ -91,8 +101,9 @@ def _export(recording: Recording, output: Path) -> Path:
         shutil.copyfile(source, output.parent / source.name)
     except OSError as error:
         raise RecordingError(f"{output.parent}: cannot be written: {error.strerror}") from error
+    said = _said(recording, len(played))
     with WavWriter(output, channels=1) as wav:
-        wav.write(_said(recording, len(played)))
+        wav.write(said)
     for name in LABELS:
         if name in clip["labels"]:
             write_json(output.parent / f"{name}.json", clip["labels"][name])

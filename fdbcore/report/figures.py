@@ -84,8 +84,12 @@ def _b_over_a(measures: Measures, settings: TurnSettings) -> tuple[str, str, str
 def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
     lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
     longest = f"; the longest lasted {lapses['max']:.1f} s" if lapses["n"] else ""
-    start = f"B's first sound came after {first['median']:.1f} s." if first["n"] else "B never spoke."
-    return "Long silences", _times(lapses["n"]), f"both silent for more than 3 s{longest}. {start}"
+    start = f"B's first sound came after {first['median']:.1f} s." if first["n"] else "No speech was found on B."
+    return (
+        "Long silences",
+        _times(lapses["n"]),
+        f"both silent for more than 3 s between their first and their last words{longest}. {start}",
+    )
 
 
 def _talking(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:

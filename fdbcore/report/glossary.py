@@ -281,7 +281,7 @@ EXCLUSIONS: Final = {
     "simultaneous": "started together",
     "terminal": "the other was just ending",
     "did_not_stop": "did not stop within 2 s",
-    "never_spoke": "never spoke",
+    "never_spoke": "no speech found",
     "no_takeover": "no takeover",
     "short_pause": "shorter than 0.2 s",
     "b_was_speaking": "B spoke already",
@@ -334,11 +334,13 @@ TERMS: Final = {
     "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
     "Label": "What a person says of a span: the end of a turn, a pause, an interruption, a backchannel, side talk that "
     "is not meant for the other, noise, or speech.",
-    "Lapse": "Both silent for longer than 3 s, in the middle of the conversation.",
+    "Lapse": "Both silent for longer than 3 s, between the first and the last word of the conversation.",
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
     "overdue by more is missed where a side follows real time: it is silent on both sides.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",
-    "Outcome": "Done; failed, if the system is to blame; invalid, if the harness is. Only what is done is scored.",
+    "Outcome": "Done; failed, if the system is to blame; invalid, if the harness or side A is. What failed is scored "
+    "as far as it went: turns left unanswered count. Not scored is what is invalid, has no tick, or was answered "
+    "in text.",
     "Tick": "10 ms, the unit of all times. Spans include their first tick and not their last.",
     "Timing certificate": "What was measured about the clock and the way of the audio while the conversation was held.",
     "Voice activity": "The decision, for each 10 ms, whether a side speaks. Its measured bias is stated with the "

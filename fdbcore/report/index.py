@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from fdbcore.errors import FdbError
 from fdbcore.recording import REPORT, write_text
-from fdbcore.report import corpus_health, corpus_sections, sections
+from fdbcore.report import corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
 from fdbcore.report.html import embedded_json, static
 from fdbcore.report.survey import CallMoment, CallRow, Survey, clip_ticks
@@ -72,9 +72,10 @@ def page(run: Survey, shown: Shown) -> str:
 
 
 def _findings(run: Survey, settings: TurnSettings, sounds: _Sounds) -> str:
+    compared = systems.systems(run)
     return Template(static("index_findings.html")).substitute(
-        lead=corpus_sections.lead(run),
-        figures=corpus_sections.figures(run, settings),
+        lead=f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
+        figures=systems.section(compared) if compared else corpus_sections.figures(run, settings),
         moments=corpus_sections.moments(run, sounds.of_moment, sounds.page_of, sounds.words),
         charts=corpus_sections.charts(run, settings),
     )

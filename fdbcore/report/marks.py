@@ -14,7 +14,7 @@ from fdbcore.report.tables import table
 from fdbcore.report.words import NONE, clock_text
 
 LISTED: Final = 20
-COLUMNS, LABEL_COLUMNS = 100, 17  # of the screen of a call
+LABEL_COLUMNS: Final = 17  # of the screen of a call
 
 Values = Mapping[str, Any]
 
@@ -54,12 +54,12 @@ def stages_text(laid: Values) -> str:
     return ", ".join(f"{stage} {_ms(median)} (n = {n})" for stage, median, n in medians)
 
 
-def screen_lines(laid: Values) -> list[str]:
-    """The log for a terminal, as the screen of its call has it."""
+def screen_lines(laid: Values, columns: int) -> list[str]:
+    """The log for a terminal of so many columns, as the screen of its call has it."""
     told = [("agent's log", f"offset {offset_text(laid)}"), ("", f"medians: {stages_text(laid)}")]
     told += [("!!", text) for text in cautions(laid)]
     indent = " " * LABEL_COLUMNS
-    return [fill(f"{label:<{LABEL_COLUMNS}}{text}", COLUMNS, subsequent_indent=indent) for label, text in told]
+    return [fill(f"{label:<{LABEL_COLUMNS}}{text}", columns, subsequent_indent=indent) for label, text in told]
 
 
 def cautions(laid: Values) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Any, Final
 
 from fdbcore.measures.dialogue import Dialogue
@@ -15,6 +15,7 @@ from fdbcore.recording import Recording
 from fdbcore.report.certificate import disturbances, replay_text, verdict
 from fdbcore.report.document import document
 from fdbcore.report.health import health_text
+from fdbcore.report.layout import laid_out, shortened, shortened_at_end
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
     clock_text,
@@ -27,17 +28,19 @@ from fdbcore.report.words import (
     vad_text,
 )
 from fdbcore.score import read_scores
-from fdbcore.types import SIDES, TICKS_PER_S, TurnSettings, ticks_to_s
+from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
 LABEL_COLUMNS: Final = 17
+TABLE_COLUMNS: Final = 72
+REMARK_COLUMNS: Final = 30
 WORST: Final = 2
 
 Measures = Mapping[str, Mapping[str, Any]]
 
 
-def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
+def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUMNS) -> str:
     """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
     lines = [header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
     lines += [_labelled("health", text) for text in [health_text(document(recording, scores))] if text]
@@ -48,7 +51,7 @@ def screen(recording: Recording, scores: Mapping[str, Any]) -> str:
     if bias:
         lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
     indent = " " * LABEL_COLUMNS
-    return "\n".join(fill(line, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
+    return "\n".join(fill(line, columns, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
 
 
 def _figures(recording: Recording, measures: Measures) -> list[str]:
@@ -76,21 +79,23 @@ def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
     return lines + ([_labelled("replay", replayed)] if replayed else [])
 
 
-def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
+def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int = COLUMNS) -> str:
     """One line a session, and the figures of all that were scored. `pooled`: the measures of their `summary`."""
     head = f"{len(recordings)} session{'s' if len(recordings) != 1 else ''}, {clock_text(_seconds(recordings))}"
-    rows = [_row("session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst")]
+    rows = [["session", "length", "answered", "median", "early", "none", "stopped", "lapses", "worst"]]
     scored = []
     for recording in recordings:
         scores = read_scores(recording)
         measures, reason = scores["measures"], scores.get("unscored")
         if reason:
-            rows.append(_fitting(f"{_short(recording.name):<{NAME_COLUMNS}} {length_text(recording):>7}  !! {reason}"))
+            rows.append([recording.name, length_text(recording), *[""] * (len(rows[0]) - 3), f"!! {reason}"])
         else:
             scored.append(recording)
-            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, measures)))
+            rows.append(_session_row(recording.name, length_text(recording), measures, _remark(recording, scores)))
     if not scored:
-        return "\n".join([head, *rows, "no session could be scored"])
+        return "\n".join([head, *_lines(rows, columns), "no session could be scored"])
+    failed = sum((recording.as_held.get("outcome") or {}).get("kind") == "failed" for recording in scored)
+    head += f"; {failed} of {len(scored)} scored ones failed, and count as far as they went" if failed else ""
     rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
     cleaned = {name: summary.get("without_suspects", summary) for name, summary in pooled.items()}
     rows += [_session_row("  without echo", "", cleaned, "")] if cleaned != pooled else []
@@ -99,9 +104,19 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures) -> str:
         f"answered {_with_interval(pooled['answered_per_turn'])}",
         *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
-        *(_fitting(f"!! {_short(recording.name)}: {text}") for recording in scored if (text := _unhealthy(recording))),
+        *(
+            shortened_at_end(f"!! {_short(recording.name)}: {text}", columns)
+            for recording in scored
+            if (text := _unhealthy(recording))
+        ),
     ]
-    return "\n".join([head, *rows, *notes])
+    return "\n".join([head, *_lines(rows, columns), *(line for note in notes for line in wrap(note, columns))])
+
+
+def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
+    """Rows as lines, each with its remark, the last of its cells, where there is room for it."""
+    table = laid_out([row[:-1] for row in rows], max(columns - REMARK_COLUMNS, min(columns, TABLE_COLUMNS)))
+    return [shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(table, rows, strict=True)]
 
 
 def _unhealthy(recording: Recording) -> str:
@@ -161,7 +176,7 @@ def _over_a_and_silence(measures: Measures) -> str:
     long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"]["n"] for size in ("long", "short"))
     lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
-    start = f"B silent at start {first['median']:.1f} s" if first["n"] else "B never spoke"
+    start = f"B silent at start {first['median']:.1f} s" if first["n"] else "no speech of B"
     return f"{long} | short ones {short} | both silent > 3 s: {lapses['n']}x{longest} | {start}"
 
 
@@ -192,18 +207,17 @@ def _moments(recording: Recording) -> list[Moment]:
     return moments(without_suspects(recording, dialogue) or dialogue)
 
 
-def _remark(recording: Recording, measures: Measures) -> str:
-    """That a side is silent, or else the worst moment."""
-    silent = [side for side in SIDES if not measures[f"{side.lower()}_talk_share"]["n"]]
-    if silent:
-        return f"!! {' and '.join(silent)} silent"
+def _remark(recording: Recording, scores: Mapping[str, Any]) -> str:
+    """What must be known before any number, or else the worst moment."""
+    if scores["warnings"]:
+        return f"!! {scores['warnings'][0]}"
     found = _moments(recording)
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
 
-def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
+def _session_row(name: str, length: str, measures: Measures, worst: str) -> list[str]:
     latency = measures["response_latency_ms"]
-    return _row(
+    return [
         name,
         length,
         _of(measures["answered_per_turn"]),
@@ -213,17 +227,7 @@ def _session_row(name: str, length: str, measures: Measures, worst: str) -> str:
         _of(measures["b_stopped_within_2s_per_long_a_onset"]),
         f"{measures['lapse_s']['n']}x",
         worst,
-    )
-
-
-def _row(name: str, *cells: str) -> str:
-    widths = (7, 8, 6, 5, 5, 7, 5)
-    aligned = "".join(f" {cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
-    return _fitting(f"{_short(name):<{NAME_COLUMNS}}{aligned}  {cells[-1]}".rstrip())
-
-
-def _fitting(line: str) -> str:
-    return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
+    ]
 
 
 def _of(share: Mapping[str, Any]) -> str:
@@ -243,8 +247,4 @@ def _with_interval(summary: Mapping[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    """`text` cut in its middle to the width of a name."""
-    if len(text) <= NAME_COLUMNS:
-        return text
-    tail = (NAME_COLUMNS - 1) // 2
-    return f"{text[: NAME_COLUMNS - 1 - tail]}…{text[-tail:]}"
+    return shortened(text, NAME_COLUMNS)

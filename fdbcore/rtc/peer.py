@@ -20,6 +20,7 @@ from aiortc.exceptions import InvalidStateError
 from aiortc.sdp import candidate_from_sdp
 
 from fdbcore.errors import PartyError
+from fdbcore.rtc import HUNG_UP
 from fdbcore.rtc.aiortc_seam import SilentTrack, candidates_only_at
 from fdbcore.rtc.leg import Leg
 
@@ -119,7 +120,7 @@ class Peer:
         if state == "connected":
             self._settled.set()
         elif state in ("failed", "closed"):
-            self.leave("connection failed" if state == "failed" else "hung up")
+            self.leave("connection failed" if state == "failed" else HUNG_UP)
 
     async def _hear_description(self, sdp: str, kind: str) -> None:
         if not (sdp.startswith("v=0") and re.search(r"^m=audio ", sdp, re.MULTILINE)):

@@ -209,7 +209,9 @@ class SignallingServer:
         self.host = "127.0.0.1" if host == "localhost" else host
         self.is_local = is_loopback(self.host)
         if token is None and not self.is_local:
-            raise SettingsError(f"host {host}: expected a token beyond loopback, found none")
+            raise SettingsError(
+                f"host {host}: expected a token beyond loopback, found none: set FDBCORE_TOKEN, here or in .env"
+            )
         if token is not None and not re.fullmatch(r"[!-~]+", token):
             raise SettingsError("token: expected visible ASCII characters without spaces")
         self.token = token

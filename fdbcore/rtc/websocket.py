@@ -17,12 +17,15 @@ from typing import Any, Final
 
 from aiohttp import WebSocketError, WSCloseCode, WSMsgType, web
 
+from fdbcore.rtc import HUNG_UP
 from fdbcore.rtc.signalling import MAX_BYTES, MAX_CANDIDATES, Refusal, Seat, SignallingServer, Visit
 
 HEARTBEAT_S: Final = 15.0
 """A peer that does not answer a ping within half of this is gone."""
 CLOSE_S: Final = 1.0
 """For the other end to confirm that the socket closes."""
+PLANNED: Final = (WSCloseCode.OK, WSCloseCode.GOING_AWAY, 0)
+"""Codes with which a peer closes that has nothing to complain of; 0: a frame without one."""
 MAX_FAULTS: Final = 16
 """Wrong messages from one peer, beyond which it is no longer listened to."""
 
@@ -59,8 +62,10 @@ class _Conversation:
         reason = "lost its WebSocket"
         try:
             await self._listen()
-            if self.socket.close_code != WSCloseCode.ABNORMAL_CLOSURE:
-                reason = "closed its WebSocket"
+            if self.socket.close_code in PLANNED:
+                reason = HUNG_UP
+            elif self.socket.close_code != WSCloseCode.ABNORMAL_CLOSURE:
+                reason = f"closed its WebSocket with {self.socket.close_code}"
         except Refusal as refusal:
             reason = f"was turned away: {refusal}"
             with suppress(ConnectionError):

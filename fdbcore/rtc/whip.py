@@ -14,6 +14,7 @@ from typing import Final
 
 from aiohttp import web
 
+from fdbcore.rtc import HUNG_UP
 from fdbcore.rtc.signalling import Refusal, Seat, SignallingServer, Visit
 
 SDP: Final = "application/sdp"
@@ -63,7 +64,7 @@ def routes(server: SignallingServer) -> list[web.RouteDef]:
 
     async def hang_up(request: web.Request) -> web.Response:
         seat, visit = find(request)
-        await seat.leave(visit, "hung up")
+        await seat.leave(visit, HUNG_UP)
         return web.Response()
 
     def find(request: web.Request) -> tuple[Seat, Visit]:

@@ -1,0 +1,94 @@
+"""What must be known before any number is told first, on the screen and on the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes.parties import Caller, Speaker
+from fakes.recordings import drawn_recording
+
+from fdbcore.caveats import MOST_MADE_UP_SHARE, caveats
+from fdbcore.live import LiveSettings, converse
+from fdbcore.recording import Recording
+from fdbcore.registry import endpoint
+from fdbcore.report.html import page
+from fdbcore.report.screen import run_screen, screen
+from fdbcore.score import score, summary
+from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.wav import WavWriter
+
+DRAWING = "A 0-3 5-6 | B 3.4-3.8"
+QUIET, SPEECH = [False] * 100, [tick % 50 >= 20 for tick in range(100)]
+DONE = {"kind": "done", "side": None, "reason": None}
+FAILED = {"kind": "failed", "side": "B", "reason": "hung up on us"}
+
+
+def held(path: Path, b: dict[str, Any] | None = None, **meta: Any) -> Recording:
+    timing = {"realtime": True, "late": 0, "missed": 0, "suspends": [], "sides": {"A": {}, "B": b or {}}}
+    return drawn_recording(path, DRAWING, **{"outcome": DONE, "timing": timing, **meta})
+
+
+def test_nothing_is_said_of_a_call_that_went_well(tmp_path: Path) -> None:
+    assert caveats(held(tmp_path / "call", selftest={"passed": True, "broke": []})) == []
+    assert caveats(drawn_recording(tmp_path / "replayed", DRAWING)) == []
+
+
+def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Path) -> None:
+    selftest = {"passed": False, "broke": ["2 ticks missed"]}
+    recording = held(tmp_path / "call", outcome=FAILED, selftest=selftest)
+    scores = score(recording)
+    failed, distrusted = scores["warnings"]
+    assert failed == "the call has failed: side B: hung up on us"
+    assert "self-test" in distrusted
+    assert "2 ticks missed" in distrusted
+    text = page(recording, scores)
+    assert text.index("The call has failed") < text.index("At a glance")
+    assert text.index("outcome: failed: side B: hung up on us") < text.index("At a glance")
+    assert text.index("2 ticks missed") < text.index("At a glance")
+    assert f"!! {failed}" in screen(recording, scores)
+    of_run = run_screen([recording], summary([recording])["measures"])
+    assert "!! the call has failed" in of_run
+    assert "1 of 1 scored ones failed" in of_run.splitlines()[0]
+
+
+@pytest.mark.parametrize("counted", ["padded_samples", "concealed_samples"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_audio_that_was_made_up_is_told_above_a_stated_share(tmp_path: Path, counted: str, more: int) -> None:
+    n_samples = held(tmp_path / "whole").n_ticks * 480
+    recording = held(tmp_path / "call", {counted: int(MOST_MADE_UP_SHARE * n_samples) + more})
+    assert len(caveats(recording)) == more
+
+
+def test_a_system_slower_than_real_time_is_told_with_its_speed(tmp_path: Path) -> None:
+    measured = {"padded_samples": 81_600, "underruns": 83, "received_samples_per_s": 32_000.0}
+    (told,) = caveats(held(tmp_path / "call", measured))
+    assert told.startswith("1.7 s of B's audio (")
+    assert told.endswith("came too late or never: 83 holes in its speech, it ran at 0.67 of real time")
+
+
+def test_a_clip_that_is_cut_short_is_named(tmp_path: Path) -> None:
+    clip = tmp_path / "user.wav"
+    with WavWriter(clip, channels=1) as wav:
+        wav.write(np.zeros(SAMPLE_RATE_HZ, np.int16))
+    clip.write_bytes(clip.read_bytes()[:-4800])
+    settings = LiveSettings(vad="energy", realtime=False)
+    recording = converse(
+        endpoint(f"clip:{clip}?tail_s=0"), Speaker([False] * 50), tmp_path / "x", settings, {}, Event()
+    )
+    assert any(text.startswith("user.wav: ") for text in caveats(recording))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind", "side"),
+    [(QUIET, QUIET, "invalid", "A"), (SPEECH, QUIET, "failed", "B"), (QUIET, SPEECH, "done", None)],
+)
+def test_a_user_who_says_nothing_is_not_the_fault_of_the_system(
+    tmp_path: Path, a: list[bool], b: list[bool], kind: str, side: str | None
+) -> None:
+    settings = LiveSettings(vad="energy", realtime=False)
+    outcome = converse(Caller(a), Caller(b), tmp_path, settings, {}, Event()).meta["outcome"]
+    assert (outcome["kind"], outcome["side"]) == (kind, side)
