@@ -31,7 +31,7 @@ MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
 
 Outcome = Mapping[str, Any]
-"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help."""
+"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where it is due."""
 
 
 class RunFolder:
@@ -58,6 +58,7 @@ class RunFolder:
             self._take()
             check_same_plan(self.path, self.plan)
             self._write_plan()
+            self._renew()
         except BaseException:
             os.close(self._lock)
             raise
@@ -87,6 +88,14 @@ class RunFolder:
         for name, text in self.plan.material.texts.items() if self.plan.material else ():
             if not (self.path / name).is_file():
                 write_text(self.path / name, text)
+
+    def _renew(self) -> None:
+        """Make what ended for a reason that may pass due once more: it may have passed before the run went on."""
+        for case in self.plan.cases:
+            path = self.path / case.name
+            outcome = outcome_in(path)
+            if outcome is not None and outcome.get("transient"):
+                write_json(path / META, _meta(path) | {"outcome": {**outcome, "again": True}})
 
     @property
     def selftest(self) -> dict[str, Any] | None:
@@ -128,8 +137,8 @@ def outcome_in(path: Path) -> Outcome | None:
     outcome: Outcome | None = meta.get("outcome")
     if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
         return None
-    again = outcome.get("transient") and len(meta.get("attempts", ())) < MOST_RETRIES
-    return None if again else outcome
+    passing = outcome.get("transient") and len(meta.get("attempts", ())) < MOST_RETRIES
+    return None if passing or outcome.get("again") else outcome
 
 
 def _meta(path: Path) -> dict[str, Any]:
