@@ -192,6 +192,21 @@ def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
     for row in document["rows"]:
         row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
     assert "By weighted LCS alone two would be ahead of one by 0.200" in leads(document)[0]
+    assert "chance" not in leads(document)[0]
+    for comparison in document["comparisons"]:
+        comparison |= {"p_holm": 0.4} if comparison["measure"] == "wlcs" else {}
+    assert (
+        "by 0.200 (95 % interval 0.100 to 0.300, n = 10), which cannot be told from chance: that" in leads(document)[0]
+    )
+
+
+def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
+    """And the page is there: all of it."""
+    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
+    document = make_document(("one", "two"), n=4)
+    document["comparisons"] = [c | nothing for c in document["comparisons"]]
+    assert "but no record is scored for it and" in leads(document)[0]
+    assert "cannot be told" in page(document)
 
 
 def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:

@@ -306,6 +306,27 @@ def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkey
     assert content["sets"][0]["n"] == 2
 
 
+@pytest.mark.parametrize("name", ["annotations.jsonl", "report.html", "run.json", "scores.json"])
+def test_nothing_but_an_earlier_scoring_is_written_over(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text('{"schema": "another"}', encoding="utf-8")
+    result = score(cwd=tmp_path)
+    assert (result.exit_code, [path.name for path in out.iterdir()]) == (2, [name])
+    assert f"--out {out}: expected a new or empty folder" in result.stderr
+    (out / name).unlink()
+    assert (score(cwd=tmp_path).exit_code, score(cwd=tmp_path).exit_code) == (0, 0)
+
+
+def test_systems_that_share_no_record_are_reported(tmp_path: Path) -> None:
+    of = record_set(["Q 1"], ["Inf 1"])
+    references = written(tmp_path / "set.jsonl", of.records.values())
+    answers = written(tmp_path / "replies.jsonl", [response("r0", "Q 1", "one"), response("r1", "Q 1", "two")])
+    content = scored(answers, "--references", references, cwd=tmp_path, code=1)
+    assert {one["n"] for one in content["comparisons"]} == {0}
+    assert "cannot be told" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_folder_that_is_no_run_is_one_problem(tmp_path: Path) -> None:
     references, answers = golden_files(tmp_path)
     (tmp_path / "empty").mkdir()

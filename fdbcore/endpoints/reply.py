@@ -11,8 +11,8 @@ What it is sent is all that it has heard since tick 0, at 24 kHz. Live, its repl
 and the request is no part of any tick. On a clock that never waits the reply begins in the tick of the request: compute
 time is not counted. A reply without a voice is logged, and silent.
 
-A refusal is the model's own, and logged. A server that is away or fails may be asked again in another call: live, a call
-does not wait for that. A wrong key or an unknown model is the user's fault, and ends the run.
+A refusal is the model's own, and logged. A server that is away or fails may be asked again in another call; live, this
+one does not wait for that. A wrong key or an unknown model is the user's fault, and ends the run.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ class OpenAIModel(VendorModel):
         if not self._takes_seed:
             request = replace(request, seed=None)
         try:
-            completion = client.with_options(max_retries=self.attempts - 1).chat.completions.create(**self._body(request))
+            completion = client.with_options(max_retries=self.attempts - 1).chat.completions.create(
+                **self._body(request)
+            )
         except BadRequestError as error:
             if error.param == "seed" and request.seed is not None:
                 self._takes_seed = False

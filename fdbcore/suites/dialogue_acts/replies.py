@@ -27,8 +27,8 @@ def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[lis
     A system that declined, or was there and silent, has replied nothing: the text is None, and `reason` says why. A
     call that failed otherwise (its server was away or busy, the system crashed), that is the harness's fault, has not
     been held yet, or was spoken without words that are known, is a problem instead, which no system is scored for. A
-    system's words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several trials
-    each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
+    system's words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several
+    trials each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
     """
     plan = read_plan(run)
     responses, problems = [], []
