@@ -31,8 +31,8 @@ MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
 
 Outcome = Mapping[str, Any]
-"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where it is
-due."""
+"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where
+it is due."""
 
 
 class RunFolder:

@@ -78,9 +78,9 @@ def test_the_papers_example_is_an_error_unless_it_is_taken_as_given(tmp_path: Pa
     assert content["problems"] == [
         {
             "where": f"{answers}, line 1 (4.1.1)",
-            "reason": "acts: expected importances that sum to 1 within 0.01, got 0.9",
+            "reason": "acts: expected importances that sum to 1 within 0.01, got 0.9 "
+            "(fdbcore score --as-given takes them as they are)",
         },
-        {"where": f"{references}, line 1 (4.1.1)", "reason": "no response of s"},
     ]
     assert (content["rows"][0]["n"], content["rows"][0]["unscored"]) == (4, 1)
 
@@ -127,6 +127,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         '{"id": "r1", "system": "s", "text": "a", "annotations": [{"annotator": "x", "steps": []}]}',
         "acts: exp",
     ),
+    "a key twice": (
+        '{"id": "r1", "system": "s", "text": "a", "text": "b"}',
+        'expected each key once in an object, got "text" 2',
+    ),
     "an id twice": (json.dumps(response("r0", "Q 1").to_json()), "expected an id only once"),
     "no record": (json.dumps(response("r7", "Q 1").to_json()), "expected a response to a record, got id 'r7'"),
     "not annotated": ('{"id": "r1", "system": "s", "text": "a"}', "s: expected an annotation of x, got none"),
@@ -145,6 +149,10 @@ def test_a_fault_is_named_and_never_stops_the_rest(tmp_path: Path, fault: str) -
     named = [problem for problem in content["problems"] if problem["where"].startswith(f"{answers}, line 2")]
     assert [problem["reason"][: len(reason)] for problem in named] == [reason]
     assert content["rows"][0]["n"] == 1
+    again = [problem for problem in content["problems"] if problem["reason"] == "no response of s"]
+    assert len(again) == (fault in ("not JSON", "a key twice", "an id twice", "no record")), (
+        "told once where it is known"
+    )
     assert f"left out: {len(content['problems'])}" in result.stdout
 
 
@@ -304,6 +312,16 @@ def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkey
     assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["mean"]) == (2, 0.625)
     assert rows[REFERENCE]["measures"]["wed"]["mean"] == 0.0
     assert content["sets"][0]["n"] == 2
+
+
+def test_long_names_do_not_flood_the_screen(tmp_path: Path) -> None:
+    name = "system-" * 500
+    of = record_set(["Q 1"], ["Inf 1"])
+    references = written(tmp_path / "set.jsonl", of.records.values())
+    given = [response("r0", "Q 1", name, name), response("r9", "Q 1", name), response("r0", "Q 1", f"{name}2")]
+    lines = score(written(tmp_path / "replies.jsonl", given), "--references", references, cwd=tmp_path).stdout
+    assert len(lines) < 12_000
+    assert "system-syst" in lines
 
 
 @pytest.mark.parametrize("name", ["annotations.jsonl", "report.html", "run.json", "scores.json"])

@@ -12,7 +12,7 @@ from fdbcore.live import SILENT
 from fdbcore.protocols import Transcriber
 from fdbcore.recording import AUDIO, REFUSAL, REPLY, Recording, read_json, write_json
 from fdbcore.run_folder import Outcome, outcome_in, read_plan
-from fdbcore.suites.dialogue_acts.records import Problem, Response
+from fdbcore.suites.dialogue_acts.records import Lost, Problem, Response
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.wav import wav_bytes
 
@@ -31,15 +31,21 @@ def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[lis
     trials each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
     """
     plan = read_plan(run)
-    responses, problems = [], []
+    responses: list[Response] = []
+    problems: list[Problem] = []
     for case in plan["cases"]:
         system = f"{case['system']}#{case['trial']}" if plan["plan"]["trials"] > 1 else case["system"]
         try:
             text, reason = _reply(run / case["name"], transcriber)
             responses.append(Response(_id_of(case), system, text, reason=reason))
         except FdbError as error:
-            problems.append(Problem(str(run / case["name"]), str(error)))
+            problems.append(_problem(run, case, system, str(error)))
     return responses, problems
+
+
+def _problem(run: Path, case: Mapping[str, Any], system: str, reason: str) -> Problem:
+    where = str(run / case["name"])
+    return Problem(where, reason) if case["clip"] is None else Lost.of(where, reason, (_id_of(case), system))
 
 
 def _id_of(case: Mapping[str, Any]) -> str:
