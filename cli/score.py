@@ -54,7 +54,7 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Annotations of each reply.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes, as many as processors; of a suite, requests [4].")
 @click.option("--as-given", is_flag=True, help="Take importances as they are, whatever they sum to.")
-@click.option("--published", is_flag=True, help="Show the paper's figures beside.")
+@click.option("--published", is_flag=True, help="Show the paper's figures beside, which other rules made.")
 @click.option("--figures", type=FILE, metavar="DIR", help="Write figures for a paper (SVG) into this folder.")
 @click.option("--out", type=FILE, help="Folder of the results [default: RUN; of a suite, fdbcore-scores].")
 @options.as_json
@@ -230,11 +230,12 @@ def _annotated(
 
 
 def _write(content: dict[str, Any], responses: Sequence[Response], out: Path, figures: Path | None) -> None:
-    from fdbcore.recording import write_json, write_text
+    from fdbcore.recording import write_text
     from fdbcore.suites.dialogue_acts.page import write_report
     from fdbcore.suites.dialogue_acts.records import jsonl
 
-    write_json(out / SCORES, content)
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)  # on one line: indented it takes ten times as long
+    write_text(out / SCORES, f"{text}\n")
     write_text(out / ANNOTATIONS, jsonl(responses))
     write_report(content, out / "report.html")
     if figures is not None:

@@ -200,6 +200,18 @@ def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
     )
 
 
+def test_of_many_replies_the_page_has_those_to_the_first_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = make_document(("one", "two"), n=10)
+    assert "scores.json" not in page(document)
+    each = len(document["items"]) // 10
+    monkeypatch.setattr("fdbcore.suites.dialogue_acts.page.MOST_ITEMS", 4 * each + 1)
+    html = page(document)
+    assert f"The {4 * each} replies to the first 4 of 10 records; all {10 * each} are in scores.json" in html
+    rows = unpacked(Page(html).scripts[0])
+    assert len({row["id"] for row in rows}) == 4
+    assert [row["number"] for row in rows] == list(range(4 * each))
+
+
 def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
     """And the page is there: all of it."""
     nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}

@@ -109,6 +109,7 @@ def test_the_screen_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", str(width))
     lines = score("--published", cwd=tmp_path).stdout.splitlines()[:-1]
     assert max(map(columns, lines)) <= width
+    assert "such scores cannot be compared with the paper's." in " ".join(lines)
     header = next(line for line in lines if "mean [95 % interval]" in line)
     assert ("uniform" in header) == (width >= 130)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
 from fdbcore.suites.dialogue_acts.columns import NAME_COLUMNS, Group, columns, fitted, table, wrapped
+from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 
 NAMES: Final = {
@@ -204,7 +205,7 @@ def _published(rows: Sequence[Document], width: int) -> list[str]:
             _group("parts of WED", ("deletion", "insertion", "substitution"), own, _mean),
         ]
         lines += [f"set written and annotated by {of}", *table([row["system"] for row in own], groups, width)]
-    return lines
+    return [*lines, *wrapped(CAUTION, width)]
 
 
 def _settings(settings: Document) -> str:
