@@ -262,7 +262,7 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
         for reason, count in found["reasons"].items():
             click.echo(f"  {count} {reason}")
         recordings = recordings_of(folder, name)
-        if len(folder.plan.cases) == 1 and recordings:
+        if len(folder.plan.cases) == 1 and recordings and not _in_text(folder):
             click.echo(f"{screen(recordings[0], document(recordings[0], score(recordings[0])))}")
             click.echo(recordings[0].path / REPORT)
             return
@@ -270,7 +270,16 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
             click.echo(run_screen(recordings, found["measures"]))
     click.echo(folder.path)
     if folder.plan.material is not None:
-        click.echo(f"fdbcore score --suite {folder.plan.material.suite} {folder.path}")
+        lead = "replied in text: score it with " if _in_text(folder) else ""
+        click.echo(f"{lead}fdbcore score --suite {folder.plan.material.suite} {folder.path}")
+
+
+def _in_text(folder: RunFolder) -> bool:
+    """Whether all that is done was replied in text alone, of which no turn-taking can be measured."""
+    from fdbcore.live import IN_TEXT
+
+    outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
+    return {outcome["reason"] for outcome in outcomes if outcome["kind"] == "done"} == {IN_TEXT}
 
 
 def counts_text(counts: dict[str, int]) -> str:

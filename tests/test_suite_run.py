@@ -113,7 +113,7 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     lines = result.stdout.splitlines()
     assert "g: 2 of 2 cases ended: 2 done, 0 failed, 0 invalid" in lines
     assert lines.count("  2 done: replied in text alone") == 2
-    assert lines[-1] == f"fdbcore score --suite dialogue-acts {out}"
+    assert lines[-1] == f"replied in text: score it with fdbcore score --suite dialogue-acts {out}"
     for server in vendors:
         assert len(server.asked) == 2
         places = {name: [place_of(clip(data / f"{name}.wav"), heard(a)) for a in server.asked] for name in ids()}
