@@ -234,7 +234,8 @@ def _write(content: dict[str, Any], responses: Sequence[Response], out: Path, fi
     from fdbcore.suites.dialogue_acts.page import write_report
     from fdbcore.suites.dialogue_acts.records import jsonl
 
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False)  # on one line: indented it takes ten times as long
+    # on one line: indented it would take several times as long
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     write_text(out / SCORES, f"{text}\n")
     write_text(out / ANNOTATIONS, jsonl(responses))
     write_report(content, out / "report.html")

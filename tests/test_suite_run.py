@@ -34,6 +34,7 @@ from fdbcore.runner import run_cases
 from fdbcore.suites.dialogue_acts import users
 from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_records
 from fdbcore.suites.dialogue_acts.replies import responses_of
+from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
 from fdbcore.types import FRAME_BYTES, Pcm
 
@@ -223,6 +224,9 @@ def test_a_server_that_fails_is_asked_again_by_the_same_run_and_no_reply_of_scor
         assert all(f"expected a conversation, got a failed one: openai:x: {server.base_url} {told}" in problem.reason
                    for problem in problems)  # fmt: skip
         assert len(problems) == 2
+        given = [Response("timer-1", "o", "はい。")]
+        _, twice = matched([RecordSet("set", {one.id: one for one in THE_RECORDS})], given, problems)
+        assert twice == [], "what failed is told once"
         assert held(str(data), named, tmp_path / "run", realtime) == {"done"}
     assert [response.text for response in responses_of(tmp_path / "run")[0]] == ["はい。"] * 2
 

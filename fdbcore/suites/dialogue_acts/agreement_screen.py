@@ -34,7 +34,7 @@ def screen(content: Mapping[str, Any], width: int) -> str:
 def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
     first, second = content["annotators"]
     replies, n = content["replies"], content["n"]
-    often = f" ({n} annotations of each)" if n != replies else ""
+    often = f" ({n} annotations by each)" if n != replies else ""
     names = f"{name_text(first)} and {name_text(second)}"
     return wrapped(f"{names}: {replies} replies to {content['records']} records labelled by both{often}", width, 2)
 
