@@ -30,7 +30,11 @@ NAME = "fdbcore dataset generate"
 @click.option("--model", "address", required=True, metavar="VENDOR:NAME", help="gemini:NAME or openai:NAME.")
 @click.option("--base-url", metavar="URL", help="Another server that speaks the vendor's API.")
 @click.option("-n", "n", type=click.IntRange(1), required=True, help="How many records.")
-@click.option("--topics", type=options.FILE, help="A topic a line: name, tab, instruction. Default: the shipped ones.")
+@click.option(
+    "--topics",
+    type=options.FILE,
+    help="A topic a line: name, tab, instruction, or the name alone. Default: the shipped ones.",
+)
 @click.option("--out", type=options.FILE, required=True, metavar="DIR", help="Folder of the set.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Record k is asked for with seed + k.")
 @click.option("--jobs", type=click.IntRange(1), default=4, show_default=True, help="Requests at a time.")
@@ -82,7 +86,8 @@ def generate(
         click.echo(f"{NAME}: {item}: left, the same command asks again: {reason}", err=True)
     if not quiet:
         click.echo(_summary(progress, costs))
-        click.echo(out / made.RECORDS)
+        if out.exists():
+            click.echo(out / made.RECORDS)
     sys.exit(DONE if progress.records and not progress.left else FAILED)
 
 
@@ -118,7 +123,7 @@ def _price(text: str) -> Price:
 
 def _watch(show: Callable[[str], None], quiet: bool, progress: Progress) -> None:
     """A line on a terminal; elsewhere one for each record."""
-    so_far = f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; {_tokens(progress)}"
+    so_far = f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; of all answers so far {_tokens(progress)}"
     show(so_far)
     if not (quiet or sys.stderr.isatty()) and progress.settled is not None:
         click.echo(f"{progress.settled[0].id}: {so_far}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 TTS_HELP = (
     "Who speaks: open-jtalk; exec:COMMAND (a text in UTF-8 on its standard input, a WAV on its standard output, a "
-    "process a text); dir:FOLDER (recordings that are there: ID.wav, ID.flac, ...)."
+    "process a text, which is given 120 s; exec:timeout_s=N COMMAND: N s); dir:FOLDER (recordings that are there: "
+    "ID.wav, ID.flac, ...)."
 )
 
 
@@ -38,6 +40,7 @@ def speak(folder: Path, tts: str, quiet: bool) -> None:
     from fdbcore.suites.dialogue_acts.records import read_records
     from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
     try:
         records, problems = read_records(folder / RECORDS)
         with status(quiet) as show:

@@ -255,11 +255,20 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
     if not silent:
         _print_outcomes(summary["systems"])
     if len(folder.plan.cases) == 1:
-        _write_page(folder, silent)
+        _write_page(folder, silent or _in_text(folder))
     else:
-        _write_run(folder, silent)
+        _write_run(folder, silent or _in_text(folder))
     if not silent and folder.plan.material is not None:
-        click.echo(f"fdbcore score --suite {folder.plan.material.suite} {folder.path}")
+        lead = "replied in text: score it with " if _in_text(folder) else ""
+        click.echo(f"{lead}fdbcore score --suite {folder.plan.material.suite} {folder.path}")
+
+
+def _in_text(folder: RunFolder) -> bool:
+    """Whether all that is done was replied in text alone, of which no turn-taking can be measured."""
+    from fdbcore.live import IN_TEXT
+
+    outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
+    return {outcome["reason"] for outcome in outcomes if outcome["kind"] == "done"} == {IN_TEXT}
 
 
 def _print_outcomes(systems: Mapping[str, Any]) -> None:

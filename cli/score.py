@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT: Final = Path("fdbcore-scores")
 DEFAULT_REQUESTS: Final = 4
+SCORES, ANNOTATIONS, KEPT = "scores.json", "annotations.jsonl", "annotator-replies.jsonl"
 _OF_RUNS: Final = {"cluster": "--cluster", "by": "--by", "sensitivity": "--sensitivity", "reference": "--reference"}
 _OF_SUITES: Final = {
     "references": "--references",
@@ -53,7 +54,7 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Annotations of each reply.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes, as many as processors; of a suite, requests [4].")
 @click.option("--as-given", is_flag=True, help="Take importances as they are, whatever they sum to.")
-@click.option("--published", is_flag=True, help="Show the paper's figures beside.")
+@click.option("--published", is_flag=True, help="Show the paper's figures beside, which other rules made.")
 @click.option("--figures", type=FILE, metavar="DIR", help="Write figures for a paper (SVG) into this folder.")
 @click.option("--out", type=FILE, help="Folder of the results [default: RUN; of a suite, fdbcore-scores].")
 @options.as_json
@@ -103,6 +104,7 @@ def score(
     from fdbcore.suites.dialogue_acts.document import document
 
     try:
+        _refuse_folder(out)
         models = [model(address, base_url) for address in annotators]
         hears = None if asr is None else transcriber(asr, base_url)
         sets, responses, problems = _material(paths, references, as_given, hears)
@@ -130,6 +132,24 @@ def _refuse_others(context: click.Context, suite: str | None) -> None:
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
             needs = "goes without --suite" if suite else "needs --suite dialogue-acts"
             raise click.UsageError(f"{option} {needs}")
+
+
+def _refuse_folder(out: Path) -> None:
+    """SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is to be written over."""
+    from fdbcore.recording import read_json
+    from fdbcore.suites.dialogue_acts.document import DOCUMENT_SCHEMA
+
+    if not out.exists() or (out.is_dir() and {item.name for item in out.iterdir()} <= {KEPT, f"{SCORES}.part"}):
+        return
+    try:
+        content = read_json(out / SCORES)
+    except FdbError:
+        content = None
+    if not isinstance(content, dict) or content.get("schema") != DOCUMENT_SCHEMA:
+        raise SettingsError(
+            f"--out {out}: expected a new or empty folder, or that of an earlier score --suite dialogue-acts, got "
+            "something else"
+        )
 
 
 def _material(
@@ -200,7 +220,7 @@ def _annotated(
             [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
             records.values(),
             annotator,
-            out / "annotator-replies.jsonl",
+            out / KEPT,
             repeats=repeats,
             jobs=jobs,
             watch=lambda count, of: show(f"{annotator.name}: {count} of {of} replies annotated"),
@@ -210,12 +230,14 @@ def _annotated(
 
 
 def _write(content: dict[str, Any], responses: Sequence[Response], out: Path, figures: Path | None) -> None:
-    from fdbcore.recording import write_json, write_text
+    from fdbcore.recording import write_text
     from fdbcore.suites.dialogue_acts.page import write_report
     from fdbcore.suites.dialogue_acts.records import jsonl
 
-    write_json(out / "scores.json", content)
-    write_text(out / "annotations.jsonl", jsonl(responses))
+    # on one line: indented it would take several times as long
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    write_text(out / SCORES, f"{text}\n")
+    write_text(out / ANNOTATIONS, jsonl(responses))
     write_report(content, out / "report.html")
     if figures is not None:
         from fdbcore.suites.dialogue_acts.figures import write_figures

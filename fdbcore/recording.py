@@ -31,6 +31,9 @@ META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "repor
 REPLY = "reply"
 """The kind of event by which a side answers in text; with its voice, if it has one."""
 
+REFUSAL = "refusal"
+"""The kind of event by which a side declines to answer, with its `reason`."""
+
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 MARKS = "derived/marks.json"

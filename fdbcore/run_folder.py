@@ -33,7 +33,7 @@ MOST_RETRIES: Final = 2
 
 Outcome = Mapping[str, Any]
 """{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where
-the user has asked for it."""
+it is due, by wish or because the run goes on."""
 
 AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
     "failed": ("failed",),
@@ -70,6 +70,7 @@ class RunFolder:
             self._take()
             check_same_plan(self.path, self.plan)
             self._write_plan()
+            self._renew()
         except BaseException:
             os.close(self._lock)
             raise
@@ -99,6 +100,14 @@ class RunFolder:
         for name, text in self.plan.material.texts.items() if self.plan.material else ():
             if not (self.path / name).is_file():
                 write_text(self.path / name, text)
+
+    def _renew(self) -> None:
+        """Make what ended for a reason that may pass due once more: it may have passed before the run went on."""
+        for case in self.plan.cases:
+            path = self.path / case.name
+            outcome = outcome_in(path)
+            if outcome is not None and outcome.get("transient"):
+                write_json(path / META, _meta(path) | {"outcome": {**outcome, "again": True}})
 
     @property
     def selftest(self) -> dict[str, Any] | None:
@@ -156,7 +165,7 @@ def outcome_in(path: Path) -> Outcome | None:
 
 
 def _is_due(outcome: Outcome, attempts: Sequence[Outcome]) -> bool:
-    """Whether a case that ended so is to be held again: by wish, or because that may help, some times after a wish."""
+    """Whether a case that ended so is to be held again: it is due anew, or that may help, some times after it was."""
     retries = sum(1 for _ in takewhile(lambda earlier: not earlier.get("again"), reversed(attempts)))
     return bool(outcome.get("again") or (outcome.get("transient") and retries < MOST_RETRIES))
 

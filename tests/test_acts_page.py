@@ -192,6 +192,33 @@ def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
     for row in document["rows"]:
         row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
     assert "By weighted LCS alone two would be ahead of one by 0.200" in leads(document)[0]
+    assert "chance" not in leads(document)[0]
+    for comparison in document["comparisons"]:
+        comparison |= {"p_holm": 0.4} if comparison["measure"] == "wlcs" else {}
+    assert (
+        "by 0.200 (95 % interval 0.100 to 0.300, n = 10), which cannot be told from chance: that" in leads(document)[0]
+    )
+
+
+def test_of_many_replies_the_page_has_those_to_the_first_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = make_document(("one", "two"), n=10)
+    assert "scores.json" not in page(document)
+    each = len(document["items"]) // 10
+    monkeypatch.setattr("fdbcore.suites.dialogue_acts.page.MOST_ITEMS", 4 * each + 1)
+    html = page(document)
+    assert f"The {4 * each} replies to the first 4 of 10 records; all {10 * each} are in scores.json" in html
+    rows = unpacked(Page(html).scripts[0])
+    assert len({row["id"] for row in rows}) == 4
+    assert [row["number"] for row in rows] == list(range(4 * each))
+
+
+def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
+    """And the page is there: all of it."""
+    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
+    document = make_document(("one", "two"), n=4)
+    document["comparisons"] = [c | nothing for c in document["comparisons"]]
+    assert "but no record is scored for it and" in leads(document)[0]
+    assert "cannot be told" in page(document)
 
 
 def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:

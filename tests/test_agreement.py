@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from act_sets import annotation, record, response, sequence, sequences
+from act_sets import annotation, record, repeated, response, sequence, sequences
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -142,6 +142,15 @@ def test_the_command_prints_a_table_that_fits(tmp_path: Path, monkeypatch: pytes
     assert max(map(columns, result.stdout.splitlines())) <= max(width, columns(str(second)) + 16)
     content: dict[str, Any] = json.loads(agree(first, second, "--json").stdout)
     assert (content["n"], content["measures"]["wed"]["value"]) == (3, 0.5)
+
+
+def test_replies_are_counted_once_and_so_is_what_is_wrong(tmp_path: Path) -> None:
+    often = written(tmp_path / "a.jsonl", repeated("r0", {1: "Q 1", 2: "Inf 1", 3: "Q 1"}))
+    with open(often, "a", encoding="utf-8") as file:
+        file.write("{\n")
+    result = agree(often, often)
+    assert "x and x: 1 replies to 1 records labelled by both (3 annotations by each)" in result.stdout
+    assert "left out: 1\n" in result.stdout
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:

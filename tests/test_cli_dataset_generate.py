@@ -90,6 +90,21 @@ def test_a_set_with_either_vendor(tmp_path: Path, vendor: str, fake: type[FakeMo
     assert fake.KEY not in everything_in(tmp_path / "set") + result.output
 
 
+def test_a_start_that_failed_leaves_nothing_and_locks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeOpenAI(good, models=["writer"]) as server:
+        wrong = generate(*words(server, tmp_path / "set", "-n", 2, model="openai:writter"))
+        assert (wrong.exit_code, wrong.stdout) == (1, "")
+        assert "has no such model" in wrong.stderr
+        assert not (tmp_path / "set").exists()
+        (tmp_path / "set").mkdir()
+        started_before = {"schema": "fdbcore.generate/1", "settings": {"model": "openai:writter"}, "n": 9}
+        (tmp_path / "set" / "generate.json").write_text(json.dumps(started_before), encoding="utf-8")
+        (tmp_path / "set" / "replies.jsonl").touch()
+        assert generate(*words(server, tmp_path / "set", "-n", 2, model="openai:writer")).exit_code == 0
+    told = json.loads((tmp_path / "set" / "generate.json").read_text(encoding="utf-8"))
+    assert (told["settings"]["model"], told["n"]) == ("openai:writer", 2)
+
+
 def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     release = threading.Event()
 

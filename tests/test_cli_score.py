@@ -78,9 +78,9 @@ def test_the_papers_example_is_an_error_unless_it_is_taken_as_given(tmp_path: Pa
     assert content["problems"] == [
         {
             "where": f"{answers}, line 1 (4.1.1)",
-            "reason": "acts: expected importances that sum to 1 within 0.01, got 0.9",
+            "reason": "acts: expected importances that sum to 1 within 0.01, got 0.9 "
+            "(fdbcore score --as-given takes them as they are)",
         },
-        {"where": f"{references}, line 1 (4.1.1)", "reason": "no response of s"},
     ]
     assert (content["rows"][0]["n"], content["rows"][0]["unscored"]) == (4, 1)
 
@@ -109,6 +109,7 @@ def test_the_screen_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", str(width))
     lines = score("--published", cwd=tmp_path).stdout.splitlines()[:-1]
     assert max(map(columns, lines)) <= width
+    assert "such scores cannot be compared with the paper's." in " ".join(lines)
     header = next(line for line in lines if "mean [95 % interval]" in line)
     assert ("uniform" in header) == (width >= 130)
 
@@ -126,6 +127,10 @@ FAULTS: dict[str, tuple[str, str]] = {
     "no acts": (
         '{"id": "r1", "system": "s", "text": "a", "annotations": [{"annotator": "x", "steps": []}]}',
         "acts: exp",
+    ),
+    "a key twice": (
+        '{"id": "r1", "system": "s", "text": "a", "text": "b"}',
+        'expected each key once in an object, got "text" 2',
     ),
     "an id twice": (json.dumps(response("r0", "Q 1").to_json()), "expected an id only once"),
     "no record": (json.dumps(response("r7", "Q 1").to_json()), "expected a response to a record, got id 'r7'"),
@@ -145,6 +150,10 @@ def test_a_fault_is_named_and_never_stops_the_rest(tmp_path: Path, fault: str) -
     named = [problem for problem in content["problems"] if problem["where"].startswith(f"{answers}, line 2")]
     assert [problem["reason"][: len(reason)] for problem in named] == [reason]
     assert content["rows"][0]["n"] == 1
+    again = [problem for problem in content["problems"] if problem["reason"] == "no response of s"]
+    assert len(again) == (fault in ("not JSON", "a key twice", "an id twice", "no record")), (
+        "told once where it is known"
+    )
     assert f"left out: {len(content['problems'])}" in result.stdout
 
 
@@ -304,6 +313,37 @@ def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkey
     assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["mean"]) == (2, 0.625)
     assert rows[REFERENCE]["measures"]["wed"]["mean"] == 0.0
     assert content["sets"][0]["n"] == 2
+
+
+def test_long_names_do_not_flood_the_screen(tmp_path: Path) -> None:
+    name = "system-" * 500
+    of = record_set(["Q 1"], ["Inf 1"])
+    references = written(tmp_path / "set.jsonl", of.records.values())
+    given = [response("r0", "Q 1", name, name), response("r9", "Q 1", name), response("r0", "Q 1", f"{name}2")]
+    lines = score(written(tmp_path / "replies.jsonl", given), "--references", references, cwd=tmp_path).stdout
+    assert len(lines) < 12_000
+    assert "system-syst" in lines
+
+
+@pytest.mark.parametrize("name", ["annotations.jsonl", "report.html", "run.json", "scores.json"])
+def test_nothing_but_an_earlier_scoring_is_written_over(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text('{"schema": "another"}', encoding="utf-8")
+    result = score(cwd=tmp_path)
+    assert (result.exit_code, [path.name for path in out.iterdir()]) == (2, [name])
+    assert f"--out {out}: expected a new or empty folder" in result.stderr
+    (out / name).unlink()
+    assert (score(cwd=tmp_path).exit_code, score(cwd=tmp_path).exit_code) == (0, 0)
+
+
+def test_systems_that_share_no_record_are_reported(tmp_path: Path) -> None:
+    of = record_set(["Q 1"], ["Inf 1"])
+    references = written(tmp_path / "set.jsonl", of.records.values())
+    answers = written(tmp_path / "replies.jsonl", [response("r0", "Q 1", "one"), response("r1", "Q 1", "two")])
+    content = scored(answers, "--references", references, cwd=tmp_path, code=1)
+    assert {one["n"] for one in content["comparisons"]} == {0}
+    assert "cannot be told" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_folder_that_is_no_run_is_one_problem(tmp_path: Path) -> None:

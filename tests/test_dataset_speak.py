@@ -23,7 +23,7 @@ from fdbcore.cli.main import main
 from fdbcore.errors import InputError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
 from fdbcore.registry import speaker
-from fdbcore.speakers import open_jtalk
+from fdbcore.speakers import command, open_jtalk
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Reference, Step, jsonl
 from fdbcore.suites.dialogue_acts.speak import RATE_HZ, RECORDS, SILENCE_SAMPLES, SPEAK, clip_of, speak_records
 from fdbcore.types import Pcm
@@ -150,6 +150,38 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) 
     while is_running(mark.read_text().strip()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_command_that_never_stops_writing_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "MOST_BYTES", 1_000_000)
+    with pytest.raises(InputError, match="got more than 1,000,000 bytes"):
+        speaker("exec:yes").speak("x", "あ")
+    with pytest.raises(InputError, match="got exit code 3: the end"):
+        speaker("exec:sh -c 'yes | head -c 200000 >&2; echo the end >&2; exit 3'").speak("x", "あ")
+
+
+def test_what_a_speaker_started_ends_with_the_command(folder: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    tts = f"exec:sh -c 'echo $$ > {mark}.part; mv {mark}.part {mark}; sleep 600'"
+    arguments = [
+        sys.executable,
+        "-c",
+        "from fdbcore.cli.main import main; main()",
+        "dataset",
+        "speak",
+        str(folder),
+        "--tts",
+        tts,
+    ]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not mark.is_file():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.terminate()
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, b"the same command goes on" in told) == (130, True)
+    assert not is_running(mark.read_text().strip())
 
 
 def is_running(number: str) -> bool:

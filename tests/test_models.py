@@ -252,14 +252,14 @@ def test_an_unknown_model_is_named(vendor: Vendor, serve: Serve) -> None:
 
 
 def test_no_answer_in_time(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"fdbcore.models.{vendor.name}.ATTEMPTS", 1)
+    monkeypatch.setattr("fdbcore.models.vendor.ATTEMPTS", 1)
     with pytest.raises(PartyError, match=r"no answer within 0\.2 s") as raised:
         vendor.at(serve([Drops(after_s=30)]), timeout_s=0.2).ask(Request("質問"))
     assert raised.value.transient
 
 
 def test_nobody_there(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"fdbcore.models.{vendor.name}.ATTEMPTS", 1)
+    monkeypatch.setattr("fdbcore.models.vendor.ATTEMPTS", 1)
     model = registry.model(f"{vendor.name}:x", "http://127.0.0.1:1")
     with pytest.raises(PartyError, match=r"cannot be reached: .*refused") as raised:
         model.ask(Request("質問"))

@@ -161,7 +161,6 @@ def test_live_no_tick_waits_for_the_model(model: Answers, clip: Path, tmp_path: 
     ("error", "expected"),
     [
         (RefusalError("gemini:x: declined:\nSAFETY"), {"reason": "gemini:x: declined: SAFETY"}),
-        (PartyError("gone"), {"reason": "gone"}),
         (PartyError("busy", True), {"reason": "busy", "transient": True}),
     ],
 )
@@ -172,6 +171,16 @@ def test_a_model_that_declines_or_fails_has_failed_with_its_reason(
     recording = held(clip, tmp_path / "run")
     assert recording.meta["outcome"] == {"kind": "failed", "side": "B", **expected}
     assert not events(recording, "reply")
+    assert [event["reason"] for event in events(recording, "refusal")] == (
+        [expected["reason"]] if isinstance(error, RefusalError) else []
+    )
+
+
+def test_what_no_call_would_escape_is_an_error_of_the_user(model: Answers, clip: Path, tmp_path: Path) -> None:
+    model.error = PartyError("gemini:x: http://h does not take the key")
+    with pytest.raises(SettingsError, match="does not take the key"):
+        held(clip, tmp_path / "run")
+    assert "outcome" not in Recording(tmp_path / "run").meta
 
 
 def test_a_voice_that_is_no_audio_has_failed(model: Answers, clip: Path, tmp_path: Path) -> None:

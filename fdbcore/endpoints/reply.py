@@ -10,6 +10,9 @@ system, user   what the model is told beside the audio: a text, or @ and the pat
 What it is sent is all that it has heard since tick 0, at 24 kHz. Live, its reply begins in the tick after it has come,
 and the request is no part of any tick. On a clock that never waits the reply begins in the tick of the request: compute
 time is not counted. A reply without a voice is logged, and silent.
+
+A refusal is the model's own, and logged. A server that is away or fails may be asked again in another call; live, this
+one does not wait for that. A wrong key or an unknown model is the user's fault, and ends the run.
 """
 
 from __future__ import annotations
@@ -29,10 +32,10 @@ from fdbcore import registry
 from fdbcore._ext.resample import Resampler
 from fdbcore.clips import read_clip
 from fdbcore.clock import now_ns
-from fdbcore.errors import AudioError, PartyError, SettingsError
+from fdbcore.errors import AudioError, PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.recording import REPLY
+from fdbcore.recording import REFUSAL, REPLY
 from fdbcore.types import (
     FRAME_SAMPLES,
     SAMPLE_RATE_HZ,
@@ -144,6 +147,8 @@ class ReplyEndpoint(Endpoint):
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now; None: lockstep."""
         self._origin_ns = origin_ns
+        if isinstance(self._model, VendorModel) and origin_ns is not None:
+            self._model.attempts = 1  # further ones would outlast the call, which then tells nothing of the server
 
     def say(self, tick: int) -> Pcm | None:
         """Silence, then the frames of the reply; in lockstep it waits for the model."""
@@ -188,7 +193,7 @@ class ReplyEndpoint(Endpoint):
         try:
             answer = answered.result()
         except PartyError as error:
-            self.left, self.transient = " ".join(str(error).split()), error.transient
+            self._leave(tick, error)
             return
         self._frames, self._start_tick = answer.frames, tick
         self._measured["answer_ms"] = answer.ms
@@ -196,6 +201,15 @@ class ReplyEndpoint(Endpoint):
         tokens = {"tokens_in": answer.reply.tokens_in, "tokens_out": answer.reply.tokens_out}
         took = {} if self._in_lockstep else {"ms": answer.ms}  # in lockstep it is no part of the conversation
         self._happened.append(Happening(tick, REPLY, {**told, **tokens, **took}))
+
+    def _leave(self, tick: int, error: PartyError) -> None:
+        """Leave without a reply. SettingsError where no other call would get one either."""
+        reason = " ".join(str(error).split())
+        if isinstance(error, RefusalError):
+            self._happened.append(Happening(tick, REFUSAL, {"reason": reason}))
+        elif not (error.transient or isinstance(error, _VoiceError)):
+            raise SettingsError(reason)
+        self.left, self.transient = reason, error.transient
 
     def hear(self, tick: int, frame: Pcm) -> None:
         """Keep the frame, and silence for ticks that were missed before it, until the model is asked."""
@@ -235,6 +249,10 @@ class ReplyEndpoint(Endpoint):
             self._thread.join(CLOSE_S)
 
 
+class _VoiceError(PartyError):
+    """A voice that is no audio."""
+
+
 def _voice(found: Reply) -> Sequence[Pcm]:
     """The voice of a reply in frames, the last one filled up. PartyError if it is no audio."""
     if found.wav is None:
@@ -245,5 +263,5 @@ def _voice(found: Reply) -> Sequence[Pcm]:
         try:
             pcm, _ = read_clip(file.name)
         except AudioError as error:
-            raise PartyError(f"{found.model}: sent a voice of {str(error).rpartition(', got ')[2]}") from None
+            raise _VoiceError(f"{found.model}: sent a voice of {str(error).rpartition(', got ')[2]}") from None
     return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))

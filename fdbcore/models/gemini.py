@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from fdbcore.errors import PartyError
-from fdbcore.models.vendor import ATTEMPTS, TIMEOUT_S, VendorModel
+from fdbcore.models.vendor import TIMEOUT_S, VendorModel
 from fdbcore.protocols import Model
 from fdbcore.types import Reply, Request
 
@@ -89,13 +89,15 @@ class GeminiModel(VendorModel):
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(passes),
             wait=wait_s,
-            stop=tenacity.stop_after_attempt(ATTEMPTS),
+            stop=tenacity.stop_after_attempt(self.attempts),
             reraise=True,
         )
 
     def _reply(self, answer: Any) -> Reply:  # noqa: ANN401
         if answer.prompt_feedback is not None and answer.prompt_feedback.block_reason is not None:
             raise self.refusal(f"declined: {_name(answer.prompt_feedback.block_reason)}")
+        if not (answer.candidates or answer.model_version or answer.usage_metadata or answer.prompt_feedback):
+            raise self.error(f"{self.server} answers with something other than an answer", transient=True)
         if not answer.candidates:
             raise self.refusal("declined: no candidates")
         reason = _name(answer.candidates[0].finish_reason)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from fdbcore.errors import PartyError
-from fdbcore.models.vendor import ATTEMPTS, VendorModel
+from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Model
 from fdbcore.types import Reply, Request
 
@@ -38,7 +38,7 @@ class OpenAIModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from openai import OpenAI
 
-        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, max_retries=ATTEMPTS - 1)
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s)
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
 
@@ -58,7 +58,9 @@ class OpenAIModel(VendorModel):
         if not self._takes_seed:
             request = replace(request, seed=None)
         try:
-            completion = client.chat.completions.create(**self._body(request))
+            completion = client.with_options(max_retries=self.attempts - 1).chat.completions.create(
+                **self._body(request)
+            )
         except BadRequestError as error:
             if error.param == "seed" and request.seed is not None:
                 self._takes_seed = False

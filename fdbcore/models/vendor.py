@@ -29,6 +29,7 @@ class VendorModel(Model):
 
     base_url: of that server; None: the vendor's, or what `base_url_variable` says. Raises MissingExtraError if the SDK
     is not installed, SettingsError if there is no name, or base_url is no http address. The key is asked for later.
+    attempts: how often a request is sent, while its server is busy or away.
     """
 
     vendor: ClassVar[str]
@@ -49,6 +50,7 @@ class VendorModel(Model):
             raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
         self._model = name
         self._timeout_s = timeout_s
+        self.attempts = ATTEMPTS
 
     @abstractmethod
     def ask(self, request: Request) -> Reply:
@@ -91,6 +93,7 @@ class VendorModel(Model):
 
     def status_error(self, status: int, message: str) -> PartyError:
         """What a status of HTTP means, after all attempts."""
+        times = f", {self.attempts} times" if self.attempts > 1 else ""
         match status:
             case 401:
                 return self.error(f"{self.server} does not take the key in {' or '.join(self.key_variables)}")
@@ -99,9 +102,9 @@ class VendorModel(Model):
             case 404:
                 return self.error(f"{self.server} has no such model: {message}")
             case 429:
-                return self.error(f"too many requests, {ATTEMPTS} times: {message}", transient=True)
+                return self.error(f"too many requests{times}: {message}", transient=True)
             case 408 | 409 | 500 | 502 | 503 | 504 | 529:
-                return self.error(f"{self.server} fails with {status}, {ATTEMPTS} times: {message}", transient=True)
+                return self.error(f"{self.server} fails with {status}{times}: {message}", transient=True)
         return self.error(f"{self.server} does not take the request ({status}): {message}", status >= 500)
 
     def redacted(self, text: str) -> str:

@@ -6,15 +6,17 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any, Final
+from selectors import EVENT_READ, DefaultSelector
+from tempfile import NamedTemporaryFile, TemporaryFile
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, InputError, SettingsError
 from fdbcore.protocols import Speaker
 from fdbcore.redaction import without_secrets
@@ -23,7 +25,12 @@ from fdbcore.speakers.folder import read_mono
 TIMEOUT_S: Final = 120
 """For one text; a command that loads a model loads it for each."""
 
+MOST_BYTES: Final = 600 * 48_000 * 4
+"""What a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
+
 _MOST_CHARACTERS: Final = 200
+_CHUNK_BYTES: Final = 1 << 16
+_KEPT_BYTES: Final = 4096  # of its standard error, whose last line is told
 
 
 def command(rest: str) -> Command:
@@ -55,8 +62,8 @@ class Command(Speaker):
     def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
         """What the command writes for `text` (UTF-8, without a newline).
 
-        InputError where that is no audio, the command fails or takes too long; SettingsError if there is no such
-        command.
+        InputError where that is no audio or too much, the command fails or takes too long; SettingsError if there is
+        no such command.
         """
         stdout, stderr = self._output(text)
         if not stdout:
@@ -74,23 +81,36 @@ class Command(Speaker):
         return {"kind": "exec", "command": without_secrets(self._arguments)}
 
     def _output(self, text: str) -> tuple[bytes, bytes]:
-        """What the command wrote to its standard output and error."""
-        pipe = subprocess.PIPE
+        """What the command wrote to its standard output, and the last of what it wrote to its standard error."""
+        with TemporaryFile() as given:
+            given.write(text.encode())
+            given.seek(0)
+            process = self._begin(given)
+        found, errors = bytearray(), bytearray()
         try:
-            process = subprocess.Popen(self._arguments, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
-        except OSError as error:
-            raise SettingsError(f"exec: {self._arguments[0]}: {error.strerror}") from None
-        try:
-            stdout, stderr = process.communicate(text.encode(), self._timeout_s)
-        except subprocess.TimeoutExpired as late:
-            raise self._error(f"none within {self._timeout_s:g} s", late.stderr or b"") from None
+            for pipe, chunk in _chunks(process, self._timeout_s):
+                if pipe is process.stderr:
+                    errors[:] = (errors + chunk)[-_KEPT_BYTES:]
+                    continue
+                found += chunk
+                if len(found) > MOST_BYTES:
+                    raise self._error(f"more than {MOST_BYTES:,} bytes", errors)
+        except subprocess.TimeoutExpired:
+            raise self._error(f"none within {self._timeout_s:g} s", errors) from None
         finally:
             _end(process)
         if process.returncode:
-            raise self._error(_status(process.returncode), stderr)
-        return stdout, stderr
+            raise self._error(_status(process.returncode), errors)
+        return bytes(found), bytes(errors)
 
-    def _error(self, got: str, stderr: bytes) -> InputError:
+    def _begin(self, given: IO[bytes]) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        try:
+            return subprocess.Popen(self._arguments, stdin=given, stdout=pipe, stderr=pipe, process_group=0)
+        except OSError as error:
+            raise SettingsError(f"exec: {self._arguments[0]}: {error.strerror}") from None
+
+    def _error(self, got: str, stderr: bytes | bytearray) -> InputError:
         lines = stderr.decode(errors="replace").strip().splitlines()
         last = f": {lines[-1][:_MOST_CHARACTERS]}" if lines else ""
         return InputError(f"exec: {self._arguments[0]}: expected a WAV on its standard output, got {got}{last}")
@@ -100,12 +120,29 @@ def _status(code: int) -> str:
     return f"exit code {code}" if code > 0 else f"an end by {signal.Signals(-code).name}"
 
 
+def _chunks(process: subprocess.Popen[bytes], timeout_s: float) -> Iterator[tuple[object, bytes]]:
+    """What comes from the pipes of a process, as it comes, until it has ended; TimeoutExpired if that is late."""
+    deadline_ns = now_ns() + round(1e9 * timeout_s)
+    with DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            selector.register(pipe, EVENT_READ)  # type: ignore[arg-type]  # both are pipes
+        while selector.get_map():
+            ready = selector.select(max(0, deadline_ns - now_ns()) / 1e9)
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, timeout_s)
+            for key, _ in ready:
+                if chunk := os.read(key.fd, _CHUNK_BYTES):
+                    yield key.fileobj, chunk
+                else:
+                    selector.unregister(key.fileobj)
+    process.wait(max(0, deadline_ns - now_ns()) / 1e9)
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill what is left of its group: others of it may hold the pipes open."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
+    for pipe in (process.stdout, process.stderr):
         if pipe is not None:
-            with suppress(BrokenPipeError):  # what was not read yet
-                pipe.close()
+            pipe.close()

@@ -133,11 +133,12 @@ def agreement(
         "schema": AGREEMENT_SCHEMA,
         "annotators": [labels[keys[0]].annotation.annotator for labels in (a, b)],
         "n": len(keys),
+        "replies": len({key[:2] for key in keys}),
         "records": len(set(ids.tolist())),
         "measures": {name: _estimate_json(estimate) for name, estimate in estimates.items()},
         "acts": list(ACTS_AND_NONE),
         "confusion": confusions.sum(axis=0).astype(int).reshape(len(ACTS_AND_NONE), -1).tolist(),
-        "problems": [problem._asdict() for problem in (*problems, *left_out)],
+        "problems": [problem._asdict() for problem in dict.fromkeys((*problems, *left_out))],
     }
 
 

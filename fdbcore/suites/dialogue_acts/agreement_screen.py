@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fdbcore.suites.dialogue_acts.columns import Group, table, wrapped
-from fdbcore.suites.dialogue_acts.screen import interval_text, number_text, problem_lines
+from fdbcore.suites.dialogue_acts.screen import interval_text, name_text, number_text, problem_lines
 
 MEASURES: Final = {
     "identical": "identical acts",
@@ -33,8 +33,10 @@ def screen(content: Mapping[str, Any], width: int) -> str:
 
 def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
     first, second = content["annotators"]
-    text = f"{first} and {second}: {content['n']} replies to {content['records']} records labelled by both"
-    return wrapped(text, width, 2)
+    replies, n = content["replies"], content["n"]
+    often = f" ({n} annotations by each)" if n != replies else ""
+    names = f"{name_text(first)} and {name_text(second)}"
+    return wrapped(f"{names}: {replies} replies to {content['records']} records labelled by both{often}", width, 2)
 
 
 def _measures(content: Mapping[str, Any], width: int) -> list[str]:

@@ -38,7 +38,7 @@ def document(
     replies that are not annotated) comes after it. asked: annotators whose missing annotations are problems already.
     """
     settings = settings or Settings()
-    answers, unmatched = matched(sets, responses)
+    answers, unmatched = matched(sets, responses, problems)
     rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
     by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
     summaries = [summary for own in by_set for summary in row_summaries(own, settings)]

@@ -74,7 +74,9 @@ def _alone(row: Row, rows: Sequence[Row]) -> Iterator[str]:
 
 def _ranking(systems: Sequence[Row], compared: Sequence[Mapping[str, Any]], document: Document) -> Iterator[str]:
     best = systems[0]["system"]
-    by_wed = [c for c in compared if c["measure"] == "wed" and best in (c["a"], c["b"])]
+    own = [c for c in compared if best in (c["a"], c["b"])]
+    by_wed = [c for c in own if c["measure"] == "wed" and c["n"]]
+    apart = [_other(c, best) for c in own if c["measure"] == "wed" and not c["n"]]
     beaten = [c for c in by_wed if better(c, document) == best]
     if len(beaten) == len(by_wed) == 1:
         yield (
@@ -83,14 +85,17 @@ def _ranking(systems: Sequence[Row], compared: Sequence[Mapping[str, Any]], docu
         )
     elif beaten:
         others = "; ".join(f"than that of {_other(c, best)} by {_by(c)}" for c in beaten)
-        rank = "best" if len(beaten) == len(by_wed) else "better than some"
+        rank = "best" if len(beaten) == len(by_wed) and not apart else "better than some"
         yield f"{best} answers {rank}: its distance from the reference replies (WED) is lower {others}."
     for comparison in by_wed:
         if better(comparison, document) is None:
             yield _undecided(comparison, document)
-    if not by_wed:
-        yield f"{best} has the least distance (WED), but no records are scored for it and another system alike."
-    yield from _other_way(best, compared, document)
+    if apart:
+        yield (
+            f"{best} has the least distance (WED), but no record is scored for it and {', '.join(apart)} alike: "
+            f"whether it answers better than {'that' if len(apart) == 1 else 'those'} cannot be told."
+        )
+    yield from _other_way(best, [c for c in own if c["measure"] == "wlcs" and c["n"]], document)
 
 
 def _undecided(c: Mapping[str, Any], document: Document) -> str:
@@ -109,13 +114,20 @@ def _undecided(c: Mapping[str, Any], document: Document) -> str:
 
 def _other_way(best: str, compared: Sequence[Mapping[str, Any]], document: Document) -> Iterator[str]:
     """A reply of one act can have all of the weighted LCS, so that measure may prefer the other system."""
-    for c in compared:
-        preferred = better(c, document)
-        if c["measure"] == "wlcs" and best in (c["a"], c["b"]) and preferred not in (None, best):
-            yield (
-                f"By weighted LCS alone {preferred} would be ahead of {best} by {_by(c)}: that measure "
-                "counts what a reply has in common with the reference, and not what it leaves out."
-            )
+    ahead = [c for c in compared if c["difference"] and (c["difference"] > 0) != (c["a"] == best)]
+    if ahead:
+        chance = {True: "", False: ", which cannot be told from chance"}
+        others = "; ".join(
+            f"{_other(c, best)} would be ahead of {best} by {_by(c)}{chance[_told(c, document)]}" for c in ahead
+        )
+        yield (
+            f"By weighted LCS alone {others}: that measure counts what a reply has in common with the reference, and "
+            "not what it leaves out."
+        )
+
+
+def _told(c: Mapping[str, Any], document: Document) -> bool:
+    return better(c, document) is not None
 
 
 def _by(c: Mapping[str, Any]) -> str:

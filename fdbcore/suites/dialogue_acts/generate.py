@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -117,13 +117,14 @@ def generate(
 
     What is written does not depend on `jobs`, as far as the model's answers do not. watch: called after each item.
     Raises SettingsError if the folder holds something else, or was begun with other settings or more records;
-    PartyError if the model cannot be had. In that case, and when interrupted, the files hold what there is.
+    PartyError if the model cannot be had. In that case, and when interrupted, the files hold what there is; where that
+    is nothing, there are none.
     """
     settings = plan.settings(model)
     _check_folder(folder, settings, plan.n)
     with KeptModel(model, folder / REPLIES) as kept:
         progress = Progress(plan, [], [], {}, kept.usage)
-        if not (folder / SETTINGS).is_file():
+        if not ((folder / SETTINGS).is_file() and _has_replies(folder)):
             write_json(folder / SETTINGS, _summary(settings, progress, model, price))
         try:
             with closing(_settled(plan, kept, jobs)) as settled:
@@ -133,7 +134,10 @@ def generate(
                     watch(progress)
         finally:
             progress.usage = kept.usage
-            _write(folder, settings, progress, model, price)
+            if _has_replies(folder):
+                _write(folder, settings, progress, model, price)
+            else:
+                _leave_nothing(folder)
     return progress
 
 
@@ -195,7 +199,7 @@ def _count(progress: Progress, item: Item, draft: Draft) -> None:
 
 
 def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
-    """SettingsError unless `folder` is new, or was begun with the same settings and no more records."""
+    """SettingsError unless `folder` is new, was begun with the same settings and no more records, or has no reply."""
     path = folder / SETTINGS
     if not path.is_file():
         if folder.exists() and (
@@ -206,12 +210,27 @@ def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
     there = read_json(path)
     if there.get("schema") != SCHEMA:
         raise SettingsError(f"{path}: expected schema {SCHEMA}, got {there.get('schema')!r}")
+    if not _has_replies(folder):
+        return
     for name, value in settings.items():
         if there["settings"].get(name) != value:
             what = f"{name} {there['settings'].get(name)!r} there, {value!r} here"
             raise SettingsError(f"{folder}: expected the settings that it was begun with, got others: {what}")
     if n < there["n"]:
         raise SettingsError(f"{folder}: expected at least the {there['n']} records that it was begun with, got {n}")
+
+
+def _has_replies(folder: Path) -> bool:
+    path = folder / REPLIES
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _leave_nothing(folder: Path) -> None:
+    """Take away what was begun without a single reply, so that a wrong setting can be mended."""
+    for name in (RECORDS, DROPPED, SETTINGS, REPLIES):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # not empty: it holds prompts, perhaps
+        folder.rmdir()
 
 
 def _write(folder: Path, settings: Mapping[str, Any], progress: Progress, model: Model, price: Price | None) -> None:

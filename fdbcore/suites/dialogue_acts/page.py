@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -21,6 +23,8 @@ from fdbcore.suites.dialogue_acts.sections import language
 from fdbcore.suites.dialogue_acts.words import PARTS, Item, acts_of, weight
 
 ITEMS_PER_CHUNK: Final = 200
+MOST_ITEMS: Final = 20_000
+"""How many replies a page shows: more make it slow to write and to open."""
 
 
 def write_report(document: Document, path: Path) -> Path:
@@ -35,6 +39,7 @@ def page(document: Document) -> str:
     The pictures of all items lie in it compressed, as they are drawn here, and are unpacked when one is opened.
     """
     first, *others = leads(document)
+    items, left_out = _shown(document["items"])
     return Template(_static("page.html")).substitute(
         style=f"{_report_style()}\n{_static('page.css')}\n{svg.style()}",
         definitions=svg.definitions(),
@@ -47,15 +52,15 @@ def page(document: Document) -> str:
         published=sections.published(document),
         cases=sections.cases(document),
         diagnosis=sections.diagnosis(document),
-        choices=_choices(document["items"]),
+        left_out=left_out,
+        choices=_choices(items),
         settings=sections.settings(document),
         glossary=sections.glossary(),
         footer=xml(f"fdbcore {document['settings'].get('fdbcore', '')} · {document['schema']}"),
-        rows=packed(
-            [_row(item, number, language(document, item["set"])) for number, item in enumerate(document["items"])]
-        ),
+        rows=packed([_row(item, number, language(document, item["set"])) for number, item in enumerate(items)]),
         pictures="\n".join(
-            f'<script type="text/plain" class="pictures">{packed(chunk)}</script>' for chunk in _pictures(document)
+            f'<script type="text/plain" class="pictures">{packed(chunk)}</script>'
+            for chunk in _pictures(document, items)
         ),
         per_chunk=ITEMS_PER_CHUNK,
         script=_static("items.js"),
@@ -68,8 +73,21 @@ def packed(value: object) -> str:
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
-def _pictures(document: Document) -> Iterable[list[str]]:
-    items = document["items"]
+def _shown(items: Sequence[Item]) -> tuple[Sequence[Item], str]:
+    """The replies to the first records, MOST_ITEMS at most and as many of each system, and a word on the others."""
+    if len(items) <= MOST_ITEMS:
+        return items, ""
+    replies = Counter((item["set"], item["id"]) for item in items)
+    so_far = accumulate(replies.values())
+    shown = {record for record, count in zip(replies, so_far, strict=True) if count <= MOST_ITEMS}
+    kept = [item for item in items if (item["set"], item["id"]) in shown]
+    return kept, (
+        f"<p>The {len(kept):,} replies to the first {len(shown):,} of {len(replies):,} records; all {len(items):,} are "
+        "in scores.json, and in every figure above.</p>"
+    )
+
+
+def _pictures(document: Document, items: Sequence[Item]) -> Iterable[list[str]]:
     for start in range(0, len(items), ITEMS_PER_CHUNK):
         yield [picture(item, language(document, item["set"])) for item in items[start : start + ITEMS_PER_CHUNK]]
 

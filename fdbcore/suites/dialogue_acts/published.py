@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
+
+CAUTION: Final = (
+    "Where acts are annotated by acts.ja.txt, as in the shipped set and by --annotator, it decides borders that the "
+    "paper leaves open (advice that was asked for is a Suggestion, 「分かりません」 a Commissive, and so on): such "
+    "scores cannot be compared with the paper's."
+)
+"""What has to stand beside the rows."""
 
 
 def published() -> list[dict[str, Any]]:

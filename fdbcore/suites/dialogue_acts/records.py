@@ -160,6 +160,23 @@ class Problem(NamedTuple):
     reason: str
 
 
+class Lost(Problem):
+    """The problem of a response that is there, but cannot be used."""
+
+    key: tuple[str, str]
+
+    @classmethod
+    def of(cls, where: str, reason: str, key: tuple[str, str]) -> Self:
+        """key: id and system."""
+        lost = cls(where, reason)
+        lost.key = key
+        return lost
+
+
+class _SumError(ActError):
+    """Importances do not sum to 1."""
+
+
 def read_records(path: Path, as_given: bool = False) -> tuple[list[Record], list[Problem]]:
     """The records of a JSONL file in its order, and what is wrong with the other lines (an id that came before too).
 
@@ -195,7 +212,7 @@ def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...]
     if as_given or abs(total - 1) <= ROUNDING:
         return steps, None
     if abs(total - 1) > SUM_TOLERANCE + ROUNDING:
-        raise ActError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
+        raise _SumError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
     scaled = tuple(Step(step.act, step.importance / total, step.rationale) for step in steps)
     return scaled, round(total, 9)
 
@@ -235,11 +252,21 @@ def _read(
                 raise InputError("expected an id only once, got it again")
             found[key(item)] = item
         except InputError as error:
-            problems.append(Problem(named, str(error)))
+            problems.append(_problem(named, text, error))
     if not found:
         first = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"{path}: expected JSON lines, found none that can be used{first}")
     return list(found.values()), problems
+
+
+def _problem(where: str, text: str, error: InputError) -> Problem:
+    """What is wrong with a line; of a response, which one it is."""
+    hint = " (fdbcore score --as-given takes them as they are)" if isinstance(error, _SumError) else ""
+    try:
+        line = _object(text)
+        return Lost.of(where, f"{error}{hint}", (line["id"], line["system"]))
+    except (InputError, KeyError):
+        return Problem(where, f"{error}{hint}")
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
@@ -255,12 +282,24 @@ def _lines(path: Path) -> list[tuple[str, str]]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_unlike)
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected JSON, got {_short(text)} ({error})") from error
     if not isinstance(value, dict):
         raise InputError(f"expected a JSON object, got {_short(value)}")
     return value
+
+
+def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The JSON object of these keys; InputError where one comes twice, as only the last would count."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        again = next(name for name in found if names.count(name) > 1)
+        raise InputError(f"expected each key once in an object, got {_short(again)} {names.count(again)} times")
+    return found
 
 
 def _reference(reply: object, annotator: str, as_given: bool) -> Reference:

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from fdbcore.clips import read_clip
 from fdbcore.errors import FdbError, InputError
+from fdbcore.live import SILENT
 from fdbcore.protocols import Transcriber
-from fdbcore.recording import AUDIO, REPLY, Recording, read_json, write_json
+from fdbcore.recording import AUDIO, REFUSAL, REPLY, Recording, read_json, write_json
 from fdbcore.run_folder import Outcome, outcome_in, read_plan
-from fdbcore.suites.dialogue_acts.records import Problem, Response
+from fdbcore.suites.dialogue_acts.records import Lost, Problem, Response
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.wav import wav_bytes
 
@@ -23,22 +24,28 @@ TRANSCRIPT: Final = "derived/transcript_B.json"
 def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[list[Response], list[Problem]]:
     """The response of each case of a run in its order, and the cases that give none.
 
-    A system that failed, declined or never answered has replied nothing: the text is None, and `reason` says why. What
-    is the harness's fault, met a server too busy at each of several times, has not been held yet, or was spoken without
-    words that are known, is a problem instead. A system's
-    words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several trials
-    each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
+    A system that declined, or was there and silent, has replied nothing: the text is None, and `reason` says why. A
+    call that failed otherwise (its server was away or busy, the system crashed), that is the harness's fault, has not
+    been held yet, or was spoken without words that are known, is a problem instead, which no system is scored for. A
+    system's words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several
+    trials each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
     """
     plan = read_plan(run)
-    responses, problems = [], []
+    responses: list[Response] = []
+    problems: list[Problem] = []
     for case in plan["cases"]:
         system = f"{case['system']}#{case['trial']}" if plan["plan"]["trials"] > 1 else case["system"]
         try:
             text, reason = _reply(run / case["name"], transcriber)
             responses.append(Response(_id_of(case), system, text, reason=reason))
         except FdbError as error:
-            problems.append(Problem(str(run / case["name"]), str(error)))
+            problems.append(_problem(run, case, system, str(error)))
     return responses, problems
+
+
+def _problem(run: Path, case: Mapping[str, Any], system: str, reason: str) -> Problem:
+    where = str(run / case["name"])
+    return Problem(where, reason) if case["clip"] is None else Lost.of(where, reason, (_id_of(case), system))
 
 
 def _id_of(case: Mapping[str, Any]) -> str:
@@ -51,12 +58,14 @@ def _id_of(case: Mapping[str, Any]) -> str:
 def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str]:
     """What B said in a case, or None and the reason. InputError where that cannot be told."""
     outcome = outcome_in(path)
-    if outcome is None or outcome["kind"] == "invalid" or outcome.get("transient"):
+    if outcome is None or outcome["kind"] == "invalid":
         raise InputError(f"expected a conversation, got {_state(outcome)}")
-    if outcome["kind"] == "failed":
-        return None, str(outcome["reason"])
     recording = Recording(path)
-    text = _told(recording.events)
+    if outcome["kind"] == "failed":
+        if outcome["reason"] == SILENT or any(event["kind"] == REFUSAL for event in _of_b(recording)):
+            return None, str(outcome["reason"])
+        raise InputError(f"expected a conversation, got {_state(outcome)}")
+    text = _told(_of_b(recording))
     if not text and transcriber is not None:
         text = _heard(path, transcriber)
     elif not text:
@@ -78,12 +87,15 @@ def _heard(path: Path, transcriber: Transcriber) -> str:
 def _state(outcome: Outcome | None) -> str:
     if outcome is None:
         return "none yet: the run is not finished"
-    return f"{'an invalid one' if outcome['kind'] == 'invalid' else 'none'}: {outcome['reason']}"
+    return f"{'an invalid' if outcome['kind'] == 'invalid' else 'a failed'} one: {outcome['reason']}"
 
 
-def _told(events: Sequence[Mapping[str, Any]]) -> str:
-    """The text of B that the events of a recording hold: of its reply, or else of all its words in a row."""
-    ours = [event for event in events if event["side"] == "B"]
+def _of_b(recording: Recording) -> list[Mapping[str, Any]]:
+    return [event for event in recording.events if event["side"] == "B"]
+
+
+def _told(ours: Sequence[Mapping[str, Any]]) -> str:
+    """The text that the events of B hold: of its reply, or else of all its words in a row."""
     replies = [event["text"] for event in ours if event["kind"] == REPLY]
     return "\n".join(replies).strip() or "".join(map(_words, ours)).strip()
 

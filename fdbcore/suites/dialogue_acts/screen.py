@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
-from fdbcore.suites.dialogue_acts.columns import Group, columns, fitted, table, wrapped
+from fdbcore.suites.dialogue_acts.columns import NAME_COLUMNS, Group, columns, fitted, table, wrapped
+from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 
 NAMES: Final = {
@@ -38,6 +39,7 @@ LEGEND_OF_ROWS: Final = (
     "records' references): replies that do not listen."
 )
 PROBLEMS: Final = 10
+PROBLEM_LINES: Final = 5
 LARGEST: Final = 3
 NONE: Final = "–"
 
@@ -47,7 +49,11 @@ Document = Mapping[str, Any]
 def screen(document: Document, width: int) -> str:
     """The document in at most `width` columns (60 or more), without a newline at the end."""
     blocks = [
-        [line for text in document["warnings"] for line in wrapped(f"!! {text}", width, 3)],
+        [
+            line
+            for text in document["warnings"]
+            for line in wrapped(fitted(f"!! {text}", PROBLEM_LINES * (width - 6)), width, 3)
+        ],
         *(block for of in document["sets"] for block in _set_blocks(document, of, width)),
         _published(document["published"], width),
         [line for text in (LEGEND, LEGEND_OF_ROWS, _settings(document["settings"])) for line in wrapped(text, width)],
@@ -69,8 +75,9 @@ def _set_blocks(document: Document, of: Document, width: int) -> Iterator[list[s
 
 
 def _heading(of: Document, annotator: str, width: int) -> Iterator[str]:
-    written = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
-    text = f"{of['name']}: {of['n']} records ({of['locale']}){written}; replies annotated by {annotator}"
+    written = f", written by {', '.join(map(name_text, of['generators']))}" if of["generators"] else ""
+    name = name_text(of["name"])
+    text = f"{name}: {of['n']} records ({of['locale']}){written}; replies annotated by {name_text(annotator)}"
     return wrapped(text, width, 2)
 
 
@@ -97,7 +104,12 @@ def _group(
 
 def _name(row: Document) -> str:
     system: str = row["system"]
-    return system if row.get("kind", "system") == "system" else ROWS.get(system, system)
+    return name_text(system if row.get("kind", "system") == "system" else ROWS.get(system, system))
+
+
+def name_text(name: str) -> str:
+    """A name in a line of text, cut in its middle where it is long."""
+    return fitted(name, NAME_COLUMNS)
 
 
 def _mean(measure: Document) -> str:
@@ -139,7 +151,7 @@ def _comparisons(compared: Sequence[Document], settings: Document, width: int) -
     )
     for (a, b, annotator), found in groupby(compared, lambda one: (one["a"], one["b"], one["annotator"])):
         own = list(found)
-        yield from wrapped(f"{a} - {b}, annotated by {annotator}", width, 2)
+        yield from wrapped(f"{name_text(a)} - {name_text(b)}, annotated by {name_text(annotator)}", width, 2)
         cells = [
             [
                 f"{_signed(one['difference'])} {interval_text(one['ci95'], '+'):>13}",
@@ -163,7 +175,9 @@ def _signed(value: float | None) -> str:
 
 def _diagnoses(found: Sequence[Document], width: int) -> Iterator[str]:
     for one in found:
-        yield from wrapped(f"acts of {_name(one)}, annotated by {one['annotator']}: weight per reply", width, 2)
+        yield from wrapped(
+            f"acts of {_name(one)}, annotated by {name_text(one['annotator'])}: weight per reply", width, 2
+        )
         swapped = {f"{swap['reference']} by {swap['predicted']}": swap["weight"] for swap in one["swapped"]}
         for label, weights in (("missing", one["missing"]), ("redundant", one["redundant"]), ("swapped", swapped)):
             largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
@@ -191,7 +205,7 @@ def _published(rows: Sequence[Document], width: int) -> list[str]:
             _group("parts of WED", ("deletion", "insertion", "substitution"), own, _mean),
         ]
         lines += [f"set written and annotated by {of}", *table([row["system"] for row in own], groups, width)]
-    return lines
+    return [*lines, *wrapped(CAUTION, width)]
 
 
 def _settings(settings: Document) -> str:
@@ -209,6 +223,6 @@ def problem_lines(problems: Sequence[Document], width: int) -> Iterator[str]:
     if problems:
         yield f"left out: {len(problems)}"
     for problem in problems[:PROBLEMS]:
-        yield from wrapped(f"  {problem['where']}: {problem['reason']}", width, 4)
+        yield from wrapped(fitted(f"  {problem['where']}: {problem['reason']}", PROBLEM_LINES * (width - 6)), width, 4)
     if len(problems) > PROBLEMS:
         yield f"  and {len(problems) - PROBLEMS} more (--json has all)"

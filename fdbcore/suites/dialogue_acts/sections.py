@@ -13,6 +13,7 @@ from fdbcore.report.words import NONE
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.findings import DIRECTIONS, Document, Row, better, group_rows, groups
 from fdbcore.suites.dialogue_acts.picture import picture
+from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.words import CASES, PARTS, mean, p_text, span, weight
 
@@ -184,7 +185,7 @@ def published(document: Document) -> str:
         '<section aria-labelledby="published-title">\n<h2 id="published-title">From the paper</h2>\n'
         "<p>Table 1 of the paper, as printed, not measured here: other records, other replies, other annotations. "
         "It gives no number of records, so these means have no interval, and cannot be compared with those above "
-        f"as a test.</p>\n{table(columns, body)}\n</section>"
+        f"as a test. {xml(CAUTION)}</p>\n{table(columns, body)}\n</section>"
     )
 
 

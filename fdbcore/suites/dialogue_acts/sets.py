@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Final
 from fdbcore.errors import SettingsError
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
+    Lost,
     Problem,
     Record,
     Response,
@@ -70,11 +71,13 @@ def without_response(records: Iterable[Record], responses: Iterable[Response], s
     return [record for record in records if record.id not in there]
 
 
-def matched(sets: Sequence[RecordSet], responses: Iterable[Response]) -> tuple[list[Answers], list[Problem]]:
+def matched(
+    sets: Sequence[RecordSet], responses: Iterable[Response], before: Iterable[Problem] = ()
+) -> tuple[list[Answers], list[Problem]]:
     """The responses by set and system, and which of them, and of the records, are left out.
 
     A response belongs to the set that has its id; one whose id is in several sets, or in none, belongs nowhere. Of a
-    system that answered some of a set, each record without a response is named.
+    system that answered some of a set, each record without a response is named, unless that is lost `before`.
     """
     found: dict[tuple[str, str], Answers] = {}
     problems = []
@@ -91,7 +94,8 @@ def matched(sets: Sequence[RecordSet], responses: Iterable[Response]) -> tuple[l
         answers.responses[response.id] = response
     order = {of.name: rank for rank, of in enumerate(sets)}
     by_set = sorted(found.values(), key=lambda answers: order[answers.set.name])
-    return by_set, problems + [problem for answers in by_set for problem in _missing(answers)]
+    lost = {problem.key for problem in before if isinstance(problem, Lost)}
+    return by_set, problems + [problem for answers in by_set for problem in _missing(answers, lost)]
 
 
 def _homeless(response: Response, owners: Sequence[RecordSet]) -> str:
@@ -101,10 +105,10 @@ def _homeless(response: Response, owners: Sequence[RecordSet]) -> str:
     return f"expected ids that tell the sets apart, got {response.id!r}, which is in {names}"
 
 
-def _missing(answers: Answers) -> list[Problem]:
+def _missing(answers: Answers, lost: Container[tuple[str, str]]) -> list[Problem]:
     who = "the reference texts" if answers.system == REFERENCE else answers.system
     return [
         Problem(record.where or record.id, f"no response of {who}")
         for record in answers.set.records.values()
-        if record.id not in answers.responses
+        if record.id not in answers.responses and (record.id, answers.system) not in lost
     ]
