@@ -24,8 +24,7 @@ from fdbcore.stats import (
     MEDIAN,
     Interval,
     bootstrap_ci,
-    independent_difference_ci,
-    paired_difference_ci,
+    difference_ci,
     ratio_of_sums,
     wilson,
     wilson_by_cluster,
@@ -100,7 +99,7 @@ def pairs(random: np.random.Generator, scenarios: int) -> Hits:
         of = np.repeat(np.arange(scenarios), n)
         answers += [800 * np.exp(0.3 * hard[of] + random.normal(0, 0.4, len(of))) + more_ms, of]
         counts += [random.binomial(n, share + 0.2 * hard), n]
-    found = paired_difference_ci(answers[0], answers[1], answers[2], answers[3], MEDIAN, resamples=RESAMPLES)
+    found = difference_ci(answers[0], answers[1], answers[2], answers[3], MEDIAN, resamples=RESAMPLES, paired=True)
     yield "paired difference of medians", held(found.interval, -100.0)
     yield (
         "paired difference of shares",
@@ -118,7 +117,7 @@ def others(random: np.random.Generator, calls: int) -> Hits:
         logs = random.normal(0, 0.3, calls)[of] + random.normal(shift, 0.4, len(of))
         answers += [800 * np.exp(logs), of]
         counts += [random.binomial(n, share + random.uniform(-0.2, 0.2, calls)), n]
-    found = independent_difference_ci(answers[0], answers[1], answers[2], answers[3], MEDIAN, resamples=RESAMPLES)
+    found = difference_ci(answers[0], answers[1], answers[2], answers[3], MEDIAN, resamples=RESAMPLES, paired=False)
     yield "difference of medians", held(found.interval, 800 * (1 - np.exp(0.25)))
     first, second = (np.concatenate(of) for of in ((counts[0], 0 * n), (counts[1], 0 * n)))
     third, fourth = (np.concatenate(of) for of in ((0 * n, counts[2]), (0 * n, n)))

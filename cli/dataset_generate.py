@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import SettingsError
 
 from . import options
+from .endings import one_line
 from .options import DONE, FAILED, INTERRUPTED
 from .status import status
 
@@ -64,7 +65,7 @@ def generate(
     from fdbcore.suites.dialogue_acts import generate as made
     from fdbcore.suites.dialogue_acts.prompts import Prompts
 
-    try:
+    with one_line(NAME, "the same command goes on", "the same command goes on"):
         if prompts is not None and not prompts.is_dir():
             raise SettingsError(f"--prompts {prompts}: expected a folder of prompts")
         told = Prompts(locale, prompts)
@@ -73,15 +74,6 @@ def generate(
         with status(quiet) as show, _interruptible():
             watch = partial(_watch, show, quiet)
             progress = made.generate(plan, model(address, base_url), out, jobs, costs, watch)
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
-    except FdbError as error:
-        click.echo(f"{NAME}: {error}", err=True)
-        click.echo(f"{NAME}: the same command goes on", err=True)
-        sys.exit(FAILED)
-    except KeyboardInterrupt:
-        click.echo(f"{NAME}: interrupted; the same command goes on", err=True)
-        sys.exit(INTERRUPTED)
     for item, reason in progress.left.items():
         click.echo(f"{NAME}: {item}: left, the same command asks again: {reason}", err=True)
     if not quiet:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError
-
 from . import options
-from .options import DONE, FAILED, INTERRUPTED
+from .endings import one_line
+from .options import DONE, FAILED
 from .status import status
 
 if TYPE_CHECKING:
@@ -41,18 +40,10 @@ def speak(folder: Path, tts: str, quiet: bool) -> None:
     from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
-    try:
+    with one_line("fdbcore dataset speak", "the same command goes on"):
         records, problems = read_records(folder / RECORDS)
         with status(quiet) as show:
             problems += speak_records(records, folder, speaker(tts), show)
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
-    except FdbError as error:
-        click.echo(f"fdbcore dataset speak: {error}", err=True)
-        sys.exit(FAILED)
-    except KeyboardInterrupt:
-        click.echo("fdbcore dataset speak: interrupted; the same command goes on", err=True)
-        sys.exit(INTERRUPTED)
     for line in reasons(problems):
         click.echo(f"fdbcore dataset speak: {line}", err=True)
     if not quiet:

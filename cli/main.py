@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import click
 
+from .lazy import LazyCommands
+
 COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "score")
 
 
-class LazyCommands(click.Group):
-    """A group whose commands live in modules of their own names."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, sorted."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the module `cmd_name`."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(importlib.import_module(f".{cmd_name}", __package__), cmd_name)
-        return command
-
-
-@click.command(cls=LazyCommands)
+@click.command(cls=LazyCommands, names=COMMANDS)
 @click.version_option(package_name="fdbcore")
 def main() -> None:
     """Run, replay and score full-duplex spoken conversations on one media clock."""

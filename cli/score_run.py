@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import SettingsError
 
 from . import options
-from .options import DONE, FAILED, INTERRUPTED
+from .endings import one_line
+from .options import DONE, FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,19 +39,14 @@ class Asked:
 
 
 def score_run(path: Path, asked: Asked, out: Path | None, as_json: bool, quiet: bool) -> int:
-    """Score a run anew, write scores.json into it (or `out`), and print it; the exit code."""
+    """Score a run anew, write scores.json and scores.html into it (or `out`), and print it; the exit code."""
+    from fdbcore.report.statements_page import write_statements
+
     show = not (quiet or as_json) and sys.stderr.isatty()
-    try:
+    with one_line("fdbcore score", "the calls that were scored anew are kept"):
         content = _content(path, asked, out or path, show)
-        _print(content, (out or path) / SCORES, as_json, quiet)
-    except InputError as error:
-        raise click.UsageError(str(error)) from error
-    except FdbError as error:
-        click.echo(f"fdbcore score: {error}", err=True)
-        return FAILED
-    except KeyboardInterrupt:
-        click.echo("fdbcore score: interrupted; the calls that were scored anew are kept", err=True)
-        return INTERRUPTED
+        page = write_statements(content, out or path)
+        _print(content, page, as_json, quiet)
     for name, reason in content["unread"].items():
         click.echo(f"fdbcore score: {name}: {reason}", err=True)
     return FAILED if content["unread"] else DONE
@@ -71,17 +67,7 @@ def _content(path: Path, asked: Asked, out: Path, show: bool) -> dict[str, Any]:
     if not run.calls or corpus.settings is None:
         raise SettingsError(f"{path}: expected calls that are scored, got none")
     by = groups(run, asked.by) if asked.by else []
-    content: dict[str, Any] = {
-        "schema": SCHEMA,
-        "run": str(path),
-        "by": asked.by,
-        "unscored": {call.name: call.unscored for call in corpus.calls if call.unscored is not None} | unread,
-        "unread": unread,
-        "settings": corpus.settings,
-        "settings_sha256s": dict(corpus.settings_sha256s),
-        "versions": {name: list(found) for name, found in corpus.versions.items()},
-        **statements(run, chosen, by),
-    }
+    content = _evidence(corpus, asked, unread) | statements(run, chosen, by)
     if asked.sensitivity:
         from fdbcore.sensitivity import sensitivity
 
@@ -95,6 +81,21 @@ def _content(path: Path, asked: Asked, out: Path, show: bool) -> dict[str, Any]:
             content["reference"] = beside_reference(by or [run], chosen, corpus.settings, people, count)
     write_json(out / SCORES, content)
     return content
+
+
+def _evidence(corpus: Corpus, asked: Asked, unread: Mapping[str, str]) -> dict[str, Any]:
+    """What the statements rest on, and which calls are in none of them."""
+    unscored = {call.name: call.unscored for call in corpus.calls if call.unscored is not None}
+    return {
+        "schema": SCHEMA,
+        "run": str(corpus.path),
+        "by": asked.by,
+        "unscored": unscored | dict(unread),
+        "unread": dict(unread),
+        "settings": corpus.settings,
+        "settings_sha256s": dict(corpus.settings_sha256s),
+        "versions": {name: list(found) for name, found in corpus.versions.items()},
+    }
 
 
 def _reference(path: Path, own: Mapping[str, Any], out: Path, jobs: int, show: bool) -> Corpus:

@@ -101,11 +101,11 @@ def _shares(a: Pool, b: Pool, times: float, level: float) -> Estimate:
 
 
 def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:
-    compare = stats.paired_difference_ci if {*a[1]} & {*b[1]} else stats.independent_difference_ci
     items, clusters = _items(b)
     # All statistics grow with their items: that of `times` the items (or totals) is `times` that of the items.
     scaled = items * times if items.ndim == 1 else items * (times, 1.0)
-    return compare(*_items(a), scaled, clusters, _statistic(a, statistic), level=level)
+    paired = bool({*a[1]} & {*b[1]})
+    return stats.difference_ci(*_items(a), scaled, clusters, _statistic(a, statistic), paired=paired, level=level)
 
 
 def _statistic(pool: Pool, statistic: Statistic | None) -> Statistic:

@@ -125,7 +125,7 @@ def _hold(
         stopped = stop.is_set() and not ended
         return ended or stopped
 
-    with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
+    with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
         ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
     progress(CLOSING)
     sides = {"A": dict(a.measured()), "B": dict(b.measured())}

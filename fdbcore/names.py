@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from os.path import commonpath
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -36,19 +37,29 @@ class NameIndex:
     def __init__(self, known: Iterable[tuple[str, Sequence[Path]]]) -> None:
         self._by_name: dict[str, list[int]] = defaultdict(list)
         self._parts: list[list[tuple[str, ...]]] = []
+        folders_of_all: list[str] = []
         for number, (name, paths) in enumerate(known):
             self._parts.append([_parts(str(path.absolute())) for path in paths] or [(name,)])
             folders = {paths[0].parent.name} if paths and paths[0].name == V1_INPUT else set()
             for each in {name, *(path.name for path in paths), *(path.stem for path in paths)} | folders:
                 self._by_name[each].append(number)
+            folders_of_all += [str(path.parent.absolute()) for path in paths]
+        self._folder = _parts(commonpath(folders_of_all)) if folders_of_all else ()
 
     def fitting(self, text: str) -> list[int]:
-        """The numbers of the things that a text names; of several the ones that share most of its folders."""
+        """The numbers of the things that a text names.
+
+        Of several the ones that share most of its folders, and of these the one whose whole path it is, seen from the
+        folder that all things lie in.
+        """
         parts = _parts(text)
         found = self._by_name.get(parts[-1], []) if parts else []
         if len(found) > 1:
             shared = [max(_common_end(parts, own) for own in self._parts[number]) for number in found]
             found = [number for number, length in zip(found, shared, strict=True) if length == max(shared)]
+        if len(found) > 1:
+            whole = (*self._folder, *parts)
+            found = [number for number in found if whole in self._parts[number]] or found
         return found
 
 

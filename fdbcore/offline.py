@@ -81,7 +81,7 @@ def replay_session(
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
             tape = Tape(hearing.over(source.blocks()))
             stated_s = source.stated_s
-            with clock.raised_priority() if isinstance(clock, MonotonicClock) else nullcontext():
+            with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
                 ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
             timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
             annotations = _keep_v1(session, recording.path)

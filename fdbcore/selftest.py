@@ -58,7 +58,7 @@ def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> dict[str, Any]:
         try:
             mirror.open("B")
             meta: dict[str, Any] = {"settings": {}}
-            with RecordingWriter(Path(folder), meta, keep_audio=False) as recording, clock.raised_priority():
+            with RecordingWriter(Path(folder), meta, keep_audio=False) as recording, clock.undisturbed():
                 run(clicks, mirror, clock, (EnergyVad(), EnergyVad()), TurnSettings(), recording, over=clicks.over)
             legs = mirror.measured()
         finally:

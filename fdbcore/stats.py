@@ -169,43 +169,26 @@ def bootstrap_ci(
     return _estimate([values], [clusters], statistic, level, resamples, seed)
 
 
-def paired_difference_ci(
+def difference_ci(
     values_a: npt.ArrayLike,
     clusters_a: npt.ArrayLike,
     values_b: npt.ArrayLike,
     clusters_b: npt.ArrayLike,
     statistic: Statistic = mean,
     *,
+    paired: bool,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """`statistic` of A less that of B over the same clusters (scenarios), with its interval; else as `bootstrap_ci`.
+    """`statistic` of A less that of B, with its interval; else as `bootstrap_ci`.
 
-    Each resample draws the same clusters for both. A and B may differ in items per cluster, and a cluster without items
-    of one side counts for the other only.
+    paired: over the same clusters (scenarios): each resample draws the same ones for both. A and B may differ in items
+    per cluster, and a cluster without items of one side counts for the other only. Otherwise they have no clusters in
+    common: those of A and of B are drawn apart, and the interval is as wide as the fewer of them make it.
     """
-    return _estimate([values_a, values_b], [clusters_a, clusters_b], statistic, level, resamples, seed)
-
-
-def independent_difference_ci(
-    values_a: npt.ArrayLike,
-    clusters_a: npt.ArrayLike,
-    values_b: npt.ArrayLike,
-    clusters_b: npt.ArrayLike,
-    statistic: Statistic = mean,
-    *,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> Estimate:
-    """`statistic` of A less that of B, which have no clusters in common, with its interval; else as `bootstrap_ci`.
-
-    The clusters of A and of B are drawn apart; the interval is as wide as the fewer of them make it.
-    """
-    return _estimate(
-        [values_a, values_b], [clusters_a, clusters_b], statistic, level, resamples, seed, independent=True
-    )
+    samples, clusters = [values_a, values_b], [clusters_a, clusters_b]
+    return _estimate(samples, clusters, statistic, level, resamples, seed, independent=not paired)
 
 
 def wilson_difference(

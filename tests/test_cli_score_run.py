@@ -14,7 +14,8 @@ from test_cli_replay import DIALOGUE, voices, write
 from fdbcore.cli.main import main
 from fdbcore.corpus import Corpus
 from fdbcore.recording import TURNS
-from fdbcore.report.statements_screen import NAMES, statements_screen
+from fdbcore.report.statements_screen import statements_screen
+from fdbcore.report.statements_words import NAMES
 from fdbcore.report.survey import survey
 from fdbcore.statements import HEADLINES
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import time
+import weakref
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -61,9 +63,33 @@ def test_the_monotonic_certificate_holds_the_evidence() -> None:
 
 def test_the_monotonic_certificate_says_what_priority_was_granted() -> None:
     clock = MonotonicClock()
-    with clock.raised_priority() as grants:
+    with clock.undisturbed() as grants:
         clock.wait(0)
     assert clock.certificate()["priority"] == grants
+
+
+class Cycle:
+    """Refers to itself, so that only the collector can end it."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+def test_while_sessions_last_collections_look_only_at_what_they_have_made() -> None:
+    before = Cycle()
+    with MonotonicClock().undisturbed():
+        with MonotonicClock().undisturbed():
+            during = Cycle()
+            gone = [weakref.ref(each) for each in (before, during)]
+            assert any(each is during for each in gc.get_objects())
+            assert not any(each is before for each in gc.get_objects())
+            del before, during
+            gc.collect()
+            assert [ref() is None for ref in gone] == [False, True]
+        assert gc.get_freeze_count()  # the other session still lasts
+    gc.collect()
+    assert not gc.get_freeze_count()
+    assert [ref() is None for ref in gone] == [True, True]
 
 
 def test_the_load_is_that_of_the_system() -> None:

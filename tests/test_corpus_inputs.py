@@ -113,6 +113,13 @@ def test_a_row_that_fits_several_files_is_told_and_left_out(tmp_path: Path) -> N
     assert oddities["rows of meta.csv that fit several files"] == ["c.wav"]
 
 
+def test_a_row_is_for_the_file_at_that_very_path_before_others_of_its_name(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "c.wav", tmp_path / "y" / "c.wav", tmp_path / "y" / "y" / "c.wav"])
+    calls, oddities = joined("file,n\nc.wav,1\ny/c.wav,2\ny/y/c.wav,3\n", sessions, tmp_path)
+    assert [call.columns for call in calls] == [{"n": "1"}, {"n": "2"}, {"n": "3"}]
+    assert not [what for what in oddities if "rows" in what]
+
+
 @pytest.mark.parametrize(("told", "swap"), [("left", True), ("1", True), ("right", False), ("R", False), ("2", False)])
 def test_the_agent_channel_says_where_side_b_is(tmp_path: Path, told: str, swap: bool) -> None:
     (call,), _ = joined(f"file,agent_channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"]), tmp_path)

@@ -17,9 +17,8 @@ from fdbcore.significance import detectable_difference, holm
 from fdbcore.stats import (
     MEDIAN,
     bootstrap_ci,
-    independent_difference_ci,
+    difference_ci,
     mean,
-    paired_difference_ci,
     t_quantile,
     wilson_by_cluster,
     wilson_difference,
@@ -132,18 +131,18 @@ def test_what_is_compared_is_what_stats_compares() -> None:
     values = [np.concatenate([q.values for q in of if isinstance(q, Values)]) for of, _ in (a, b)]
     clusters = [np.repeat(np.arange(n), 8) for n in (12, 9)]
     found = difference(a, b)
-    expected = paired_difference_ci(values[0], clusters[0], values[1], clusters[1], MEDIAN)
+    expected = difference_ci(values[0], clusters[0], values[1], clusters[1], MEDIAN, paired=True)
     assert found.value == expected.value
     assert found.interval == pytest.approx(expected.interval, abs=25)  # other names, so other draws
     other = difference(a, (b[0], [f"o{name}" for name in b[1]]))
-    independent = independent_difference_ci(values[0], clusters[0], values[1], clusters[1] + 100, MEDIAN)
+    independent = difference_ci(values[0], clusters[0], values[1], clusters[1] + 100, MEDIAN, paired=False)
     assert other.interval == pytest.approx(independent.interval, abs=25)
 
 
 def test_independent_means_are_welchs() -> None:
     random = np.random.default_rng(6)
     a, b = random.normal(0, 1, 60), random.normal(0.5, 2, 45)
-    found = independent_difference_ci(a, np.arange(60), b, np.arange(45), mean)
+    found = difference_ci(a, np.arange(60), b, np.arange(45), mean, paired=False)
     welch = scipy_stats.ttest_ind(a, b, equal_var=False)
     assert found.interval == pytest.approx(tuple(welch.confidence_interval()), abs=0.08)
     assert found.p == pytest.approx(welch.pvalue, abs=0.03)

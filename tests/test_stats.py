@@ -18,8 +18,8 @@ from fdbcore.stats import (
     Statistic,
     bootstrap_ci,
     bootstrap_columns,
+    difference_ci,
     mean,
-    paired_difference_ci,
     quantile,
     ratio_of_sums,
     wilson,
@@ -100,16 +100,16 @@ def test_paired_difference_of_the_same_items_is_the_interval_of_their_difference
     rng = np.random.default_rng(4)
     hardness = rng.normal(0, 3, 50)
     a, b, items = hardness + rng.normal(0.5, 1, 50), hardness + rng.normal(0, 1, 50), np.arange(50)
-    paired = paired_difference_ci(a, items, b, items)
+    paired = difference_ci(a, items, b, items, paired=True)
     of_differences = bootstrap_ci(a - b, items)
     assert paired.value == pytest.approx(of_differences.value)
     assert limits(paired) == pytest.approx(limits(of_differences))
-    unpaired = paired_difference_ci(a, items, b, items + 50)
+    unpaired = difference_ci(a, items, b, items + 50, paired=True)
     assert np.ptp(limits(unpaired)) > 2 * np.ptp(limits(paired))
 
 
 def test_paired_difference_allows_unequal_items_per_cluster() -> None:
-    estimate = paired_difference_ci([1, 2, 3, 9], [0, 0, 1, 2], [1, 5, 3], [0, 1, 3], MEDIAN)
+    estimate = difference_ci([1, 2, 3, 9], [0, 0, 1, 2], [1, 5, 3], [0, 1, 3], MEDIAN, paired=True)
     assert (estimate.value, estimate.clusters) == (2.5 - 3, 4)
     assert estimate.interval is None  # a resample of clusters 2 alone has no items of B
     assert "undefined in" in estimate.reason
@@ -210,7 +210,7 @@ def test_columns_have_the_intervals_of_one_at_a_time() -> None:
 def test_a_column_of_differences_is_the_paired_interval() -> None:
     a, b = np.random.default_rng(6).normal(size=(2, 50))
     (estimate,) = bootstrap_columns((a - b)[:, None])
-    expected = paired_difference_ci(a, np.arange(50), b, np.arange(50))
+    expected = difference_ci(a, np.arange(50), b, np.arange(50), paired=True)
     assert limits(estimate) == pytest.approx(limits(expected))
 
 

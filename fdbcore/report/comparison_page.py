@@ -13,8 +13,8 @@ from fdbcore.recording import write_text
 from fdbcore.report import comparison_words as words
 from fdbcore.report import sections
 from fdbcore.report.glossary import MEASURES, in_words
-from fdbcore.report.html import static
 from fdbcore.report.index import INDEX
+from fdbcore.report.shell import shell, static
 from fdbcore.report.tables import NOTES, facts, flat, table
 from fdbcore.report.words import clock_text
 from fdbcore.types import TurnSettings
@@ -37,9 +37,7 @@ def page(document: Values, folder: Path) -> str:
     run, baseline = document["run"], document["baseline"]
     settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
     title = Path(run["path"]).resolve().name
-    return Template(static("compare.html")).substitute(
-        title=escape(f"{title} compared – fdbcore"),
-        style=static("report.css") + static("compare.css"),
+    body = Template(static("compare.html")).substitute(
         header=_header(document, title, folder),
         warnings=_warnings(document),
         gates=_gates(document["gates"], folder) if "gates" in document else "",
@@ -47,6 +45,7 @@ def page(document: Values, folder: Path) -> str:
         evidence=facts(flat({"run": _evidence(run)}) + (flat({"baseline": _evidence(baseline)}) if baseline else [])),
         glossary=sections.glossary(settings),
     )
+    return shell(body, f"{title} compared – fdbcore", static("compare.css"), "img-src data:")
 
 
 def _header(document: Values, title: str, folder: Path) -> str:

@@ -7,7 +7,6 @@ import importlib.util
 import json
 from collections.abc import Mapping
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -20,10 +19,11 @@ from fdbcore.recording import REPORT, Recording, write_text
 from fdbcore.report import certificate, figures, health, marks, sections
 from fdbcore.report.audio import audio_url
 from fdbcore.report.document import document
+from fdbcore.report.shell import shell, static
 from fdbcore.report.words import ears, title
 from fdbcore.types import TurnSettings
 
-STYLE: Final = "report.css"
+SOURCES: Final = "script-src 'unsafe-inline'; img-src data: blob:; media-src 'self' file:"
 SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview.js", "curve.js", "main.js")
 FULL_SCALE: Final = 32_768
 
@@ -45,9 +45,7 @@ def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) ->
     heard = ears(recording)
     url = escape(audio_url(recording, recording.path)) if audio else ""
     findings, numbers = _scored(content, settings) if content["unscored"] is None else _unscored(content)
-    return Template(static("report.html")).substitute(
-        title=escape(f"{title(recording)} – fdbcore"),
-        style=static(STYLE),
+    body = Template(static("report.html")).substitute(
         header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
         health=health.panel(content),
@@ -68,6 +66,7 @@ def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) ->
         plotly=_plotly_script(),
         script="\n".join(static(name) for name in SCRIPTS),
     )
+    return shell(body, f"{title(recording)} – fdbcore", "", SOURCES)
 
 
 def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, str]:
@@ -104,11 +103,6 @@ def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> str:
     """
     companded = np.round(255 * np.sqrt(np.minimum(peaks, FULL_SCALE) / FULL_SCALE)).astype(np.uint8)
     return base64.b64encode(companded.T.tobytes()).decode("ascii")
-
-
-def static(name: str) -> str:
-    """The text of a file in static/."""
-    return (files("fdbcore.report") / "static" / name).read_text(encoding="utf-8")
 
 
 def _plotly_script() -> str:

@@ -9,7 +9,6 @@ import base64
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -19,11 +18,13 @@ from fdbcore.errors import FdbError
 from fdbcore.recording import REPORT, write_text
 from fdbcore.report import corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
-from fdbcore.report.html import embedded_json, static
+from fdbcore.report.html import embedded_json
+from fdbcore.report.shell import shell, static
 from fdbcore.report.survey import CallMoment, CallRow, Survey, clip_ticks
 from fdbcore.types import TurnSettings, ticks_to_s
 
 INDEX: Final = "index.html"
+SOURCES: Final = "script-src 'unsafe-inline'; img-src data:; media-src 'self' file: data:"
 CLIPS: Final = "clips"
 SHARES: Final = (
     "answered_per_turn",
@@ -54,9 +55,7 @@ def page(run: Survey, shown: Shown) -> str:
     """The whole page. Every text that comes from a file is escaped."""
     sounds = _Sounds(run.corpus.path, shown)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
-    return Template(static("index.html")).substitute(
-        title=escape(f"{corpus_sections.title(run)} – fdbcore"),
-        style=static("report.css") + static("index.css"),
+    body = Template(static("index.html")).substitute(
         header=corpus_sections.header(run),
         notices=corpus_sections.notices(run),
         health=corpus_health.panel(run, lambda call: page_address(run.corpus.path, call.path)) if run.pooled else "",
@@ -69,6 +68,7 @@ def page(run: Survey, shown: Shown) -> str:
         data=embedded_json(_list(run, sounds)),
         script=static("index.js"),
     )
+    return shell(body, f"{corpus_sections.title(run)} – fdbcore", static("index.css"), SOURCES)
 
 
 def _findings(run: Survey, settings: TurnSettings, sounds: _Sounds) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.timing import fto, response_curve
-from fdbcore.report.html import static
+from fdbcore.report.shell import static
 from fdbcore.report.svg import drawing, number, standalone, xml
 from fdbcore.statements import Group
 from fdbcore.types import SIDES, TICK_MS, Side

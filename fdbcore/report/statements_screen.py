@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from textwrap import fill
-from typing import Any, Final
+from typing import Final
 
-from fdbcore.report.words import NONE, UNITS
-from fdbcore.stats import FEW_CLUSTERS
+from fdbcore.report import statements_words as words
+from fdbcore.report.statements_words import Content, Line
 
 LABEL_COLUMNS: Final = 20
-NAMES: Final = {
-    "response_latency_ms": "answer time",
-    "answered_per_turn": "answered",
-    "premature_per_turn": "cut off by B",
-    "no_response_per_turn": "no answer",
-    "b_stopped_within_2s_per_long_a_onset": "B stops in 2 s",
-    "b_onset_in_overlap_per_a_speech_min": "B starts over A",
-    "b_backchannel_like_per_a_speech_min": "short ones of B",
-    "overlap_s_per_min": "both speak",
-    "b_talk_share": "B speaks",
-}
-_ROW_NAMES: Final = {
-    "ipu_per_min": "IPUs per min",
-    "ipu_s_per_min": "IPU s per min",
-    "pause_per_min": "pauses per min",
-    "pause_s_per_min": "pause s per min",
-    "gap_per_min": "gaps per min",
-    "gap_s_per_min": "gap s per min",
-    "overlap_per_min": "overlaps per min",
-    "overlap_s_per_min": "overlap s per min",
-}
-_SUFFIX: Final = {"ms": " s", "share": " %", "1/min": "", "s/min": ""}
 _INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( [%s]| ms| points)? \[[^]]*\]|[np] [=<] \S+)")
 _KEPT: Final = "\N{SYMBOL FOR SPACE}"  # for textwrap no place to break at
 NAMED: Final = 3
-ALPHA: Final = 0.05
-ALL_PAIRS_SHOWN: Final = 3
-"""Of more groups only the pairs that differ are shown."""
-
-Line = tuple[str, str]
-Content = Mapping[str, Any]
 
 
 def statements_screen(content: Content, columns: int) -> str:
@@ -64,20 +36,20 @@ def _fitted(label: str, text: str, width: int) -> str:
 def _lines(content: Content) -> Iterator[Line]:
     yield from _head(content)
     groups = content["groups"] or [content]
-    ranges = _ranges(content)
-    for name, label in NAMES.items():
-        if not content["measures"][name]["n"] and not any(group["measures"][name]["n"] for group in groups):
+    varied = words.ranges(content)
+    for name, label in words.NAMES.items():
+        if words.is_empty(content, name):
             yield label, "nothing to count"
             continue
         if content["groups"]:
-            yield f"{label} ({_unit(content['measures'][name])})", ""
+            yield f"{label} ({words.unit_text(content['measures'][name])})", ""
         for group in groups:
             shown = f"  {group['name']}" if content["groups"] else label
-            yield shown, _figure(group["measures"][name], ranges.get((group["name"], name)))
-        yield from _differences(content, name)
-    yield from _settings(content)
-    yield from _reference(content)
-    yield from _notes(content)
+            yield shown, words.figure(group["measures"][name], varied.get((group["name"], name)))
+        yield from words.differences(content, name)
+    yield from words.settings(content)
+    yield from words.reference(content)
+    yield from words.notes(content)
 
 
 def _head(content: Content) -> Iterator[Line]:
@@ -89,185 +61,3 @@ def _head(content: Content) -> Iterator[Line]:
         yield "  not scored", f"{name}: {reason}"
     if len(unscored) > NAMED:
         yield "", f"and {len(unscored) - NAMED:,} more"
-
-
-def _ranges(content: Content) -> dict[tuple[str, str], Mapping[str, Any]]:
-    found = content.get("sensitivity") or {"groups": []}
-    return {(group["name"], name): of for group in found["groups"] for name, of in group["measures"].items()}
-
-
-def _unit(summary: Mapping[str, Any]) -> str:
-    if summary["unit"] == "ms":
-        return "median, s"
-    return str(UNITS.get(summary["unit"], summary["unit"]))
-
-
-def _figure(summary: Mapping[str, Any], varied: Mapping[str, Any] | None) -> str:
-    """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", and the tail of what has one."""
-    unit, value = summary["unit"], summary["median"] if summary["median"] is not None else summary["mean"]
-    if value is None:
-        return f"{NONE} | n = 0"
-    text = f"{_number(value, unit)}{_SUFFIX[unit]}{_limits(summary['ci95'], unit)}"
-    if varied and varied["low"] is not None:
-        text += f", settings {_number(varied['low'], unit)}\N{EN DASH}{_number(varied['high'], unit)}"
-    tail = f" | p95 {_number(summary['p95'], unit)}{_limits(summary['p95_ci95'], unit)}" if summary.get("p95") else ""
-    chance = f" | by chance {_number(summary['by_chance'], unit)}" if summary.get("by_chance") is not None else ""
-    return f"{text}{tail}{chance} | n = {summary['n']:,}"
-
-
-def _limits(interval: Sequence[float] | None, unit: str) -> str:
-    return f" [{', '.join(_number(limit, unit) for limit in interval)}]" if interval else ""
-
-
-def _number(value: float, unit: str) -> str:
-    """In the unit that is shown: seconds for ms, per cent with one decimal for shares."""
-    if unit == "ms":
-        return f"{value / 1000:.2f}"
-    return f"{100 * value:.1f}" if unit == "share" else f"{value:.2f}"
-
-
-def _differences(content: Content, name: str) -> Iterator[Line]:
-    """Those of a measure; of many groups only the pairs that are told apart, and what would have been."""
-    unit = content["measures"][name]["unit"]
-    found = [each for each in content["differences"] if each["measure"] == name and each["value"] is not None]
-    apart = [each for each in found if _is_apart(each)]
-    shown = found if len(content["groups"]) <= ALL_PAIRS_SHOWN else apart
-    for each in shown:
-        yield f"  {each['a']} - {each['b']}", _difference(each, unit)
-    left = [each["detectable"] for each in found if each not in shown and each["detectable"] is not None]
-    if left:
-        pairs = f"the other {len(found) - len(shown)} pairs" if shown else f"none of {len(found)} pairs"
-        seen = f"{_number(min(left), unit)} to {_number(max(left), unit)}{_points(unit)}"
-        yield "  not told apart", f"{pairs}; at this n a difference of {seen} would be seen in 80 %"
-
-
-def _is_apart(difference: Mapping[str, Any]) -> bool:
-    return difference["p_holm"] is not None and difference["p_holm"] < ALPHA
-
-
-def _difference(each: Mapping[str, Any], unit: str) -> str:
-    text = f"{_signed(each['value'], unit)}{_points(unit)}"
-    if each["interval"] is None:
-        return f"{text} | {each['reason']}"
-    low, high = each["interval"]
-    verdict = "they differ" if _is_apart(each) else "not told apart"
-    seen = f" | seen from {_number(each['detectable'], unit)}{_points(unit)}" if each["detectable"] is not None else ""
-    return f"{text} [{_signed(low, unit)}, {_signed(high, unit)}] | {verdict}, {_p(each['p_holm'])}{seen}"
-
-
-def _signed(value: float, unit: str) -> str:
-    return f"{'+' if value > 0 else ''}{_number(value, unit)}"
-
-
-def _points(unit: str) -> str:
-    return " points" if unit == "share" else _SUFFIX[unit]
-
-
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
-
-
-def _settings(content: Content) -> Iterator[Line]:
-    """What was varied, and where systems change places."""
-    found = content.get("sensitivity")
-    if not found:
-        return
-    own, other = found["detectors"]
-    heard = any(variant["other_detector"] for variant in found["variants"])
-    deaf = f" (without {len(found['without_audio']):,} calls, whose audio is gone)" if found["without_audio"] else ""
-    detectors = f"detectors {own} and {other}{deaf}" if heard else f"detector {own} alone: {other} needs the audio"
-    yield "settings", f"the figure's range over {len(found['variants'])} readings of the activity: {detectors}"
-    for name, values in _varied(found["variants"]).items():
-        yield "", f"{name} {min(values)}\N{EN DASH}{max(values)} ms"
-    for flip in found["flips"]:
-        where = "; ".join(flip["at"])
-        known = any(
-            _is_apart(each)
-            for each in content["differences"]
-            if (each["measure"], each["a"], each["b"]) == (flip["measure"], flip["a"], flip["b"])
-        )
-        doubt = "" if known else " (not told apart as scored)"
-        yield "!! order flips", f"{NAMES[flip['measure']]}: {flip['a']} and {flip['b']}{doubt}, at {where}"
-    if len(content["groups"]) > 1 and not found["flips"]:
-        yield "", f"no {content['by']} changes places with another under any of these"
-
-
-def _varied(variants: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    values: dict[str, list[int]] = {}
-    for variant in variants:
-        for name, value_ms in variant["changes"].items():
-            values.setdefault(name.removesuffix("_ms"), []).append(value_ms)
-    return values
-
-
-def _reference(content: Content) -> Iterator[Line]:
-    """How the time is filled, beside the reference, and how far the floor transfers are apart."""
-    found = content.get("reference")
-    if not found:
-        return
-    yield "reference", f"{found['path']}: {found['calls']:,} calls, read with the same settings"
-    if found["detectors"]["run"] != found["detectors"]["reference"]:
-        yield "", "!! another detector decided on its speech: {reference}, here {run}".format(**found["detectors"])
-    for group in found["groups"]:
-        if group["name"]:
-            yield f"{group['name']}", ""
-        for name, row in group["rows"].items():
-            yield f"  {_ROW_NAMES[name]}", _beside(row)
-        for side, told in group["floor_transfers"].items():
-            yield f"  {side} after {'AB'[side == 'A']}", _apart(told, found["floor"])
-    bins = found["bins_ms"]
-    first, last = bins["first"] / 1000, bins["last"] / 1000
-    yield (
-        "  distances",
-        f"of floor transfer offsets from both sides of the reference. JSD: Jensen-Shannon distance (0 to 1, base 2) of "
-        f"histograms, bins of {bins['width']} ms from {first:g} to {last:g} s, the outer ones open. W: Wasserstein. In "
-        f"brackets what two halves of the reference are apart (and at most in 95 of 100 divisions)",
-    )
-
-
-def _beside(row: Mapping[str, Any]) -> str:
-    unit = row["run"]["unit"]
-    texts = [f"{_number(of['mean'], unit)}{_limits(of['ci95'], unit)}" for of in (row["run"], row["reference"])]
-    verdict = "" if _is_apart(row["difference"]) else ", not told apart"
-    return f"{texts[0]} | reference {texts[1]}{verdict}"
-
-
-def _apart(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | None) -> str:
-    if told["jensen_shannon"] is None:
-        return f"too few to compare, n = {told['n']:,}"
-    texts = []
-    for name, label, form in (("jensen_shannon", "JSD", ".2f"), ("wasserstein_ms", "W", ".0f")):
-        value, (low, high) = told[name]["value"], told[name]["ci95"]
-        unit = " ms" if name == "wasserstein_ms" else ""
-        halves = f" ({floor[name][0]:{form}}, {floor[name][1]:{form}})" if floor else ""
-        texts.append(f"{label} {value:{form}}{unit} [{low:{form}}, {high:{form}}]{halves}")
-    return f"{' | '.join(texts)} | n = {told['n']:,}"
-
-
-def _notes(content: Content) -> Iterator[Line]:
-    """What a reader must know of the intervals."""
-    unit = content["unit"]
-    few = [group for group in content["groups"] or [content] if group["clusters"] < FEW_CLUSTERS]
-    if few:
-        of = ", ".join(f"{group['name'] or 'here'} {group['clusters']}" for group in few)
-        yield "!! few", f"below {FEW_CLUSTERS} {unit['column'] or 'call'}s an interval may hold less than it says: {of}"
-    rare = list(_rare(content["groups"] or [content]))
-    if rare:
-        yield (
-            "!! rare",
-            f"events in fewer than {FEW_CLUSTERS} {unit['column'] or 'call'}s, so likewise: {', '.join(rare)}",
-        )
-    if unit["own"]:
-        yield "!! no value", f"{len(unit['own']):,} calls have no {unit['column']}, and count as one each"
-    if len(content["groups"]) > 1:
-        tests = sum(each["p"] is not None for each in content["differences"])
-        paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired by any column"
-        yield "differences", f"{paired}; p by Holm over the {tests} of this table; seen from: the least seen in 80 %"
-
-
-def _rare(groups: Sequence[Content]) -> Iterator[str]:
-    """The shares whose events come in few clusters; none of those that never or always happen."""
-    for name, label in NAMES.items():
-        of = {group["name"]: group["measures"][name].get("clusters_with_either", 0) for group in groups}
-        if few := [group for group, count in of.items() if 0 < count < FEW_CLUSTERS]:
-            yield f"{label} ({', '.join(few)})" if few != [""] else label

@@ -7,8 +7,11 @@ const TURN_ROWS = { A: 0.82, B: -0.82 };
 const BETWEEN_ROW = 0;
 const MARK_ROWS = { A: 1.22, B: -1.22 };
 const ROW_HEIGHT = 0.5;
+const LABEL_ROWS = { A: 3.62, B: -3.62 };
+const LABEL_HEIGHT = 0.36;
 const TOP = 3.5;
-const LOG_ROW = 0.2 - TOP;
+const TOP_WITH_LABELS = 4.2;
+const LOG_ABOVE_BOTTOM = 0.2;
 const PX_PER_CHARACTER = 7;
 const SMALL_PX = 600;
 const WIDEST_LABEL_PX = 52;
@@ -29,8 +32,15 @@ function drawTimeline(data, scene) {
   const reach = [Math.max(0, scene.view[0] - span), Math.min(data.length_s, scene.view[1] + span)];
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
-  const traces = [missed(data, drawn), overlaps(data, drawn), ...lanes, bars(data, drawn), delays(data, drawn), logged(data, drawn)];
+  const below = [missed, overlaps].map((trace) => trace(data, drawn));
+  const above = [bars, labels, delays, logged].map((trace) => trace(data, drawn));
+  const traces = [...below, ...lanes, ...above];
   return { traces, layout: timelineLayout(data, drawn) };
+}
+
+/** How far the plot reaches from the middle. */
+function topOf(data) {
+  return data.labels.length ? TOP_WITH_LABELS : TOP;
 }
 
 function sideColour(side) {
@@ -60,7 +70,8 @@ function overlaps(data, { from, to, secondsPerPx }) {
 function missed(data, { from, to, secondsPerPx }) {
   const spans = visibleSpans(data.missed, from, to, secondsPerPx);
   const x = spans.flatMap(([start, end]) => [start, start, end, end, null]);
-  const y = spans.flatMap(() => [-TOP, TOP, TOP, -TOP, null]);
+  const top = topOf(data);
+  const y = spans.flatMap(() => [-top, top, top, -top, null]);
   const color = faded(palette["warning-text"], 0.4);
   return { ...FILLED, x, y, fillcolor: color, line: { width: 1, color } };
 }
@@ -68,11 +79,12 @@ function missed(data, { from, to, secondsPerPx }) {
 /** Where the delay of a side changed: a mark at its edge of the plot. */
 function delays(data, { from, to }) {
   const changes = data.delays.filter((change) => change.time >= from && change.time <= to);
+  const edge = topOf(data) - 0.1;
   return {
     type: "scatter",
     mode: "markers",
     x: changes.map((change) => change.time),
-    y: changes.map(({ side }) => (side === "A" ? TOP - 0.1 : 0.1 - TOP)),
+    y: changes.map(({ side }) => (side === "A" ? edge : -edge)),
     marker: { symbol: "diamond", size: 9, color: palette.text },
     hovertext: changes.map((change) => change.text),
     hoverinfo: "text",
@@ -87,12 +99,37 @@ function logged(data, { from, to, secondsPerPx }) {
     type: "scatter",
     mode: "markers+text",
     x: seen.map((mark) => mark.time_s),
-    y: seen.map(() => LOG_ROW),
+    y: seen.map(() => LOG_ABOVE_BOTTOM - topOf(data)),
     marker: { symbol: "line-ns", size: 16, line: { width: 2, color: palette.text } },
     text: seen.map((mark, index) => (room(mark, seen[index + 1]) ? `  ${mark.name}` : "")),
     textposition: "middle right",
     textfont: { size: 10, color: palette.text },
     hovertext: seen.map((mark) => `${clockText(mark.time_s, 2)} ${mark.name}, by the agent's log`),
+    hoverinfo: "text",
+  };
+}
+
+/** What people have labelled, outside of the lane of its side; a moment is a thin line. */
+function labels(data, { from, to, secondsPerPx }) {
+  const seen = data.labels.filter((each) => each.end_s >= from && each.start_s <= to);
+  const lengths = seen.map((each) => each.end_s - each.start_s);
+  const names = seen.map((each) => each.kind.replaceAll("_", " "));
+  const when = (each) => `${clockText(each.start_s, 2)}${each.end_s > each.start_s ? ` to ${clockText(each.end_s, 2)}` : ""}`;
+  return {
+    type: "bar",
+    orientation: "h",
+    base: seen.map((each) => each.start_s),
+    x: lengths.map((length) => Math.max(length, 2 * secondsPerPx)),
+    y: seen.map((each) => LABEL_ROWS[each.side]),
+    width: LABEL_HEIGHT,
+    marker: { color: palette.surface, line: { width: 1, color: seen.map((each) => sideColour(each.side)) } },
+    text: names.map((name, index) => (lengths[index] / secondsPerPx > PX_PER_CHARACTER * name.length ? name : "")),
+    textposition: "inside",
+    insidetextanchor: "middle",
+    textangle: 0,
+    constraintext: "none",
+    insidetextfont: { size: 10, color: palette.text },
+    hovertext: seen.map((each, index) => `${when(each)} ${names[index]} of ${each.side}, by the labels`),
     hoverinfo: "text",
   };
 }
@@ -218,7 +255,7 @@ function timelineLayout(data, scene) {
       ...timeTicks(scene),
     },
     yaxis: {
-      range: [-TOP, TOP],
+      range: [-topOf(data), topOf(data)],
       fixedrange: true,
       showgrid: false,
       zeroline: false,

@@ -16,6 +16,7 @@ async function main() {
     events,
     moments: content.moments,
     logged: content.marks?.marks ?? [],
+    labels: content.labels?.labels ?? [],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
@@ -73,6 +74,7 @@ class Page {
 
   listKinds() {
     document.getElementById("legend-marks").hidden = !this.data.logged.length;
+    document.getElementById("legend-labels").hidden = !this.data.labels.length;
     document.getElementById("legend-missed").hidden = !this.data.missed.length;
     document.getElementById("legend-delay").hidden = !this.data.delays.length;
     const present = new Set(this.data.events.map((event) => event.kind));

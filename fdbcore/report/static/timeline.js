@@ -124,7 +124,7 @@ class Timeline {
   eventAt(clientX, clientY) {
     const height = this.root.clientHeight - this.margin.t - this.margin.b;
     const y = clientY - this.root.getBoundingClientRect().top - this.root.clientTop - this.margin.t;
-    const row = TOP - (y / height) * 2 * TOP;
+    const row = topOf(this.data) * (1 - (2 * y) / height);
     const time = this.timeAt(clientX);
     const slack = CLICK_PX * this.secondsPerPx;
     const hits = (event) =>

@@ -7,7 +7,6 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
 from string import Template
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from fdbcore.acts import ACTS
 from fdbcore.recording import write_text
+from fdbcore.report.shell import shell, static
 from fdbcore.report.svg import clean, xml
 from fdbcore.suites.dialogue_acts import charts, sections, svg
 from fdbcore.suites.dialogue_acts.findings import Document, leads
@@ -40,8 +40,7 @@ def page(document: Document) -> str:
     """
     first, *others = leads(document)
     items, left_out = _shown(document["items"])
-    return Template(_static("page.html")).substitute(
-        style=f"{_report_style()}\n{_static('page.css')}\n{svg.style()}",
+    body = Template(static("page.html", __package__)).substitute(
         definitions=svg.definitions(),
         header=sections.header(document),
         warnings=sections.warnings(document),
@@ -63,8 +62,10 @@ def page(document: Document) -> str:
             for chunk in _pictures(document, items)
         ),
         per_chunk=ITEMS_PER_CHUNK,
-        script=_static("items.js"),
+        script=static("items.js", __package__),
     )
+    style = f"{static('page.css', __package__)}\n{svg.style()}"
+    return shell(body, "Dialogue acts – fdbcore", style, "script-src 'unsafe-inline'; img-src data:")
 
 
 def packed(value: object) -> str:
@@ -141,11 +142,3 @@ def _choices(items: Iterable[Item]) -> str:
 def _select(name: str, every: str, values: Mapping[str, str]) -> str:
     options = "".join(f'<option value="{xml(value)}">{xml(text)}</option>' for value, text in values.items())
     return f'<select name="{name}" aria-label="{name}"><option value="">{every}</option>{options}</select>'
-
-
-def _report_style() -> str:
-    return (files("fdbcore.report") / "static" / "report.css").read_text(encoding="utf-8")
-
-
-def _static(name: str) -> str:
-    return (files("fdbcore.suites.dialogue_acts") / "static" / name).read_text(encoding="utf-8")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Final
 
 from fdbcore.acts import ACTS
 from fdbcore.report import svg
+from fdbcore.report.shell import static
 
 SHORT_NAMES: Final[dict[str, str]] = dict(zip(ACTS, ("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), strict=True))
 ACT_CLASSES: Final[dict[str, str]] = {act: act.lower() for act in ACTS}
@@ -35,14 +35,10 @@ def definitions() -> str:
 
 def standalone(drawn: str) -> str:
     """The svg element of `drawing` as a file of its own, on white, for a paper."""
-    return svg.standalone(drawn, _static("picture.css"), DEFINITIONS)
+    return svg.standalone(drawn, static("picture.css", __package__), DEFINITIONS)
 
 
 def style() -> str:
     """The style sheet of the drawings in a page, for light and dark."""
-    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_static('picture-dark.css')}}}\n"
-    return f"{_static('picture.css')}\n{dark}"
-
-
-def _static(name: str) -> str:
-    return (files("fdbcore.suites.dialogue_acts") / "static" / name).read_text(encoding="utf-8")
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{static('picture-dark.css', __package__)}}}\n"
+    return f"{static('picture.css', __package__)}\n{dark}"
