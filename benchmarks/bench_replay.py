@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.harness import best_seconds, print_table
 from fdbcore.clock import VirtualClock
-from fdbcore.endpoints.replay import Tape
+from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.offline import make_vads
 from fdbcore.recording import Recording, RecordingWriter
 from fdbcore.report.html import write_report
@@ -96,7 +96,7 @@ def _stages(path: Path, folder: Path) -> None:
             vads = make_vads(vad, source)
         meta: dict[str, Any] = {"settings": {"turns": {}, "vad": {}}}
         with RecordingWriter(folder / "stage", meta, keep_audio=False) as recording:
-            run(*Tape(iter(blocks)).sides, VirtualClock(), vads, TurnSettings(), recording)
+            run(*replayed_sides(iter(blocks)), VirtualClock(), vads, TurnSettings(), recording)
 
     def decode() -> None:
         for _ in _blocks(session):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | No
         return None
     if calls != 1:
         raise SettingsError(f"--marks {path}: expected one call, got {calls}")
+    if offset_ms is not None and not math.isfinite(offset_ms):
+        raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
     return Log(read_marks(path), offset_ms)
 
 

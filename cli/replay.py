@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import FdbError, InputError
 from fdbcore.types import TICKS_PER_S
 
 from . import options
@@ -81,7 +81,7 @@ def replay(
         if labels is not None:
             calls = with_labels(calls, labels, oddities)
         log = options.read_log(marks, marks_offset_ms, len(calls))
-    except SettingsError as error:
+    except InputError as error:
         raise click.UsageError(str(error)) from error
     if len(calls) > 1 or meta is not None:
         from fdbcore.corpus_jobs import How

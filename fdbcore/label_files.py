@@ -62,13 +62,20 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     """The labels of a file, or of all label files in a folder and below it; what is left out is noted.
 
     A TextGrid, an Audacity track, and a CSV without a column of files are of the call that is called like the file.
-    Raises SettingsError for a file that cannot be read, and where there is no label at all.
+    A file of a folder that cannot be read is noted as well. Raises SettingsError for a single file that cannot be read,
+    and where there is no label at all.
     """
     files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if path.is_dir() else [path]
     labels: list[FileLabel] = []
     named = False
     for file in files:
-        entries = list(_parser(file)(_text(file), file, oddities))
+        try:
+            entries = list(_parser(file)(_text(file), file, oddities))
+        except SettingsError as error:
+            if file == path:
+                raise
+            oddities.add("label files that cannot be read, left out", [str(error)])
+            continue
         found = [label for entry in entries if (label := _label(entry, file, oddities)) is not None]
         oddities.add("label files without a label", [] if found else [str(file)])
         named = named or any(entry.call is not None for entry in entries)
@@ -188,7 +195,11 @@ def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units
 
 
 def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
-    """SPEAKER lines are speech; the side is the speaker's name, or else the channel."""
+    """SPEAKER lines are speech; the side is the speaker's name, or else the channel if no other speaks on it."""
+    speakers: dict[tuple[str, str], set[str]] = {}
+    for fields in map(str.split, text.splitlines()):
+        if fields[:1] == ["SPEAKER"] and len(fields) >= 8:
+            speakers.setdefault((fields[1], fields[2]), set()).add(fields[7])
     for number, line in enumerate(text.splitlines(), 1):
         fields, where = line.split(), f"{path.name}, line {number}"
         if not fields or fields[0].startswith(";"):
@@ -200,7 +211,8 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         else:
             start, length = _number(fields[3]), _number(fields[4])
             end = None if start is None or length is None else start + length
-            side = fields[7] if _plain(fields[7]) in SIDE_NAMES else fields[2]
+            alone = len(speakers[fields[1], fields[2]]) == 1
+            side = fields[2] if alone and _plain(fields[7]) not in SIDE_NAMES else fields[7]
             yield Entry(fields[1], side, "speech", start, end, where)
 
 
@@ -286,9 +298,9 @@ def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
         start = tokens.number()
         end = start if is_points else tokens.number()
         marks.append((start, end, tokens.text().strip()))
-    marks = [mark for mark in marks if mark[2]]
     side, kind = _side_and_kind(name)
     has_side, has_kind = _plain(side) in SIDE_NAMES, _plain(kind) in KIND_NAMES
+    marks = [mark for mark in marks if mark[2] or (is_points and has_kind)]  # a point says enough by being there
     told = [_from_mark(side, kind, has_side, has_kind, mark[2]) for mark in marks]
     if not has_kind and not any(_plain(each) in KIND_NAMES for _, each in told):
         told_of = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
-from fdbcore.endpoints.replay import Tape
+from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
@@ -79,10 +79,10 @@ def replay_session(
         vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source)
         meta = _meta(vads, settings)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
-            tape = Tape(hearing.over(source.blocks()))
+            sides = replayed_sides(hearing.over(source.blocks()))
             stated_s = source.stated_s
             with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
-                ticks = run(*tape.sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
+                ticks = run(*sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
             timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
             annotations = _keep_v1(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)

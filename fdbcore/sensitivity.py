@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.endpoints.replay import Tape
+from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
 from fdbcore.held import session_of, settings_of
 from fdbcore.measures.dialogue import Dialogue
@@ -127,7 +127,7 @@ def other_detector(settings: Mapping[str, Any]) -> str:
 
 def _detected(recording: Recording, detector: str) -> Tracks:
     with session_of(recording).open() as source:
-        vads, sides = make_vads(detector, source), Tape(source.blocks()).sides
+        vads, sides = make_vads(detector, source), replayed_sides(source.blocks())
         tracks: tuple[list[bool], list[bool]] = ([], [])
         for tick in range(recording.n_ticks):
             for side, vad, track in zip(sides, vads, tracks, strict=True):

@@ -27,7 +27,9 @@ from fdbcore.corpus import DAMAGED, DONE, FAILED, WAITING, Corpus, read_corpus
 from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed
 from fdbcore.corpus_replay import Progress, replay_corpus
+from fdbcore.endpoints.replay import ReplayEndpoint
 from fdbcore.errors import RecordingError
+from fdbcore.health import Hearing
 from fdbcore.names import Oddities
 from fdbcore.offline import replay_session
 from fdbcore.recording import META, QUANTITIES, Recording, read_json
@@ -322,6 +324,18 @@ def test_two_replays_into_one_folder_do_not_mix(tmp_path: Path, monkeypatch: pyt
             replay_corpus(calls, how, 1, Oddities())
 
     assert [entry["status"] for entry in replay_corpus(calls, how, 1, Oddities(), again)] == [DONE]
+
+
+def test_a_call_that_was_replayed_waits_for_no_collector(tmp_path: Path) -> None:
+    """Its queues are megabytes: in a cycle they would stay for hundreds of calls."""
+    (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
+    gc.collect()
+    gc.disable()
+    try:
+        score(replay_session(session, tmp_path / "run", "energy", keep_audio=False))
+        assert not [each for each in gc.get_objects() if isinstance(each, (ReplayEndpoint, Hearing))]
+    finally:
+        gc.enable()
 
 
 def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path) -> None:

@@ -153,6 +153,33 @@ def test_rttm_is_speech_by_name_or_channel(tmp_path: Path) -> None:
     }
 
 
+def test_rttm_speakers_of_one_channel_are_no_side(tmp_path: Path) -> None:
+    lines = [f"SPEAKER call 1 {n}.00 0.50 <NA> <NA> SPEAKER_0{n} <NA> <NA>" for n in (0, 1)]
+    by_name = "SPEAKER call 1 5.00 0.50 <NA> <NA> B <NA> <NA>"
+    labels, odd = read(written(tmp_path, "x.rttm", "\n".join([*lines, by_name])))
+    assert labels == [("B", "speech", 5.0, 5.5)]
+    assert odd == {
+        f"labels of unknown side 'SPEAKER_0{n}' (expected A or B), left out": [f"x.rttm, line {n + 1}"] for n in (0, 1)
+    }
+
+
+def test_a_point_of_a_tier_with_a_kind_needs_no_text(tmp_path: Path) -> None:
+    text = SHORT.replace('"user"', '"A turn_end"').replace('"eot"', '""')
+    labels, odd = read(written(tmp_path, "x.TextGrid", text))
+    assert ("A", "turn_end", 4.5, 4.5) in labels
+    assert odd == {}
+
+
+def test_a_broken_file_of_a_folder_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    written(tmp_path, "a.TextGrid", SHORT)
+    broken = written(tmp_path, "b.TextGrid", LONG[:400])
+    labels, odd = read(tmp_path)
+    assert labels == IN_TEXTGRID
+    ((what, (reason,)),) = odd.items()
+    assert what == "label files that cannot be read, left out"
+    assert reason.startswith(f"{broken}: expected a TextGrid with ")
+
+
 def test_audacity_labels_begin_with_side_and_kind(tmp_path: Path) -> None:
     lines = ["1.0\t2.0\tA pause 1.00 s", "\\\t100\t8000", "3\t3\tturn end: user", "4\t5\tB backchannel: mhm", "nothing"]
     labels, odd = read(written(tmp_path, "x.txt", "\n".join(lines)))

@@ -24,14 +24,18 @@ from fdbcore.measures.timing import fto, opportunities, turn_start
 from fdbcore.types import TICK_MS, ticks_to_s
 
 MARKS_SCHEMA: Final = "fdbcore.marks/1"
-TOLERANCE_S: Final = 0.15
-"""How far a mark may be from where the offset puts its onset, and still belong to it."""
+TOLERANCE_S: Final = 0.06
+"""How far a mark may be from where the offset puts its onset, and still belong to it: about what onsets are uncertain
+by, so that what varies as latencies do is no constant distance."""
+BURST_S: Final = 0.5
+"""Of marks of one name that follow each other faster than this (frames, chunks), the first counts."""
 FEWEST: Final = 6
 """Of onsets with a mark: with fewer, the order statistics give no 95 % interval of a median."""
-LEAST_SHARE: Final = 0.5
+LEAST_SHARE: Final = 0.6
 RIVAL_SHARE: Final = 0.7
 NEARLY_AS_MANY: Final = 0.8
 NEARLY_AS_STEADY: Final = 2.0
+MOST_SPANS: Final = 20.0
 _BEFORE_S: Final = 2.0
 _EARLIEST_S: Final = -0.5
 
@@ -88,19 +92,20 @@ def _mark(line: str, place: str) -> Mark:
 def estimate_offset(marks: Sequence[Mark], dialogue: Dialogue) -> Offset:
     """The offset that puts a mark just at B's onsets: the median distance, within the order statistics' 95 %.
 
-    Of the marks that keep within TOLERANCE_S of a constant distance to the starts of B's turns, and do so at nearly as
-    many of them and nearly as steadily as the best, the latest one is taken. InputError if fewer than FEWEST onsets, or
-    than half of them, have such a mark, or if another offset would do nearly as well, as in a conversation that is too
-    regular.
+    Of the marks (of bursts their first) that keep within TOLERANCE_S of a constant distance to the starts of B's turns,
+    and do so at nearly as many of them and nearly as steadily as the best, the latest one is taken. InputError if fewer
+    than FEWEST onsets, or than LEAST_SHARE of them, have such a mark, or if another offset would do nearly as well, as
+    in a conversation that is too regular.
     """
     onsets = np.array(sorted(ticks_to_s(e.start_tick) for e in dialogue.events if e.kind == "turn" and e.side == "B"))
-    found = {name: _aligned(onsets, np.array([m.time_s for m in marks if m.name == name])) for name in _names(marks)}
+    firsts = _firsts(marks)
+    found = {name: _aligned(onsets, np.array([m.time_s for m in firsts if m.name == name])) for name in _names(marks)}
     told = {name: distances for name, (distances, why) in found.items() if not why}
     if not told:
         name, (_, why) = max(found.items(), key=lambda item: len(item[1][0]))
         raise InputError(
-            f"marks: the log's offset cannot be told from the {len(onsets)} onsets of B: {name}: {why} "
-            "(--marks-offset-ms gives it)"
+            f"marks: the log's offset cannot be told from the {len(onsets)} onsets of B: {name}: {why}"
+            f"{_unit_hint(marks, dialogue)} (--marks-offset-ms gives it)"
         )
     enough = NEARLY_AS_MANY * max(len(of) for of in told.values())
     spreads_s = {name: _spread_s(of) for name, of in told.items() if len(of) >= enough}
@@ -113,6 +118,24 @@ def estimate_offset(marks: Sequence[Mark], dialogue: Dialogue) -> Offset:
 
 def _names(marks: Sequence[Mark]) -> list[str]:
     return list(dict.fromkeys(mark.name for mark in marks))
+
+
+def _firsts(marks: Sequence[Mark]) -> list[Mark]:
+    """The marks, sorted, without those that follow one of their name within BURST_S."""
+    last: dict[str, float] = {}
+    found = []
+    for mark in marks:
+        if mark.time_s - last.get(mark.name, -math.inf) > BURST_S:
+            found.append(mark)
+        last[mark.name] = mark.time_s
+    return found
+
+
+def _unit_hint(marks: Sequence[Mark], dialogue: Dialogue) -> str:
+    span_s, length_s = marks[-1].time_s - marks[0].time_s, ticks_to_s(dialogue.n_ticks)
+    if span_s < MOST_SPANS * length_s:
+        return ""
+    return f"; its times span {span_s:,.0f}, the recording {length_s:,.0f} s: they are expected in seconds"
 
 
 def _spread_s(distances: Floats) -> float:
@@ -161,7 +184,8 @@ def lay(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> dict[str, 
     answered, premature, _ = opportunities(dialogue)
     transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*answered, *premature])
     spans = [(ticks_to_s(end), ticks_to_s(onset)) for onset, end in transfers]
-    found = [_marks_of(laid, *span, before=spans[k - 1][1] if k else -math.inf) for k, span in enumerate(spans)]
+    firsts = _firsts(laid)
+    found = [_marks_of(firsts, *span, before=spans[k - 1][1] if k else -math.inf) for k, span in enumerate(spans)]
     names = _stage_names(found, spans)
     responses = [_response(span, of, names) for span, of in zip(spans, found, strict=True)]
     points = ["A's end", *names, "B's onset"]
