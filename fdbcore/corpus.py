@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.recording import Recording, read_json, recordings_in
-from fdbcore.score import read_quantities, read_without_suspects, unscored
+from fdbcore.score import read_own_quantities, read_quantities, read_without_suspects, unscored
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
 RUN_SCHEMA: Final = "fdbcore.run/1"
@@ -55,6 +55,11 @@ class Call:
     def quantities(self) -> Mapping[str, Quantity]:
         """The items of its measures, read anew each time (thousands need no memory); none if unscored."""
         return read_quantities(self.recording) if self.unscored is None else {}
+
+    @property
+    def own_quantities(self) -> Mapping[str, Quantity]:
+        """The same without the events that coincide with echo: what groups and runs are compared by."""
+        return read_own_quantities(self.recording) if self.unscored is None else {}
 
     @property
     def without_suspects(self) -> Mapping[str, Quantity]:

@@ -96,6 +96,12 @@ def read_quantities(recording: Recording) -> dict[str, Quantity]:
     return _kept(recording)[0]
 
 
+def read_own_quantities(recording: Recording) -> dict[str, Quantity]:
+    """As `read_quantities`, without the events that coincide with echo: what groups and runs are compared by."""
+    found, cleaned = _kept(recording)
+    return found | cleaned
+
+
 def read_without_suspects(recording: Recording) -> dict[str, Quantity]:
     """Beside `read_quantities`: those of them that differ without the events that coincide with echo; mostly none."""
     return _kept(recording)[1]

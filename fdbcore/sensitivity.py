@@ -23,6 +23,7 @@ from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
 from fdbcore.held import session_of, settings_of
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.suspects import own_activity
 from fdbcore.measures.timing import composition, overlap_onsets, responses
 from fdbcore.offline import make_vads
 from fdbcore.parallel import spread
@@ -88,7 +89,8 @@ def headlines(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings)
 def reread(path: Path, of: Sequence[Variant]) -> list[Headlines | None]:
     """The headlines of the recording in `path` under each variant; None where that takes audio that cannot be read.
 
-    RecordingError if its activity cannot be read, SettingsError if its own settings cannot be varied so.
+    What is echo of the other side is no speech here. RecordingError if its activity cannot be read, SettingsError if its
+    own settings cannot be varied so.
     """
     recording = Recording(path)
     own = settings_of(recording)
@@ -97,7 +99,8 @@ def reread(path: Path, of: Sequence[Variant]) -> list[Headlines | None]:
         with suppress(AudioError, RecordingError):
             tracks[True] = other_activity(recording)
     found: list[Headlines | None] = [None] * len(of)
-    for other, (a, b) in tracks.items():
+    for other, activity in tracks.items():
+        a, b = own_activity(recording, activity)
         members = [number for number, variant in enumerate(of) if variant.other_detector == other]
         settings = [replace(own, **of[number].changes) for number in members]
         for number, one, events in zip(members, settings, sweep_turns(a, b, settings), strict=True):

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import Recording
 from fdbcore.turns import detect_turns
 from fdbcore.types import SIDES, TurnEvent
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def without_suspects(recording: Recording, dialogue: Dialogue) -> Dialogue | None:
@@ -18,14 +23,29 @@ def without_suspects(recording: Recording, dialogue: Dialogue) -> Dialogue | Non
 
     A function of the recording: its activity, its settings, and the spans in its health.
     """
-    spans = suspect_spans(recording)
-    if not any(spans.values()):
+    if not has_suspects(recording):
         return None
-    tracks = dict(zip(SIDES, recording.activity, strict=True))
-    for side in SIDES:
-        for start, end in spans[side]:
-            tracks[side][start:end] = False
-    return replace(dialogue, events=detect_turns(tracks["A"], tracks["B"], dialogue.settings))
+    a, b = own_activity(recording, recording.activity)
+    return replace(dialogue, events=detect_turns(a, b, dialogue.settings))
+
+
+def own_dialogue(recording: Recording) -> Dialogue:
+    """The dialogue without the speech that is echo of the other side; what comparisons are made of."""
+    dialogue = Dialogue.of(recording)
+    return without_suspects(recording, dialogue) or dialogue
+
+
+def own_activity(recording: Recording, activity: tuple[Bools, Bools]) -> tuple[Bools, Bools]:
+    """The activity of A and B, bool (n_ticks,) each, without what is echo of the other side; changed in place."""
+    for side, track in zip(SIDES, activity, strict=True):
+        for start, end in suspect_spans(recording)[side]:
+            track[start:end] = False
+    return activity
+
+
+def has_suspects(recording: Recording) -> bool:
+    """Whether any speech of it may be echo."""
+    return any(suspect_spans(recording).values())
 
 
 def suspect_spans(recording: Recording) -> Mapping[str, Sequence[Sequence[int]]]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from fdbcore.corpus import Call
-from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import MomentKind, moments
+from fdbcore.measures.suspects import own_dialogue
 from fdbcore.report.survey import headline
 from fdbcore.report.words import clock_text
 from fdbcore.statements import Group
@@ -71,7 +71,7 @@ def worst(group: Group, measure: str, at_most: bool) -> list[Worst]:
 
 def _worst_moments(group: Group, kind: MomentKind, side: Side | None) -> Iterator[tuple[float, Worst]]:
     for call in group.calls:
-        of_call = moments(Dialogue.of(call.recording))
+        of_call = moments(own_dialogue(call.recording))
         fits = [each for each in of_call if each.kind == kind and side in (None, each.side)]
         if fits:
             first = fits[0]

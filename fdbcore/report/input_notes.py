@@ -1,0 +1,42 @@
+"""What stands before figures of many calls: whose audio is unfit, and where echo was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fdbcore.corpus import Call
+from fdbcore.errors import RecordingError
+from fdbcore.measures.suspects import has_suspects
+from fdbcore.report.words import counted
+
+NAMED = 3
+
+
+def input_notes(calls: Iterable[Call]) -> list[str]:
+    """A line for calls whose input health is bad, and one for those with speech that may be echo; none if all is well.
+
+    calls: scored; one that cannot be read is passed over.
+    """
+    bad: list[str] = []
+    echoing: list[str] = []
+    for call in calls:
+        try:
+            recording = call.recording
+            health = recording.health or {}
+            bad += [f"{call.name} ({_worst(health)})"] if health.get("verdict") == "bad" else []
+            echoing += [call.name] if has_suspects(recording) else []
+        except RecordingError:
+            continue
+    return [*_line("bad input", bad, ""), *_line("echo", echoing, ": events that coincide with it are left out here")]
+
+
+def _worst(health: dict[str, object]) -> str:
+    findings = health["findings"]
+    assert isinstance(findings, list)
+    return next((str(each["text"]) for each in findings if each["severity"] == "bad"), "bad")
+
+
+def _line(what: str, names: list[str], note: str) -> Iterator[str]:
+    if names:
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        yield f"{what} in {counted(len(names), 'call')}{note}: {', '.join(names[:NAMED])}{more}"
