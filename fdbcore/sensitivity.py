@@ -89,8 +89,8 @@ def headlines(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings)
 def reread(path: Path, of: Sequence[Variant]) -> list[Headlines | None]:
     """The headlines of the recording in `path` under each variant; None where that takes audio that cannot be read.
 
-    What is echo of the other side is no speech here. RecordingError if its activity cannot be read, SettingsError if its
-    own settings cannot be varied so.
+    What is echo of the other side is no speech here. RecordingError if its activity cannot be read, SettingsError if
+    its own settings cannot be varied so.
     """
     recording = Recording(path)
     own = settings_of(recording)
