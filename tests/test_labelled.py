@@ -11,6 +11,7 @@ from drawn import dialogue
 from fdbcore.labels import KeptLabels, Label, LabelKind
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import Word, labelled
+from fdbcore.measures.moments import moments
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.report.glossary import EXCLUSIONS, MEASURES
 from fdbcore.score import summarise
@@ -71,6 +72,16 @@ def test_cut_offs_are_starts_of_b_in_a_pause_by_its_length() -> None:
     bins = ("200_to_500_ms", "500_to_1000_ms", "1000_to_2000_ms", "2000_ms_and_over")
     assert [share(measures, f"{name}_of_{each}") for each in bins] == [(0, 1), (1, 1), (1, 1), (0, 1)]
     assert counted(measures, name) == {}
+
+
+def test_false_cut_offs_are_moments_each_once() -> None:
+    drawing = "A 0-2 3-5 6.4-8 9-11 | B 2.3-2.8 5.5-6 8.4-8.6 11.5-13"
+    by_hand = labels("A pause 2-3, A pause 2.1-2.9, A pause 5-6.4, A pause 8-9, B bc 5.5-6")
+    found = [moment for moment in moments(dialogue(drawing, 3.0), by_hand) if moment.kind == "false_cut_off"]
+    assert [(m.side, m.start_tick, m.end_tick, m.text) for m in found] == [
+        ("B", 230, 280, "spoke 0.5 s in a pause of A"),
+    ]
+    assert not [moment for moment in moments(dialogue(drawing, 3.0)) if moment.kind == "false_cut_off"]
 
 
 def test_a_pause_in_which_b_spoke_already_or_that_is_short_is_no_opportunity() -> None:

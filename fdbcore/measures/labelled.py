@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -34,6 +34,7 @@ Word: TypeAlias = tuple[str, float, float]
 """Text, start and end in seconds."""
 
 Ticks: TypeAlias = npt.NDArray[np.int64]
+Span: TypeAlias = tuple[int, int]
 
 
 def labelled(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
@@ -56,19 +57,10 @@ def cut_offs(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     pauses = labels.of("A", "pause")
     if not pauses:
         return {}
-    starts = _unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
     excluded = Counter(short_pause=0, b_was_speaking=0)
-    met: list[tuple[int, int | None]] = []  # length of the pause in ms, and that of what B says in it, in ticks
-    for pause in pauses:
-        length_ms = (pause.end_tick - pause.start_tick) * TICK_MS
-        if length_ms < SHORTEST_PAUSE_MS:
-            excluded["short_pause"] += 1
-        elif _speaks_through(dialogue.ipus["B"], pause.start_tick, pause.start_tick):
-            excluded["b_was_speaking"] += 1
-        else:
-            met.append((length_ms, _first_length(starts, pause)))
+    met = [(_length_ms(pause), said) for pause, said in _in_pauses(dialogue, labels, excluded)]
     short_ticks = dialogue.settings.ticks("short_ms")
-    long = sum(said is not None and said > short_ticks for _, said in met)
+    long = sum(said is not None and said[1] - said[0] > short_ticks for _, said in met)
     measures: dict[str, Quantity] = {
         "cut_off_per_labelled_a_pause": _share([said is not None for _, said in met], excluded),
         "long_cut_off_per_labelled_a_pause": Share(long, len(met), excluded),
@@ -77,6 +69,27 @@ def cut_offs(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         found = [said is not None for ms, said in met if low_ms <= ms and (high_ms is None or ms < high_ms)]
         measures[f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}"] = _share(found)
     return measures
+
+
+def false_cut_offs(dialogue: Dialogue, labels: KeptLabels) -> list[Span]:
+    """What B says in A's labelled pauses, as spans of ticks, by time; see `cut_offs`."""
+    return sorted({said for _, said in _in_pauses(dialogue, labels, Counter()) if said is not None})
+
+
+def _in_pauses(dialogue: Dialogue, labels: KeptLabels, excluded: Counter[str]) -> Iterator[tuple[Label, Span | None]]:
+    """A's labelled pauses that are an opportunity, with the first that B says in each; the others are counted."""
+    starts = _unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
+    for pause in labels.of("A", "pause"):
+        if _length_ms(pause) < SHORTEST_PAUSE_MS:
+            excluded["short_pause"] += 1
+        elif _speaks_through(dialogue.ipus["B"], pause.start_tick, pause.start_tick):
+            excluded["b_was_speaking"] += 1
+        else:
+            yield pause, _first_within(starts, pause)
+
+
+def _length_ms(label: Label) -> int:
+    return (label.end_tick - label.start_tick) * TICK_MS
 
 
 def _speaks_through(spans: Ticks, first_tick: int, last_tick: int) -> bool:
@@ -91,12 +104,12 @@ def _unlabelled(spans: Ticks, named: Sequence[Label]) -> Ticks:
     return spans[np.array(free, dtype=np.bool_)]
 
 
-def _first_length(spans: Ticks, within: Label) -> int | None:
-    """The length of the first span that begins in a label; None if none does."""
+def _first_within(spans: Ticks, within: Label) -> Span | None:
+    """The first span that begins in a label; None if none does."""
     row = int(np.searchsorted(spans[:, 0], within.start_tick))
     if row == len(spans) or spans[row, 0] >= within.end_tick:
         return None
-    return int(spans[row, 1] - spans[row, 0])
+    return int(spans[row, 0]), int(spans[row, 1])
 
 
 def _share(happened: Sequence[bool], excluded: Mapping[str, int] | None = None) -> Share:

@@ -8,11 +8,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from fdbcore.labels import KeptLabels, kept_labels
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import false_cut_offs
+from fdbcore.measures.suspects import own_dialogue
 from fdbcore.measures.timing import LAPSE_TICKS, PREMATURE_FTO_TICKS, fto
+from fdbcore.recording import Recording
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
-MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "talk_over", "lapse"]
+MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cut_off", "talk_over", "lapse"]
 
 # How long each may last before it is worth hearing. One second is the standard maximum silence in conversation
 # (Jefferson 1989); most backchannels are shorter than half a second.
@@ -20,6 +24,7 @@ LIMIT_TICKS: dict[MomentKind, int] = {
     "no_answer": 1 * TICKS_PER_S,
     "slow_answer": 1 * TICKS_PER_S,
     "cut_off": -PREMATURE_FTO_TICKS,
+    "false_cut_off": TICKS_PER_S // 5,
     "talk_over": TICKS_PER_S // 2,
     "lapse": LAPSE_TICKS,
 }
@@ -27,6 +32,7 @@ TEXTS: dict[MomentKind, str] = {
     "no_answer": "no answer {:.1f} s",
     "slow_answer": "slow answer {:.1f} s",
     "cut_off": "cut A off {:.1f} s early",
+    "false_cut_off": "spoke {:.1f} s in a pause of A",
     "talk_over": "talk-over {:.1f} s",
     "lapse": "both silent {:.1f} s",
 }
@@ -52,9 +58,19 @@ class Moment:
         return asdict(self) | {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
 
 
-def moments(dialogue: Dialogue) -> list[Moment]:
-    """All moments, the worst first. Each silence and each overlap is in at most one; censored events are in none."""
+def worst_moments(recording: Recording) -> list[Moment]:
+    """The moments of a recording, without those that are made of echo, the worst first."""
+    return moments(own_dialogue(recording), kept_labels(recording))
+
+
+def moments(dialogue: Dialogue, labels: KeptLabels | None = None) -> list[Moment]:
+    """All moments, the worst first. Each silence and each overlap is in at most one; censored events are in none.
+
+    labels: of people, who alone can tell that B began in a pause of A, and not after its turn.
+    """
     found = [*_no_answers(dialogue), *_silences(dialogue), *_cut_offs(dialogue), *_talk_overs(dialogue)]
+    if labels is not None:
+        found += [_moment("false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
     return sorted(
         (moment for moment in found if moment.severity > 1), key=lambda moment: (-moment.severity, moment.start_tick)
     )

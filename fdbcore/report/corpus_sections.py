@@ -31,6 +31,7 @@ KINDS: Final[Mapping[MomentKind, tuple[str, str]]] = {
     "no_answer": ("No answer", "A has finished, and B does not come."),
     "slow_answer": ("Slow answers", "Longest silences between A's end and B's start."),
     "cut_off": ("A cut off", "B takes the floor before A has finished."),
+    "false_cut_off": ("False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished."),
     "talk_over": ("Talking over each other", "Longest stretches in which both speak."),
     "lapse": ("Dead air", "Longest silences of both that are no slow answer of B."),
 }
@@ -268,7 +269,12 @@ def moments(
         if len(cards) > SHOWN:
             more = f"{len(cards) - SHOWN} more"
             parts.append(f'<details><summary>{more}</summary><ol class="worst">{"".join(cards[SHOWN:])}</ol></details>')
-    none = [name.lower() for kind, (name, _) in KINDS.items() if not run.worst.get(kind)]
+    labelled = "cut_off_per_labelled_a_pause" in run.measures
+    none = [
+        name.lower()
+        for kind, (name, _) in KINDS.items()
+        if not run.worst.get(kind) and (labelled or kind != "false_cut_off")
+    ]
     return "\n".join([*parts, *([f'<p class="note">None: {", ".join(none)}.</p>'] if none else [])])
 
 

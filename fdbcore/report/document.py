@@ -34,7 +34,7 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
         "events": [e.to_json() | ({"suspect": True} if odd else {}) for e, odd in zip(events, suspect, strict=True)],
         "measures": scores["measures"],
         "curves": scores["curves"],
-        "moments": [] if unscored else [moment.to_json() for moment in moments(cleaned or dialogue)],
+        "moments": [] if unscored else _moments(recording, cleaned or dialogue),
         "labels": _labels(recording),
         "warnings": scores["warnings"],
         "unscored": unscored,
@@ -42,6 +42,10 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
         "held": held(recording),
         "marks": marks_of(recording),
     }
+
+
+def _moments(recording: Recording, dialogue: Dialogue) -> list[dict[str, Any]]:
+    return [moment.to_json() for moment in moments(dialogue, kept_labels(recording))]
 
 
 def _described(recording: Recording) -> dict[str, Any]:

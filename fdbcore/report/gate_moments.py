@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fdbcore.corpus import Call
-from fdbcore.measures.moments import MomentKind, moments
-from fdbcore.measures.suspects import own_dialogue
+from fdbcore.measures.moments import MomentKind, worst_moments
 from fdbcore.report.survey import headline
 from fdbcore.report.words import clock_text
 from fdbcore.statements import Group
@@ -29,6 +28,8 @@ KINDS: Final[Mapping[str, tuple[MomentKind, Side | None]]] = {
     "a_unanswered_wait_s": ("lapse", "A"),
     "lapse_s": ("lapse", None),
     "premature_per_turn": ("cut_off", "B"),
+    "cut_off_per_labelled_a_pause": ("false_cut_off", "B"),
+    "long_cut_off_per_labelled_a_pause": ("false_cut_off", "B"),
     "b_stopped_within_1s_per_long_a_onset": ("talk_over", "A"),
     "b_stopped_within_2s_per_long_a_onset": ("talk_over", "A"),
     "b_stop_latency_ms_per_long_a_onset": ("talk_over", "A"),
@@ -71,7 +72,7 @@ def worst(group: Group, measure: str, at_most: bool) -> list[Worst]:
 
 def _worst_moments(group: Group, kind: MomentKind, side: Side | None) -> Iterator[tuple[float, Worst]]:
     for call in group.calls:
-        of_call = moments(own_dialogue(call.recording))
+        of_call = worst_moments(call.recording)
         fits = [each for each in of_call if each.kind == kind and side in (None, each.side)]
         if fits:
             first = fits[0]

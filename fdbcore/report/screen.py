@@ -7,10 +7,8 @@ from functools import partial
 from textwrap import fill, wrap
 from typing import Any, Final
 
-from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import stop_share
-from fdbcore.measures.moments import Moment, moments
-from fdbcore.measures.suspects import without_suspects
+from fdbcore.measures.moments import worst_moments
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import disturbances, replay_text, verdict
 from fdbcore.report.document import document
@@ -194,24 +192,18 @@ def by_labels(measures: Measures) -> str:
 
 
 def _worst(recording: Recording) -> str:
-    found = _moments(recording)[:WORST]
+    found = worst_moments(recording)[:WORST]
     if not found:
         return "nothing out of the ordinary"
     listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
 
 
-def _moments(recording: Recording) -> list[Moment]:
-    """The worst moments, those that echo makes left out."""
-    dialogue = Dialogue.of(recording)
-    return moments(without_suspects(recording, dialogue) or dialogue)
-
-
 def _remark(recording: Recording, scores: Mapping[str, Any]) -> str:
     """What must be known before any number, or else the worst moment."""
     if scores["warnings"]:
         return f"!! {scores['warnings'][0]}"
-    found = _moments(recording)
+    found = worst_moments(recording)
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
 

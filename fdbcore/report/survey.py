@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from fdbcore.corpus import FAILED, Call, Corpus
 from fdbcore.errors import FdbError
+from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment, MomentKind, moments
 from fdbcore.measures.quantities import Quantity, Share, Values
@@ -153,7 +154,7 @@ def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     for side in SIDES:
         found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
     found.overlaps_s.extend(_overlaps_s(dialogue))
-    worst = moments(cleaned or dialogue)
+    worst = moments(cleaned or dialogue, kept_labels(recording))
     _keep_worst(call, cleaned or dialogue, worst, found)
     return CallRow(
         call,
