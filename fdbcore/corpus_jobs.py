@@ -29,7 +29,7 @@ from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
 from fdbcore.recording import HEALTH, META, QUANTITIES, Recording, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
 from fdbcore.run_folder import LOG, shared_lock
-from fdbcore.score import score, unscored
+from fdbcore.score import read_quantities, read_scores, score, unscored
 from fdbcore.sources import SessionInput
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 from fdbcore.versions import versions
@@ -215,7 +215,7 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
         return None
     try:
         recording = Recording(path)
-        same = recording.meta["status"] == "complete" and _same(recording.meta, session, how)
+        same = recording.meta["status"] == "complete" and _same(recording.meta, session, how) and _is_whole(recording)
     except (RecordingError, KeyError, OSError):
         return None
     if not same:
@@ -225,6 +225,12 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
         recording.meta["source"]["files"] = [{**file, "path": p} for file, p in zip(files, paths, strict=True)]
         write_json(path / META, recording.meta)
     return recording
+
+
+def _is_whole(recording: Recording) -> bool:
+    """Whether what was made of it is there, and fits; RecordingError where it cannot be read."""
+    read_quantities(recording), read_scores(recording), recording.turn_events
+    return recording.health is not None and len(recording.activity[0]) == recording.n_ticks
 
 
 def _same(meta: Mapping[str, Any], session: SessionInput, how: How) -> bool:

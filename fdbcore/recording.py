@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -223,8 +224,9 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path = Path(path)
         self.meta: dict[str, Any] = read_json(path / META)
-        if self.meta.get("schema") != RECORDING_SCHEMA:
-            raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {self.meta.get('schema')!r}")
+        schema = self.meta.get("schema") if isinstance(self.meta, dict) else None
+        if schema != RECORDING_SCHEMA:
+            raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
 
     @property
     def name(self) -> str:
@@ -281,7 +283,9 @@ class Recording:
     def health(self) -> dict[str, Any] | None:
         """What is wrong with the audio (see `fdbcore.health`); None where it was not examined."""
         path = self.path / HEALTH
-        health: dict[str, Any] | None = read_json(path) if path.is_file() else None
+        health = read_json(path) if path.is_file() else None
+        if health is not None and not (isinstance(health, dict) and "verdict" in health):
+            raise RecordingError(f"{path}: expected input health, got something else")
         return health
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
@@ -326,10 +330,10 @@ class Recording:
         if not (self.path / ACTIVITY).is_file():
             raise self._unfinished()
         try:
-            with np.load(self.path / ACTIVITY) as stored:
+            with open(self.path / ACTIVITY, "rb") as file, np.load(file) as stored:
                 return dict(stored)
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{self.path / ACTIVITY}: cannot be read: {error}") from error
+        except (OSError, EOFError, ValueError, BadZipFile) as error:
+            raise RecordingError(f"{self.path / ACTIVITY}: expected NumPy arrays, found a damaged file") from error
 
 
 def recordings_in(path: Path) -> list[Recording]:

@@ -307,5 +307,7 @@ def read_scores(recording: Recording) -> dict[str, Any]:
     """The scores that `score` wrote for a recording; it is scored if it has not been."""
     if not (recording.path / SCORES).is_file():
         return score(recording)
-    scores: dict[str, Any] = read_json(recording.path / SCORES)
+    scores = read_json(recording.path / SCORES)
+    if not (isinstance(scores, dict) and "measures" in scores):
+        raise RecordingError(f"{recording.path / SCORES}: expected scores, got something else")
     return scores

@@ -25,14 +25,14 @@ from test_cli_replay import voices, write
 from fdbcore.cli.main import main
 from fdbcore.corpus import DAMAGED, DONE, FAILED, WAITING, Corpus, read_corpus
 from fdbcore.corpus_inputs import PlannedCall
-from fdbcore.corpus_jobs import How, Replayed
+from fdbcore.corpus_jobs import How, Replayed, kept_recording
 from fdbcore.corpus_replay import Progress, replay_corpus
 from fdbcore.endpoints.replay import ReplayEndpoint
 from fdbcore.errors import RecordingError
 from fdbcore.health import Hearing
 from fdbcore.names import Oddities
 from fdbcore.offline import replay_session
-from fdbcore.recording import META, QUANTITIES, Recording, read_json
+from fdbcore.recording import ACTIVITY, HEALTH, META, QUANTITIES, SCORES, TURNS, Recording, read_json
 from fdbcore.score import score
 from fdbcore.sources import session_inputs
 
@@ -324,6 +324,23 @@ def test_two_replays_into_one_folder_do_not_mix(tmp_path: Path, monkeypatch: pyt
             replay_corpus(calls, how, 1, Oddities())
 
     assert [entry["status"] for entry in replay_corpus(calls, how, 1, Oddities(), again)] == [DONE]
+
+
+def test_what_is_damaged_in_a_run_is_not_kept(tmp_path: Path) -> None:
+    (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
+    how = How(tmp_path / "run", "energy", {})
+    score(replay_session(session, how.run_path, "energy", keep_audio=False))
+    assert kept_recording(session, how) is not None
+    for part in (QUANTITIES, SCORES, TURNS, ACTIVITY, HEALTH, META):
+        path = how.run_path / "call" / part
+        sound = path.read_bytes()
+        for content in (b"", b"[]", b"PK no archive", sound[: len(sound) // 2]):
+            path.write_bytes(content)
+            assert kept_recording(session, how) is None, (part, content[:20])
+        path.unlink()
+        assert (kept_recording(session, how) is None) == (part != SCORES), part
+        path.write_bytes(sound)
+    assert kept_recording(session, how) is not None
 
 
 def test_a_call_that_was_replayed_waits_for_no_collector(tmp_path: Path) -> None:
