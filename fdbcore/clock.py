@@ -99,6 +99,7 @@ def _short_collections() -> Iterator[None]:
     with _sessions_counted:
         if not _sessions:
             gc.freeze()
+            gc.collect()  # of nothing: the next full one comes when there is a quarter more than the last one has left
         _sessions += 1
     try:
         yield
