@@ -354,6 +354,34 @@ def test_blocks_of_any_size_are_heard_alike() -> None:
         assert told[0]["sides"][side] == pytest.approx(told[1]["sides"][side])
 
 
+@pytest.mark.parametrize(("side", "missing"), [("A", 1), ("B", 1), ("B", 240), ("A", 481)])
+def test_sides_of_unequal_length_are_heard_to_the_end_of_the_longer(side: Side, missing: int) -> None:
+    pcm = with_echo(sample(), 1, -20, 120)[: -FRAME_SAMPLES // 2]
+    ends = {"A": len(pcm), "B": len(pcm)} | {side: len(pcm) - missing}
+    with Hearing() as hearing:
+        for _ in hearing.over([(pcm[: ends["A"], 0], pcm[: ends["B"], 1])]):
+            pass
+        sides = hearing.sides()
+        assert {heard.n_ticks for heard in sides.values()} == {-(-len(pcm) // FRAME_SAMPLES)}
+        (finding,) = examine(sides, active(sample()), two_files=True)["findings"]
+    assert finding["figures"]["delay_ms"] == pytest.approx(120, abs=DELAY_ERROR_MS)
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.002, -0.008, 0.01, 0.05])
+def test_levels_are_those_beside_direct_current(share: float) -> None:
+    clean = health_of(in_rooms(sample(), -75), tracks := active(sample()))["sides"]["B"]
+    shifted = in_rooms(sample(), -75) + np.array([0, round(share * 32768)], np.int16)
+    told = health_of(shifted, tracks)["sides"]["B"]
+    names = ("level_dbov", "noise_dbov", "snr_db")
+    assert [told[name] for name in names] == pytest.approx([clean[name] for name in names], abs=0.05)
+    assert told["dc_of_full_scale"] == pytest.approx(clean["dc_of_full_scale"] + share, abs=2e-5)
+
+
+def test_echo_and_tones_are_found_beside_direct_current() -> None:
+    pcm = put(with_echo(synthetic_in_rooms(), 0, -30, 120), 0, 10, sine((1000,), 1))
+    assert set(found(clipped16(pcm + 600.0))) == {("echo", "B"), ("tone", "A"), ("dc", "A"), ("dc", "B")}
+
+
 def test_measures_stand_with_and_without_suspects(tmp_path: Path) -> None:
     clean = replay(_wav(tmp_path / "clean.wav", sample()), out=tmp_path / "run", vad="energy")
     echoing = replay(_wav(tmp_path / "echo.wav", with_echo(sample(), 1, -22, 120)), out=tmp_path / "run", vad="energy")

@@ -39,8 +39,7 @@ DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 def figures(heard: Heard, active: Bools) -> dict[str, float | None]:
     """Level of the speech, background, their ratio and more of one side; None where there is nothing to measure."""
-    constant = heard.mean**2 if abs(heard.mean) > DC_NOTE else 0.0
-    powers = np.maximum(heard.powers - constant, 0)
+    powers = heard.powers
     level = decibels(float(powers[active].mean())) if active.any() else None
     quiet = ~near(active, MARGIN_TICKS)
     noise = decibels(float(np.median(powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
