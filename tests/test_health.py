@@ -356,7 +356,7 @@ def test_blocks_of_any_size_are_heard_alike() -> None:
 
 @pytest.mark.parametrize(("side", "missing"), [("A", 1), ("B", 1), ("B", 240), ("A", 481)])
 def test_sides_of_unequal_length_are_heard_to_the_end_of_the_longer(side: Side, missing: int) -> None:
-    pcm = with_echo(sample(), 1, -20, 120)[: -FRAME_SAMPLES // 2]
+    pcm = with_echo(sample(), 1, -20, 120)[: 1 - FRAME_SAMPLES]
     ends = {"A": len(pcm), "B": len(pcm)} | {side: len(pcm) - missing}
     with Hearing() as hearing:
         for _ in hearing.over([(pcm[: ends["A"], 0], pcm[: ends["B"], 1])]):
