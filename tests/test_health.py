@@ -217,6 +217,12 @@ def put(pcm: Stereo, side: int, at_s: float, sound: npt.NDArray[np.float64]) -> 
     return mixed
 
 
+def with_tone(pcm: Stereo, side: int, hz: float, dbov: float) -> Stereo:
+    """A tone of that power from the first sample to the last."""
+    peak = 32768 * np.sqrt(2) * 10 ** (dbov / 20)
+    return put(pcm, side, 0, sine((hz,), len(pcm) / SAMPLE_RATE_HZ, peak))
+
+
 def tune(seconds: float) -> npt.NDArray[np.float64]:
     """Broken chords of decaying notes with harmonics."""
     samples = round(seconds * SAMPLE_RATE_HZ)
@@ -285,6 +291,23 @@ FAULTS: Final[dict[str, tuple[Callable[[], Stereo], set[tuple[str, str | None]]]
 def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
     make, expected = FAULTS[fault]
     assert set(found(make())) == expected
+
+
+STEADY: Final = [(1000, -30), (2100, -30), (400, -40), (50, -30)]
+
+
+@pytest.mark.parametrize(("hz", "dbov"), STEADY)
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_steady_tone_is_no_echo_and_hides_none(side: int, hz: float, dbov: float) -> None:
+    pcm = with_tone(synthetic(), side, hz, dbov)
+    tracks = active(synthetic())
+    placed = {"echo", "offset", "same_channels", "mixed"}
+    assert placed.isdisjoint(finding["id"] for finding in health_of(pcm, tracks)["findings"])
+    echoing = with_tone(with_echo(synthetic(), 0, -30, 120), side, hz, dbov)
+    (echo,) = (finding for finding in health_of(echoing, tracks)["findings"] if finding["id"] in placed)
+    assert (echo["id"], echo["side"]) == ("echo", "B")
+    assert echo["figures"]["delay_ms"] == pytest.approx(120, abs=DELAY_ERROR_MS)
+    assert echo["figures"]["level_db"] == pytest.approx(-30, abs=LEVEL_ERROR_DB)
 
 
 def test_dialled_digits_are_read() -> None:

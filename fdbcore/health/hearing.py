@@ -43,6 +43,16 @@ class LowBand:
         low = sum(rows[tap : len(rows) - last + tap, tap] for tap in range(last + 1))
         self._file.write(np.rint(low).astype(np.int16).tobytes())
 
+    def without(self, blocks: Iterable[Floats]) -> LowBand:
+        """The same side less these samples, full scale 1, from its start on; the caller closes it."""
+        rest, at_tick = LowBand(), 0
+        for block in blocks:
+            end_tick = at_tick + len(block) // LOW_TICK
+            pcm = np.rint((self.read(at_tick, end_tick) - block) * FULL_SCALE)
+            rest._file.write(np.clip(pcm, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16).tobytes())
+            at_tick = end_tick
+        return rest
+
     def read(self, start_tick: int, end_tick: int) -> Floats:
         """Samples of a span of ticks, full scale 1; silence outside of the recording."""
         first = max(start_tick, 0)
