@@ -33,7 +33,7 @@ def examine(
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
     with without_lines(heard) as voices:
         found = echo.find(voices, active)
-        findings = list(sides.echoes(found))
+        findings = list(sides.echoes(found, active))
         suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
         for number, finding in enumerate(findings):
             if finding.id == "echo" and finding.side:
@@ -42,7 +42,9 @@ def examine(
     own = {side: active[side] & ~suspect[side] for side in SIDES}
     figures = {side: levels.figures(heard[side], own[side]) for side in SIDES}
     for side in SIDES:
-        of_side = [*levels.checks(side, heard[side], own[side], figures[side]), *tones.checks(side, heard[side])]
+        of_tones = list(tones.checks(side, heard[side]))
+        tonal = tones.ticks(of_tones, heard[side].n_ticks)
+        of_side = [*levels.checks(side, heard[side], own[side], tonal, figures[side]), *of_tones]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += [] if live else sides.exchanged(heard, own)
     findings += sides.out_of_step(own) if two_files else []

@@ -159,7 +159,7 @@ class _Track:
         magnitudes = np.abs(ticks)
         peaks = magnitudes.max(axis=1)
         flat = np.bincount(np.flatnonzero(magnitudes == peaks[:, None]) // FRAME_SAMPLES, minlength=len(ticks))
-        self._ticks.append((powers, means / FULL_SCALE, peaks.astype(np.uint16), flat.astype(np.uint16)))
+        self._ticks.append((powers, means / np.float32(FULL_SCALE), peaks.astype(np.uint16), flat.astype(np.uint16)))
         at = -self.n_ticks % SPECTRUM_EVERY_TICKS
         loud = centred[at::SPECTRUM_EVERY_TICKS][powers[at::SPECTRUM_EVERY_TICKS] > LOUD_POWER]
         lines = np.fft.rfft(loud * self._window)

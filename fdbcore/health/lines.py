@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.health.findings import near
-from fdbcore.health.hearing import LOW_TICK, Floats, Heard
+from fdbcore.health.findings import Bools, near, runs
+from fdbcore.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, Heard
 from fdbcore.types import Side
 
 Complexes: TypeAlias = npt.NDArray[np.complex64]
@@ -23,6 +23,10 @@ HOPS_AT_ONCE: Final = 16
 BAND: Final = 50  # lines of 0.5 Hz, most of which are of no tone
 STANDS_OUT: Final = 10.0  # times the median magnitude of its band
 SKIRT: Final = 8  # lines to both sides that a tone reaches
+
+HUM_WINDOW: Final = 1_000
+HUM_SHARE: Final = 0.5
+MOST_PAUSES: Final = 100
 
 
 @contextmanager
@@ -51,6 +55,20 @@ def _lines(heard: Heard) -> Iterator[Floats]:
         has = excess.any(axis=1)
         found[has] = np.fft.irfft(spectra[has] * excess[has], WINDOW)
         yield (found[:-1, HOP:] + found[1:, :HOP]).reshape(-1)[: (last - first) * LOW_TICK]
+
+
+def hum_hz(heard: Heard, quiet: Bools) -> float | None:
+    """The frequency of what is heard in the pauses, if most of it is one tone. quiet: the ticks of pauses."""
+    spans = [(start, end) for start, end in runs(quiet) if end - start >= HUM_WINDOW // LOW_TICK]
+    windows = [heard.low.read(start, start + HUM_WINDOW // LOW_TICK) for start, _ in spans[:MOST_PAUSES]]
+    if not windows:
+        return None
+    lines = np.fft.rfft(np.stack(windows) * np.hanning(HUM_WINDOW))
+    powers = np.median(lines.real**2 + lines.imag**2, axis=0)
+    beside = np.arange(-2, 3) + int(powers[2:-2].argmax()) + 2
+    if powers[beside].sum() < HUM_SHARE * powers.sum() or not powers.any():
+        return None
+    return float((powers[beside] * beside).sum() / powers[beside].sum() * LOW_RATE_HZ / HUM_WINDOW)
 
 
 def _excess(spectra: Complexes) -> Floats:
