@@ -143,7 +143,7 @@ def _write_summary(run: Survey, entries: Sequence[dict[str, Any]]) -> None:
 
 
 def summary_of(run: Survey, entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All measures pooled, and which calls are in them."""
+    """All measures pooled, which calls are in them, and which have what must be known before any number."""
     from fdbcore.score import SUMMARY_SCHEMA
 
     read = [entry for entry in entries if entry["status"] not in ("failed", "waiting")]
@@ -151,6 +151,7 @@ def summary_of(run: Survey, entries: Sequence[dict[str, Any]]) -> dict[str, Any]
         "schema": SUMMARY_SCHEMA,
         "recordings": [entry["name"] for entry in read],
         "unscored": {entry["name"]: entry["unscored"] for entry in read if entry["unscored"]},
+        "warnings": run.warned(),
         "measures": run.measures,
         "failed": [entry["reason"] for entry in entries if entry["status"] in ("failed", "damaged")],
     }

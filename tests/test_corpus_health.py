@@ -144,3 +144,20 @@ def test_a_call_that_was_not_examined_is_replayed(ran: Ran) -> None:
     replay(ran.run.parent / "calls", ran.run)
     assert (ran.run / "clean" / HEALTH).is_file()
     assert (ran.run / "tone" / HEALTH).stat().st_mtime_ns == before
+
+
+def test_systems_that_say_nothing_are_told_wherever_a_run_is_read(tmp_path: Path) -> None:
+    (tmp_path / "calls").mkdir()
+    for name, heard in {"deaf1": (1, 0), "deaf2": (1, 0), "well": (1, 1)}.items():
+        with WavWriter(tmp_path / "calls" / f"{name}.wav", channels=2) as wav:
+            wav.write(sample()[: 12 * SAMPLE_RATE_HZ] * np.array(heard, np.int16))
+    replay(tmp_path / "calls", tmp_path / "run")
+    ran = Ran(tmp_path / "run", "")
+    silent = "no speech found on B"
+    assert {row["name"]: row["warnings"] for row in ran.table("calls.csv")} == {
+        "deaf1": silent,
+        "deaf2": silent,
+        "well": "",
+    }
+    assert read_json(ran.run / "summary.json")["warnings"] == {silent: ["deaf1", "deaf2"]}
+    assert f"!!               {silent}: 2 calls\n" in corpus_screen(survey(Corpus.of(ran.run)), 100)

@@ -217,6 +217,12 @@ def put(pcm: Stereo, side: int, at_s: float, sound: npt.NDArray[np.float64]) -> 
     return mixed
 
 
+def with_tone(pcm: Stereo, side: int, hz: float, dbov: float) -> Stereo:
+    """A tone of that power from the first sample to the last."""
+    peak = 32768 * np.sqrt(2) * 10 ** (dbov / 20)
+    return put(pcm, side, 0, sine((hz,), len(pcm) / SAMPLE_RATE_HZ, peak))
+
+
 def tune(seconds: float) -> npt.NDArray[np.float64]:
     """Broken chords of decaying notes with harmonics."""
     samples = round(seconds * SAMPLE_RATE_HZ)
@@ -237,6 +243,20 @@ def dialled(pcm: Stereo) -> Stereo:
     for number, hz in enumerate([(697, 1209), (770, 1336), (852, 1477), (941, 1336), (941, 1477)]):
         pcm = put(pcm, 0, 0.1 + 0.15 * number, sine(hz, 0.08))
     return pcm
+
+
+def dialled_in_silence(pcm: Stereo) -> Stereo:
+    """Four digits in 2 s of digital silence."""
+    pcm = pcm.copy()
+    pcm[: 2 * SAMPLE_RATE_HZ, 0] = 0
+    for number, hz in enumerate([(697, 1209), (770, 1336), (852, 1477), (941, 1336)]):
+        pcm = put(pcm, 0, 0.2 + 0.38 * number, sine(hz, 0.1))
+    return pcm
+
+
+def mixed(pcm: Stereo) -> Stereo:
+    """A with all of B."""
+    return clipped16(np.stack([pcm.sum(axis=1, dtype=np.int64), pcm[:, 1]], axis=1))
 
 
 def ringing(pcm: Stereo) -> Stereo:
@@ -263,6 +283,10 @@ def in_one_room(pcm: Stereo) -> Stereo:
 
 FAULTS: Final[dict[str, tuple[Callable[[], Stereo], set[tuple[str, str | None]]]]] = {
     "dialling": (lambda: dialled(synthetic_in_rooms()), {("dtmf", "A")}),
+    "dialling in silence": (lambda: dialled_in_silence(synthetic_in_rooms()), {("dtmf", "A")}),
+    "a mixed channel": (lambda: mixed(sample()), {("mixed", "A")}),
+    "a channel mixed in rooms": (lambda: mixed(synthetic_in_rooms())[:, ::-1], {("mixed", "B")}),
+    "a steady tone": (lambda: with_tone(synthetic_in_rooms(), 0, 400, -40), {("tone", "A"), ("noise", "A")}),
     "ringing": (lambda: ringing(synthetic_in_rooms()), {("ringing", "B")}),
     "a tone": (lambda: put(synthetic_in_rooms(), 1, 10, sine((1000,), 1)), {("tone", "B")}),
     "music": (lambda: put(synthetic_in_rooms(), 1, 10, tune(15)), {("music", "B")}),
@@ -287,8 +311,34 @@ def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
     assert set(found(make())) == expected
 
 
+STEADY: Final = [(1000, -30), (2100, -30), (400, -40), (50, -30)]
+
+
+@pytest.mark.parametrize(
+    ("side", "hz", "dbov"),
+    [pytest.param(side, *tone, marks=() if tone == STEADY[-1 - side] else pytest.mark.fuzz)
+     for tone, side in itertools.product(STEADY, (0, 1))],
+)  # fmt: skip
+def test_a_steady_tone_is_no_echo_and_hides_none(side: int, hz: float, dbov: float) -> None:
+    pcm = with_tone(synthetic(), side, hz, dbov)
+    tracks = active(synthetic())
+    placed = {"echo", "offset", "same_channels", "mixed"}
+    assert placed.isdisjoint(finding["id"] for finding in health_of(pcm, tracks)["findings"])
+    echoing = with_tone(with_echo(synthetic(), 0, -30, 120), side, hz, dbov)
+    (echo,) = (finding for finding in health_of(echoing, tracks)["findings"] if finding["id"] in placed)
+    assert (echo["id"], echo["side"]) == ("echo", "B")
+    assert echo["figures"]["delay_ms"] == pytest.approx(120, abs=DELAY_ERROR_MS)
+    assert echo["figures"]["level_db"] == pytest.approx(-30, abs=LEVEL_ERROR_DB)
+
+
 def test_dialled_digits_are_read() -> None:
     assert found(dialled(synthetic_in_rooms()))["dtmf", "A"]["text"] == "A dialled 1590#"
+
+
+def test_hum_is_named_with_its_frequency() -> None:
+    finding = found(with_tone(synthetic_in_rooms(), 1, 50, -30))["noise", "B"]
+    assert finding["text"].endswith(" dB, hum of 50 Hz")
+    assert found(in_rooms(sample(), -38))["noise", "B"]["figures"].keys() == {"snr_db"}
 
 
 def test_spans_are_where_the_sound_is() -> None:
@@ -352,6 +402,34 @@ def test_blocks_of_any_size_are_heard_alike() -> None:
     assert told[0]["findings"] == told[1]["findings"]
     for side in SIDES:
         assert told[0]["sides"][side] == pytest.approx(told[1]["sides"][side])
+
+
+@pytest.mark.parametrize(("side", "missing"), [("A", 1), ("B", 1), ("B", 240), ("A", 481)])
+def test_sides_of_unequal_length_are_heard_to_the_end_of_the_longer(side: Side, missing: int) -> None:
+    pcm = with_echo(sample(), 1, -20, 120)[: 1 - FRAME_SAMPLES]
+    ends = {"A": len(pcm), "B": len(pcm)} | {side: len(pcm) - missing}
+    with Hearing() as hearing:
+        for _ in hearing.over([(pcm[: ends["A"], 0], pcm[: ends["B"], 1])]):
+            pass
+        sides = hearing.sides()
+        assert {heard.n_ticks for heard in sides.values()} == {-(-len(pcm) // FRAME_SAMPLES)}
+        (finding,) = examine(sides, active(sample()), two_files=True)["findings"]
+    assert finding["figures"]["delay_ms"] == pytest.approx(120, abs=DELAY_ERROR_MS)
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.002, -0.008, 0.01, 0.05])
+def test_levels_are_those_beside_direct_current(share: float) -> None:
+    clean = health_of(in_rooms(sample(), -75), tracks := active(sample()))["sides"]["B"]
+    shifted = in_rooms(sample(), -75) + np.array([0, round(share * 32768)], np.int16)
+    told = health_of(shifted, tracks)["sides"]["B"]
+    names = ("level_dbov", "noise_dbov", "snr_db")
+    assert [told[name] for name in names] == pytest.approx([clean[name] for name in names], abs=0.05)
+    assert told["dc_of_full_scale"] == pytest.approx(clean["dc_of_full_scale"] + share, abs=2e-5)
+
+
+def test_echo_and_tones_are_found_beside_direct_current() -> None:
+    pcm = put(with_echo(synthetic_in_rooms(), 0, -30, 120), 0, 10, sine((1000,), 1))
+    assert set(found(clipped16(pcm + 600.0))) == {("echo", "B"), ("tone", "A"), ("dc", "A"), ("dc", "B")}
 
 
 def test_measures_stand_with_and_without_suspects(tmp_path: Path) -> None:

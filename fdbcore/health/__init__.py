@@ -11,6 +11,7 @@ import numpy as np
 from fdbcore.health import echo, levels, sides, tones
 from fdbcore.health.findings import SEVERITIES, Bools, Finding, runs
 from fdbcore.health.hearing import Heard, Hearing
+from fdbcore.health.lines import without_lines
 from fdbcore.recording import AUDIO, HEALTH, Recording, write_json
 from fdbcore.sources import SessionInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side
@@ -30,17 +31,20 @@ def examine(
     activity: of each side, bool (n_ticks,). two_files: each side has its own. live: the sides are known.
     """
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
-    found = echo.find(heard, active)
-    findings = list(sides.echoes(found))
-    suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
-    for number, finding in enumerate(findings):
-        if finding.id == "echo" and finding.side:
-            suspect[finding.side] = echo.suspect(found[finding.side], heard) & active[finding.side]
-            findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
+    with without_lines(heard) as voices:
+        found = echo.find(voices, active)
+        findings = list(sides.echoes(found, active))
+        suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
+        for number, finding in enumerate(findings):
+            if finding.id == "echo" and finding.side:
+                suspect[finding.side] = echo.suspect(found[finding.side], voices) & active[finding.side]
+                findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
     own = {side: active[side] & ~suspect[side] for side in SIDES}
     figures = {side: levels.figures(heard[side], own[side]) for side in SIDES}
     for side in SIDES:
-        of_side = [*levels.checks(side, heard[side], own[side], figures[side]), *tones.checks(side, heard[side])]
+        of_tones = list(tones.checks(side, heard[side]))
+        tonal = tones.ticks(of_tones, heard[side].n_ticks)
+        of_side = [*levels.checks(side, heard[side], own[side], tonal, figures[side]), *of_tones]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += [] if live else sides.exchanged(heard, own)
     findings += sides.out_of_step(own) if two_files else []

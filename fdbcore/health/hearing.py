@@ -24,9 +24,13 @@ LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing of the band
 
 
 class LowBand:
-    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick."""
+    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick.
+
+    constant: of full scale, what is taken from every sample that is read.
+    """
 
     def __init__(self) -> None:
+        self.constant = 0.0
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
         self._taps = _low_pass()
         self._rows: Floats = np.zeros((len(self._taps) - 1, len(self._taps)), np.float32)
@@ -39,12 +43,22 @@ class LowBand:
         low = sum(rows[tap : len(rows) - last + tap, tap] for tap in range(last + 1))
         self._file.write(np.rint(low).astype(np.int16).tobytes())
 
+    def without(self, blocks: Iterable[Floats]) -> LowBand:
+        """The same side less these samples, full scale 1, from its start on; the caller closes it."""
+        rest, at_tick = LowBand(), 0
+        for block in blocks:
+            end_tick = at_tick + len(block) // LOW_TICK
+            pcm = np.rint((self.read(at_tick, end_tick) - block) * FULL_SCALE)
+            rest._file.write(np.clip(pcm, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16).tobytes())
+            at_tick = end_tick
+        return rest
+
     def read(self, start_tick: int, end_tick: int) -> Floats:
         """Samples of a span of ticks, full scale 1; silence outside of the recording."""
         first = max(start_tick, 0)
         self._file.seek(first * LOW_TICK * 2)
         raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
-        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
+        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE - np.float32(self.constant)
         samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
         samples[(first - start_tick) * LOW_TICK :][: len(pcm)] = pcm
         return samples
@@ -65,10 +79,11 @@ def _low_pass() -> Floats:
 
 @dataclass
 class Heard:
-    """One side of a session. Powers are of full scale 1.
+    """One side of a session. Powers are of full scale 1, and of what is left without direct current.
 
-    powers: mean square of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have
-    it. spectrum: mean power of loud ticks by frequency, 100 Hz a bin. low: the side at 4 kHz.
+    powers: of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have it.
+    spectrum: mean power of loud ticks by frequency, 100 Hz a bin. mean: the direct current, of full scale. low: the
+    side at 4 kHz, without it.
     """
 
     powers: Floats
@@ -100,6 +115,8 @@ class Hearing:
 
     def sides(self) -> dict[Side, Heard]:
         """What was heard of each side, both as long as the longer one."""
+        for track in self._tracks.values():
+            track.flush()
         n_ticks = max(track.n_ticks for track in self._tracks.values())
         return {side: track.heard(n_ticks) for side, track in self._tracks.items()}
 
@@ -115,9 +132,8 @@ class _Track:
     def __init__(self) -> None:
         self.n_ticks = 0
         self.low = LowBand()
-        self._ticks: list[tuple[Floats, npt.NDArray[np.uint16], npt.NDArray[np.uint16]]] = []
+        self._ticks: list[tuple[Floats, Floats, npt.NDArray[np.uint16], npt.NDArray[np.uint16]]] = []
         self._rest = np.zeros(0, np.int16)
-        self._sum = 0.0
         self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
         self._spectra = 0
         self._window = np.hanning(FRAME_SAMPLES).astype(np.float32)
@@ -130,15 +146,22 @@ class _Track:
         if whole:
             self._take(pcm[:whole].astype(np.float32).reshape(-1, FRAME_SAMPLES))
 
+    def flush(self) -> None:
+        """Fill the tick that is not whole up with silence: the side has ended."""
+        if len(self._rest):
+            self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))).astype(np.float32)[None])
+            self._rest = self._rest[:0]
+
     def _take(self, ticks: Floats) -> None:
-        powers = np.einsum("ij,ij->i", ticks, ticks) / np.float32(FRAME_SAMPLES * FULL_SCALE**2)
+        means = ticks @ self._ones / np.float32(FRAME_SAMPLES)
+        centred = ticks - means[:, None]  # squares of a large constant would drown what is beside it
+        powers = np.einsum("ij,ij->i", centred, centred) / np.float32(FRAME_SAMPLES * FULL_SCALE**2)
         magnitudes = np.abs(ticks)
         peaks = magnitudes.max(axis=1)
         flat = np.bincount(np.flatnonzero(magnitudes == peaks[:, None]) // FRAME_SAMPLES, minlength=len(ticks))
-        self._ticks.append((powers, peaks.astype(np.uint16), flat.astype(np.uint16)))
-        self._sum += float((ticks @ self._ones).sum(dtype=np.float64))  # exact: a tick's sum is below 2**24
+        self._ticks.append((powers, means / np.float32(FULL_SCALE), peaks.astype(np.uint16), flat.astype(np.uint16)))
         at = -self.n_ticks % SPECTRUM_EVERY_TICKS
-        loud = ticks[at::SPECTRUM_EVERY_TICKS][powers[at::SPECTRUM_EVERY_TICKS] > LOUD_POWER]
+        loud = centred[at::SPECTRUM_EVERY_TICKS][powers[at::SPECTRUM_EVERY_TICKS] > LOUD_POWER]
         lines = np.fft.rfft(loud * self._window)
         self._spectrum += (lines.real**2 + lines.imag**2).sum(axis=0) / FULL_SCALE**2
         self._spectra += len(loud)
@@ -146,12 +169,11 @@ class _Track:
         self.n_ticks += len(ticks)
 
     def heard(self, n_ticks: int) -> Heard:
-        if len(self._rest):
-            self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))).astype(np.float32)[None])
-            self._rest = self._rest[:0]
-        columns = [np.concatenate(column) for column in zip(*self._ticks, strict=True)] or [np.zeros(0)] * 3
-        n_ticks = max(n_ticks, self.n_ticks)
-        powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in columns)
-        mean = self._sum / max(self.n_ticks * FRAME_SAMPLES, 1) / FULL_SCALE
-        spectrum = self._spectrum / max(self._spectra, 1)
-        return Heard(powers, peaks, flat, spectrum, mean, self.low)
+        """What was heard until `flush`, and silence up to `n_ticks`."""
+        columns = [np.concatenate(column) for column in zip(*self._ticks, strict=True)] or [np.zeros(0)] * 4
+        within, means, peaks, flat = columns
+        mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
+        powers = within + (means - np.float32(mean)) ** 2
+        self.low.constant = mean
+        powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in (powers, peaks, flat))
+        return Heard(powers, peaks, flat, self._spectrum / max(self._spectra, 1), mean, self.low)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fdbcore.health.findings import Bools, Finding, Severity, decibels, near, runs
 from fdbcore.health.hearing import FULL_SCALE, Heard
+from fdbcore.health.lines import hum_hz
 from fdbcore.types import TICKS_PER_S, Side
 
 MARGIN_TICKS: Final = 20  # what is so near to speech may be its end
@@ -33,17 +34,16 @@ LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
 SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so inside of them
 LONGEST_DROPOUT_TICKS: Final = 50
 EDGE_TICKS: Final = 2
+TONAL_MARGIN_TICKS: Final = 4
 EDGE_DB: Final = 15.0  # below the level of the speech: what dies away by itself is softer
 DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 
 def figures(heard: Heard, active: Bools) -> dict[str, float | None]:
     """Level of the speech, background, their ratio and more of one side; None where there is nothing to measure."""
-    constant = heard.mean**2 if abs(heard.mean) > DC_NOTE else 0.0
-    powers = np.maximum(heard.powers - constant, 0)
-    level = decibels(float(powers[active].mean())) if active.any() else None
+    level = decibels(float(heard.powers[active].mean())) if active.any() else None
     quiet = ~near(active, MARGIN_TICKS)
-    noise = decibels(float(np.median(powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
+    noise = decibels(float(np.median(heard.powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
     return {
         "speech_s": np.count_nonzero(active) / TICKS_PER_S,
         "level_dbov": level,
@@ -54,16 +54,16 @@ def figures(heard: Heard, active: Bools) -> dict[str, float | None]:
     }
 
 
-def checks(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
-    """Whatever is wrong with one side by itself. known: its `figures`."""
-    yield from _level(side, known)
+def checks(side: Side, heard: Heard, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+    """Whatever is wrong with one side by itself. tonal: the ticks of tones. known: its `figures`."""
+    yield from _level(side, heard, active, known)
     yield from _clipping(side, heard, active)
     yield from _direct_current(side, heard)
     yield from _band(side, heard, active)
-    yield from _dropouts(side, heard, active, known)
+    yield from _dropouts(side, heard, active, tonal, known)
 
 
-def _level(side: Side, known: dict[str, Any]) -> Iterator[Finding]:
+def _level(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
     level, snr = known["level_dbov"], known["snr_db"]
     if level is not None and level < SOFT_DBOV:
         means = (
@@ -80,7 +80,10 @@ def _level(side: Side, known: dict[str, Any]) -> Iterator[Finding]:
         means = (
             "Onsets are found late, ends late or early, and noise may count as speech: every latency is less certain."
         )
-        yield Finding("noise", side, severity, f"noise, SNR {snr:.0f} dB", means, {"snr_db": snr})
+        hz = hum_hz(heard, ~near(active, MARGIN_TICKS))
+        hum = f", hum of {hz:.0f} Hz" if hz else ""
+        figures = {"snr_db": snr} | ({"hum_hz": hz} if hz else {})
+        yield Finding("noise", side, severity, f"noise, SNR {snr:.0f} dB{hum}", means, figures)
 
 
 def _clipping(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
@@ -123,13 +126,16 @@ def _band(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
         yield Finding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
 
 
-def _dropouts(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+def _dropouts(side: Side, heard: Heard, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
     quiet = ~near(active, MARGIN_TICKS)
     if known["level_dbov"] is None or not quiet.any() or np.mean(heard.peaks[quiet] == 0) > SYNTHETIC_SHARE:
         return
     edge = 10 ** ((known["level_dbov"] - EDGE_DB) / 10)
     found = []
+    tonal = near(tonal, TONAL_MARGIN_TICKS)
     for start, end in runs(heard.peaks == 0):
+        if tonal[start:end].any():  # tones begin and end at once
+            continue
         before, after = heard.powers[max(start - EDGE_TICKS, 0) : start], heard.powers[end : end + EDGE_TICKS]
         if end - start <= LONGEST_DROPOUT_TICKS and before.max(initial=0) > edge and after.max(initial=0) > edge:
             found.append((start, end))

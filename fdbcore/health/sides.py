@@ -16,22 +16,46 @@ LEAST_QUIET_TICKS: Final = 5 * TICKS_PER_S
 MARGIN_TICKS: Final = 20
 LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
 
-EARLY_MS: Final = -5.0
+AT_ONCE_MS: Final = 5.0
+OWN_SHARE: Final = 0.1  # of the speech of sides that hold the same, at most
 FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
 MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less speaks; and how much less elsewhere
 LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
-def echoes(found: Mapping[Side, Echo]) -> Iterator[Finding]:
-    """Echo either way; or that both sides hold the same, or lie before each other."""
+def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+    """Echo either way; or that both sides hold the same, one holds both, or one lies before the other."""
     if len(found) == len(SIDES) and all(echo.alike for echo in found.values()):
+        own = {side: _own_share(activity, side) for side in SIDES}
+        if max(own.values()) > OWN_SHARE:
+            fuller = max(SIDES, key=own.__getitem__)
+            yield _mixed(fuller, found[fuller])
+            return
         means = "Who speaks cannot be told apart: every turn is also an overlap, and no measure means anything."
         level_db, lag = found["B"].level_db, found["B"].delays_ms[1]
         text = "A and B hold the same"
         yield Finding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
         return
     for side, echo in found.items():
-        yield _misplaced(side, echo) if echo.delays_ms[1] < EARLY_MS else _echo(side, echo)
+        delay_ms = echo.delays_ms[1]
+        at_once = echo.alike and abs(delay_ms) < AT_ONCE_MS
+        yield (_mixed if at_once else _misplaced if delay_ms < -AT_ONCE_MS else _echo)(side, echo)
+
+
+def _own_share(activity: Mapping[Side, Bools], side: Side) -> float:
+    """How much of a side's speech has none of the other near it."""
+    alone = activity[side] & ~near(activity[other_side(side)], MARGIN_TICKS)
+    return float(np.count_nonzero(alone)) / max(int(np.count_nonzero(activity[side])), 1)
+
+
+def _mixed(side: Side, echo: Echo) -> Finding:
+    other = other_side(side)
+    means = (
+        f"What {other} says is also on {side}, at once and as loud: it counts as speech of both, every turn of {other} "
+        "is an overlap, and no measure means anything. Give the audio of each side alone."
+    )
+    figures = {"level_db": echo.level_db, "delay_ms": echo.delays_ms[1]}
+    return Finding("mixed", side, "bad", f"{side} holds both sides", means, figures)
 
 
 def _echo(side: Side, echo: Echo) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ DIGIT_SHARE, DIGIT_TOLERANCE, LEAST_DIGIT_TICKS = 0.9, 0.02, 4
 FIRST_OF_TWO_SHARE: Final = DIGIT_SHARE / 2  # with a weaker first peak, two of them are never all there is
 RINGING_HZ: Final = (380.0, 500.0)
 LEAST_RINGS: Final = 2
+BESIDE_TICKS, QUIETER = 20, 0.05  # of a ring: after which it is so much softer
 
 # 128 ms, and another each 60 ms
 MUSIC_WINDOW: Final = 512
@@ -70,6 +71,14 @@ def checks(side: Side, heard: Heard) -> Iterator[Finding]:
     for start, end in tones:
         dialled[start:end] = True
     yield from _music(side, heard, dialled)
+
+
+def ticks(findings: Iterable[Finding], n_ticks: int) -> Bools:
+    """The ticks of what `checks` found, bool (n_ticks,); without music, which may lie under speech."""
+    found = np.zeros(n_ticks, np.bool_)
+    for start, end in (span for finding in findings if finding.id != "music" for span in finding.spans):
+        found[start:end] = True
+    return found
 
 
 def _peaks(heard: Heard) -> Iterator[Peaks]:
@@ -140,7 +149,11 @@ def _tones(peaks: Peaks, free: Bools) -> list[Span]:
 
 def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[Finding]:
     hz = np.array([np.median(peaks.hz[start:end]) for start, end in tones])
-    rings = [span for span, f in zip(tones, hz, strict=True) if RINGING_HZ[0] <= f <= RINGING_HZ[1]]
+    rings = [
+        span
+        for span, f in zip(tones, hz, strict=True)
+        if RINGING_HZ[0] <= f <= RINGING_HZ[1] and _in_silence(peaks.power, span)
+    ]
     means = (
         "It is no speech, but an energy detector takes it for some: it makes turns, overlaps and answers of its own."
     )
@@ -152,6 +165,14 @@ def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[F
         seconds = sum(end - start for start, end in tones) / TICKS_PER_S
         figures = {"hz": float(np.median(hz)), "seconds": seconds}
         yield Finding("tone", side, "warn", f"tones, {seconds:.1f} s", means, figures, tones)
+
+
+def _in_silence(powers: Floats, span: Span) -> bool:
+    """Whether a tone begins or ends by itself, and not where speech covers it."""
+    start, end = span
+    silence = QUIETER * float(np.median(powers[start:end]))
+    around = (powers[max(start - BESIDE_TICKS, 0) : start], powers[end : end + BESIDE_TICKS])
+    return any(beside.min(initial=np.inf) < silence for beside in around)
 
 
 def _music(side: Side, heard: Heard, other: Bools) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ KINDS: Final = {
         "Figures count them; measures that differ are given without them, too, and the worst moments leave them out.",
     ),
     "same_channels": ("Both sides hold the same", "No measure of these calls means anything."),
+    "mixed": ("One side holds both", "Its own speech cannot be told from the other's: no measure means anything."),
     "offset": ("Sides misplaced", "One side is heard on the other before it speaks: every latency is wrong."),
     "exchanged": ("Sides exchanged?", "If A is the system, every measure is told of the wrong side."),
     "out_of_step": ("Files out of step?", "If the files did not begin together, every latency is wrong."),

@@ -11,12 +11,13 @@ from fdbcore.report import systems
 from fdbcore.report.corpus_health import line
 from fdbcore.report.screen import by_labels
 from fdbcore.report.survey import Survey
-from fdbcore.report.words import clock_text, seconds_text
+from fdbcore.report.words import clock_text, counted, seconds_text
 from fdbcore.types import ticks_to_s
 
 MOST_COLUMNS: Final = 100
 LABEL_COLUMNS: Final = 17
-FAILED_SHOWN: Final = 3
+SHOWN: Final = 3
+"""How many warnings are told, and how many calls that are not scored."""
 
 
 def corpus_screen(run: Survey, columns: int) -> str:
@@ -40,14 +41,24 @@ def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
         f"{len(run.rows):,} calls",
         f"{clock_text(seconds)} of audio | {len(run.scored):,} scored, {len(left_out):,} not",
     )
+    yield from _warnings(run)
     if run.pooled:
         yield "health", line(run)
         yield from () if compared else _figures_beside(run)
         yield from _worst(run)
-    for number, row in enumerate(left_out[:FAILED_SHOWN]):
+    for number, row in enumerate(left_out[:SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"
-    if len(left_out) > FAILED_SHOWN:
-        yield "", f"and {len(left_out) - FAILED_SHOWN:,} more, in calls.csv"
+    if len(left_out) > SHOWN:
+        yield "", f"and {len(left_out) - SHOWN:,} more, in calls.csv"
+
+
+def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
+    """What must be known before any number, with the calls concerned."""
+    warned = run.warned()
+    for text, names in list(warned.items())[:SHOWN]:
+        yield "!!", f"{text}: {counted(len(names), 'call')}"
+    if len(warned) > SHOWN:
+        yield "", f"and {len(warned) - SHOWN:,} more, in calls.csv"
 
 
 def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:

@@ -77,11 +77,7 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
     damaged = [f"{row.call.name}: {row.call.reason}" for row in run.rows if row.call.status == DAMAGED]
     if damaged:
         yield f"{counted(len(damaged), 'call')} damaged: what is there is scored", damaged
-    by_text: dict[str, list[str]] = {}
-    for row in run.scored:
-        for text in row.warnings:
-            by_text.setdefault(text.removeprefix(f"{row.call.name}: "), []).append(row.call.name)
-    for text, names in sorted(by_text.items(), key=lambda item: -len(item[1])):
+    for text, names in run.warned().items():
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
     settings = run.corpus.settings_sha256s

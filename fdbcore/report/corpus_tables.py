@@ -16,7 +16,7 @@ from fdbcore.report.survey import CallRow
 from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
 
 CALLS, EVENTS = "calls.csv", "events.csv"
-OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "health")
+OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "health", "warnings")
 EVENT_COLUMNS: Final = (
     "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
     "terminal", "other_spoke", "censored", "suspect",
@@ -55,6 +55,7 @@ def _call_row(row: CallRow, theirs: Mapping[str, str], changed: Container[str]) 
         call.reason or "",
         row.length_s,
         row.health and row.health.ids,
+        "; ".join(row.warnings),
     )
     known: dict[str, object] = dict(zip(OWN_COLUMNS, own, strict=True))
     known |= {theirs[name]: text for name, text in call.columns.items()}

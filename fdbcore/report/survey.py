@@ -113,6 +113,14 @@ class Survey:
         """The rows of calls that are in the measures."""
         return [row for row in self.rows if row.call.unscored is None]
 
+    def warned(self) -> dict[str, list[str]]:
+        """The names of the scored calls of each warning, what most of them have first; without their own names."""
+        found: dict[str, list[str]] = {}
+        for row in self.scored:
+            for text in row.warnings:
+                found.setdefault(text.removeprefix(f"{row.call.name}: "), []).append(row.call.name)
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
     def values(self, name: str) -> list[float]:
         """All items of a measure that has a value an item."""
         found = (quantities.get(name) for quantities in self.pooled)
