@@ -172,13 +172,17 @@ def summarise_beside(sessions: Sequence[Quantities], cleaned: Sequence[Quantitie
 def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
 
-    A summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
+    Of one session by itself the interval of a share is over its turns; nothing else has an interval of one cluster. A
+    summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
     have the event, or lack it, whichever are fewer.
     """
     of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    found = {name: _summary(*pool(name, sessions, of)) for name in ids}
-    return found | _differences(sessions, of)
+    found = {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
+    if len(sessions) == 1 and clusters is None:
+        for summary in found.values():
+            summary |= {"ci95": stats.wilson(summary["count"], summary["n"])} if "count" in summary else {}
+    return found
 
 
 DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}

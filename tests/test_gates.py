@@ -199,6 +199,15 @@ def test_many_calls_that_agree_are_an_interval() -> None:
     assert "every resample" in few.reason
 
 
+def test_one_cluster_passes_no_gate() -> None:
+    one_call, calls = shares(np.array([0]), 400), shares(np.zeros(30, np.int64), 40, "old")
+    for text, run in (("premature_per_turn <= 0.1", one_call), (PREMATURE, calls)):
+        decision = one(gate(text), run, one_call)
+        assert (decision.status, decision.interval) == ("cannot tell", None)
+        assert "one cluster" in decision.reason
+    assert one(gate("premature_per_turn <= 0.1"), calls).status == "passed"
+
+
 def test_several_gates_share_the_level() -> None:
     rng = np.random.default_rng(5)
     run = shares(rng.binomial(8, 0.05, 200), 8)

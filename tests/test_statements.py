@@ -18,6 +18,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording import ACTIVITY, TURNS
 from fdbcore.score import pool, summarise
 from fdbcore.statements import MOST_GROUPS, Group, Unit, differences, groups, paired_by, rescored, statements, unit
+from fdbcore.stats import wilson
 
 Session = dict[str, Quantity]
 
@@ -78,6 +79,15 @@ def test_p95_is_given_from_100_items_and_its_interval_from_200() -> None:
     for n, value, interval in ((99, False, False), (100, True, False), (199, True, False), (200, True, True)):
         summary = summarise([{"x": Values("ms", [float(v)])} for v in range(n)])["x"]
         assert ((summary["p95"] is not None), (summary["p95_ci95"] is not None)) == (value, interval)
+
+
+def test_a_share_of_one_cluster_has_an_interval_only_as_that_of_one_session() -> None:
+    of = [session([1], 3, 7), session([2], 1, 9)]
+    assert summarise(of, ["x", "x"])["hit"]["ci95"] is None
+    assert summarise(of[:1], ["x"])["hit"]["ci95"] is None
+    assert summarise(of[:1])["hit"]["ci95"] == wilson(3, 10)
+    run = Group("", [Call("call", Path())], of[:1])
+    assert statements(run, Unit())["measures"]["hit"]["ci95"] is None
 
 
 def of_columns(*columns: dict[str, str]) -> Group:

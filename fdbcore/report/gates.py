@@ -19,13 +19,12 @@ from fdbcore.report.glossary import MEASURES
 from fdbcore.score import pool
 from fdbcore.significance import POWER
 from fdbcore.statements import NO_VALUE, Group, unit
-from fdbcore.stats import ALL_THE_SAME, Estimate, Interval, t_quantile
+from fdbcore.stats import ONE_CLUSTER, Estimate, Interval, t_quantile
 
 Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
 
 PASSED, FAILED, UNMEASURED = 0, 1, 3
 """What a command with gates exits with."""
-CLUSTERS_TO_TRUST_SAMENESS: Final = 100
 MOST_CALLS: Final = 1_000_000
 
 
@@ -156,8 +155,6 @@ def _with(decision: Decision, found: Estimate | Difference) -> Decision:
     if found.value is None:
         return replace(decision, status="not measured", reason=found.reason)
     interval = found.interval
-    if interval is None and found.reason == ALL_THE_SAME and found.clusters >= CLUSTERS_TO_TRUST_SAMENESS:
-        interval = Interval(found.value, found.value)
     decision = replace(decision, value=found.value, interval=interval)
     if interval is None:
         return replace(decision, status="cannot tell", reason=found.reason)
