@@ -168,8 +168,8 @@ def bootstrap_ci(
 
     values: (n,), or (n, columns) with a row per item, finite. clusters: the id of each item's cluster. There is no
     interval for one cluster, for a tail of too few items, where the statistic is undefined in some resample, or where
-    all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS agree (18 of 18: see `wilson`). Raises InputError for values that are not finite or do not fit
-    the clusters or the statistic.
+    all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS agree (18 of 18: see `wilson`). Raises InputError for values
+    that are not finite or do not fit the clusters or the statistic.
     """
     return _estimate([values], [clusters], statistic, level, resamples, seed)
 

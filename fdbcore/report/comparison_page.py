@@ -16,7 +16,7 @@ from fdbcore.report.glossary import MEASURES, in_words
 from fdbcore.report.index import INDEX
 from fdbcore.report.shell import shell, static
 from fdbcore.report.tables import NOTES, facts, flat, table
-from fdbcore.report.words import clock_text
+from fdbcore.report.words import clock_text, counted
 from fdbcore.types import TurnSettings
 
 COMPARE: Final = "compare.html"
@@ -50,8 +50,8 @@ def page(document: Values, folder: Path) -> str:
 
 def _header(document: Values, title: str, folder: Path) -> str:
     run, baseline = document["run"], document["baseline"]
-    parts = [f"{run['calls']:,} calls"]
-    parts += [f"against {escape(baseline['path'])}, {baseline['calls']:,} calls"] if baseline else []
+    parts = [words.scored_calls(run)]
+    parts += [f"against {escape(baseline['path'])}, {words.scored_calls(baseline)}"] if baseline else []
     parts += [f"by {escape(document['by'])}"] if document["by"] else []
     parts += [f'<a href="{INDEX}">the calls of this run</a>'] if (folder / INDEX).is_file() else []
     return (
@@ -73,9 +73,11 @@ def _evidence(described: Values) -> dict[str, Any]:
 
 def _gates(gates: Values, folder: Path) -> str:
     cards = "\n".join(_gate(gate, folder) for gate in gates["results"])
+    n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
+    together = f"an interval so wide that all {n} together hold at {level}" if n > 1 else f"a {level} interval"
     note = (
-        f"Each gate is decided on an interval so wide that all {len(gates['results'])} together hold at "
-        f"{100 * gates['level']:g} %. Cannot tell: the interval lies on both sides of the limit."
+        f"Each gate is decided on {together}. Cannot tell: the interval lies on both sides of the limit, or there is "
+        "too little for one."
     )
     return (
         f'<section aria-labelledby="gates-title"><h2 id="gates-title">{escape(words.gates_verdict(gates))}</h2>'
@@ -108,7 +110,8 @@ def _moment(moment: Values, folder: Path) -> str:
 def _compared(compared: Values, settings: TurnSettings) -> str:
     a, b = compared["a"], compared["b"]
     title = compared["title"] or f"{a['name']} against {b['name']}"
-    note = f"{a['name']}: {a['calls']:,} calls; {b['name']}: {b['calls']:,} calls; {words.pairing(compared)}."
+    sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
+    note = f"{sizes}; {words.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
     columns = ("measure", a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE, "verdict", NOTES)
     rows = [_row(row, settings) for row in compared["measures"]]

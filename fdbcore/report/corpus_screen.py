@@ -11,7 +11,7 @@ from fdbcore.report import systems
 from fdbcore.report.corpus_health import line
 from fdbcore.report.screen import by_labels
 from fdbcore.report.survey import Survey
-from fdbcore.report.words import clock_text, seconds_text
+from fdbcore.report.words import clock_text, counted, seconds_text
 from fdbcore.types import ticks_to_s
 
 MOST_COLUMNS: Final = 100
@@ -37,7 +37,7 @@ def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
     seconds = sum(row.length_s or 0.0 for row in run.rows)
     left_out = [row for row in run.rows if row.call.unscored is not None]
     yield (
-        f"{len(run.rows):,} calls",
+        counted(len(run.rows), "call"),
         f"{clock_text(seconds)} of audio | {len(run.scored):,} scored, {len(left_out):,} not",
     )
     if run.pooled:
