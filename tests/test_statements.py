@@ -17,7 +17,18 @@ from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording import ACTIVITY, TURNS
 from fdbcore.score import pool, summarise
-from fdbcore.statements import MOST_GROUPS, Group, Unit, differences, groups, paired_by, rescored, statements, unit
+from fdbcore.statements import (
+    MOST_GROUPS,
+    Group,
+    Unit,
+    differences,
+    groups,
+    paired_by,
+    rescored,
+    statements,
+    unit,
+    units_text,
+)
 from fdbcore.stats import wilson
 
 Session = dict[str, Quantity]
@@ -166,6 +177,18 @@ def test_a_run_is_told_with_its_groups_and_their_differences(run: Corpus) -> Non
     assert (latency["value"], latency["interval"], latency["p"]) == (expected.value, expected.interval, expected.p)
     assert latency["value"] == pytest.approx(-200, abs=100)
     assert latency["p_holm"] >= latency["p"]
+
+
+def test_units_that_groups_have_not_in_common_pair_nothing() -> None:
+    run = of_columns(*({"version": v, "spk": f"{v}{k % 2}"} for v in "12" for k in range(6)))
+    content = statements(run, unit(run.calls, "spk"), groups(run, "version"))
+    assert (content["unit"]["column"], content["clusters"], content["paired_by"]) == ("spk", 4, None)
+    assert [units_text(*of) for of in (("spk", 10), ("spk", 1), (None, 10), (None, 1))] == [
+        "values of spk",
+        "value of spk",
+        "calls",
+        "call",
+    ]
 
 
 def test_three_groups_are_three_pairs(run: Corpus) -> None:

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.report import comparison_words as words
-from fdbcore.report.words import clock_text, counted
+from fdbcore.report.words import NOT_CORRECTED, clock_text, counted
 
 MOST_COLUMNS: Final = 100
 
@@ -20,6 +20,7 @@ def comparison_screen(document: Values, columns: int) -> str:
     lines = [*_head(document), *_gates(document.get("gates"))]
     for compared in document["comparisons"]:
         lines += ["", *_compared(compared)]
+    lines += ["", f"Intervals: {NOT_CORRECTED}."] if document["comparisons"] else []
     return "\n".join(_filled(line, width) for line in lines)
 
 
