@@ -18,6 +18,9 @@ from test_cli_replay import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.recording import QUANTITIES, REPORT, Recording, read_json, write_json
+from fdbcore.report.tables import NOTES
+from fdbcore.report.words import NOT_CORRECTED
+from fdbcore.stats import ONE_CLUSTER
 from fdbcore.types import TurnSettings
 
 TURNS = 5
@@ -187,6 +190,20 @@ def test_runs_over_the_same_scenarios_are_paired_by_them(tmp_path: Path) -> None
     (compared,) = document(tmp_path / "new", "--baseline", tmp_path / "old")["comparisons"]
     assert (compared["paired_by"], compared["shared"], compared["items"]) == ("scenario", 12, 12)
     assert all(row["value"] in (0, None) for row in compared["measures"])  # the same seeds: the same calls
+
+
+def test_the_page_says_why_there_is_no_interval_where_it_would_be(tmp_path: Path) -> None:
+    planted_run(tmp_path / "one", Planted(1, 0.1, 1))
+    planted_run(tmp_path / "other", Planted(9, 0.1, 2, prefix="o"))
+    result = report(tmp_path / "one", "--baseline", tmp_path / "other")
+    assert "run (1 call) less baseline (9 calls)" in " ".join(result.stdout.split())
+    assert " ".join(result.stdout.split()).count(NOT_CORRECTED) == 1
+    html = (tmp_path / "one" / "compare.html").read_text()
+    cut = html.split("<code>premature_per_turn</code>")[1].split("</tr>")[0]
+    assert f"<span class='meaning'>{ONE_CLUSTER}</span>" in cut
+    assert NOTES not in html
+    assert NOT_CORRECTED in html
+    assert "worse" not in html.split("<main>")[1].split("</table>")[0]
 
 
 def test_groups_of_a_run_are_compared_with_each_other(planted: Planned) -> None:

@@ -17,6 +17,7 @@ from fdbcore.recording import TURNS
 from fdbcore.report.statements_screen import statements_screen
 from fdbcore.report.statements_words import NAMES
 from fdbcore.report.survey import survey
+from fdbcore.report.words import NOT_CORRECTED
 from fdbcore.statements import HEADLINES
 
 
@@ -82,7 +83,7 @@ def test_the_screen_says_what_differs(run: Path) -> None:
     assert "not told apart, p" in text
     assert "seen from" in text
     assert "not paired; p by Holm" in text
-    assert "Each interval is 95 % by itself" in text
+    assert NOT_CORRECTED in text
 
 
 def test_many_groups_show_only_what_is_told_apart(tmp_path: Path) -> None:

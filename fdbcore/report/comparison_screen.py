@@ -20,7 +20,7 @@ def comparison_screen(document: Values, columns: int) -> str:
     lines = [*_head(document), *_gates(document.get("gates"))]
     for compared in document["comparisons"]:
         lines += ["", *_compared(compared)]
-    lines += ["", f"Intervals: {NOT_CORRECTED}."] if document["comparisons"] else []
+    lines += ["", NOT_CORRECTED] if document["comparisons"] else []
     return "\n".join(_filled(line, width) for line in lines)
 
 

@@ -160,7 +160,7 @@ def differences_table(document: Mapping[str, Any], cluster: str | None) -> Paper
     caption = (
         f"Differences ({sizes}). Intervals: 95 %, over what the sides are paired by, else over {units_text(cluster)}; "
         "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. Detectable: the true "
-        f"difference found with 80 % power. Of intervals, {NOT_CORRECTED}."
+        f"difference found with 80 % power. {NOT_CORRECTED}"
     )
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
     return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")

@@ -234,7 +234,7 @@ def notes(content: Content) -> Iterator[Line]:
         tests = sum(each["p"] is not None for each in content["differences"])
         paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
         yield "differences", f"{paired}; p by Holm over the {tests} of this table; seen from: the least seen in 80 %"
-        yield "", f"{NOT_CORRECTED[:1].upper()}{NOT_CORRECTED[1:]}"
+        yield "", NOT_CORRECTED
 
 
 def _rare(groups: Sequence[Content]) -> Iterator[str]:
