@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fdbcore import stats
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.score import share_by_cluster
+from fdbcore.shares import wilson_by_cluster, wilson_difference
 from fdbcore.significance import POWER, holm
 from fdbcore.stats import LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic, t_quantile
 
@@ -71,7 +72,7 @@ def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = L
     successes, n = share_by_cluster(cast(Sequence[Share], pool[0]), pool[1], names := sorted({*pool[1]}))
     if not n.sum():
         return Estimate(None, None, len(names), "no items")
-    interval = stats.wilson_by_cluster(successes, n, level)
+    interval = wilson_by_cluster(successes, n, level)
     return Estimate(float(successes.sum() / n.sum()), interval, int((n > 0).sum()), "" if interval else ONE_CLUSTER)
 
 
@@ -97,7 +98,7 @@ def with_holm(family: Iterable[Difference]) -> list[Difference]:
 def _shares(a: Pool, b: Pool, times: float, level: float) -> Estimate:
     names = sorted({*a[1], *b[1]})
     (successes_a, n_a), (successes_b, n_b) = (share_by_cluster(cast(Sequence[Share], q), of, names) for q, of in (a, b))
-    return stats.wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
+    return wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
 
 
 def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:

@@ -21,6 +21,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.suspects import without_suspects
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
+from fdbcore.shares import wilson, wilson_by_cluster, wilson_difference
 
 SCORES_SCHEMA = "fdbcore.scores/1"
 QUANTITIES_SCHEMA = "fdbcore.quantities/1"
@@ -181,7 +182,7 @@ def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = N
     found = {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
     if len(sessions) == 1 and clusters is None:
         for summary in found.values():
-            summary |= {"ci95": stats.wilson(summary["count"], summary["n"])} if "count" in summary else {}
+            summary |= {"ci95": wilson(summary["count"], summary["n"])} if "count" in summary else {}
     return found
 
 
@@ -202,7 +203,7 @@ def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dic
 
 def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> dict[str, Any]:
     """a, b: counts and trials by cluster, (2, k)."""
-    estimate = stats.wilson_difference(*a, *b)
+    estimate = wilson_difference(*a, *b)
     denominators = [int(trials.sum()) for _, trials in (a, b)]
     return {
         "n": sum(denominators),
@@ -269,7 +270,7 @@ def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson_by_cluster(counts, trials),
+        "ci95": wilson_by_cluster(counts, trials),
         "unit": "share",
         "excluded": _excluded(pooled),
     }

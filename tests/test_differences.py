@@ -13,16 +13,9 @@ from scipy import stats as scipy_stats
 from fdbcore.differences import Pool, difference, estimate, with_holm
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Ratio, Share, Values
+from fdbcore.shares import wilson_difference
 from fdbcore.significance import detectable_difference, holm
-from fdbcore.stats import (
-    MEDIAN,
-    ONE_CLUSTER,
-    bootstrap_ci,
-    difference_ci,
-    mean,
-    t_quantile,
-    wilson_difference,
-)
+from fdbcore.stats import MEDIAN, ONE_CLUSTER, bootstrap_ci, difference_ci, mean, t_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 14, 99])

@@ -17,6 +17,7 @@ from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording import ACTIVITY, TURNS
 from fdbcore.score import pool, summarise
+from fdbcore.shares import wilson
 from fdbcore.statements import (
     MOST_GROUPS,
     Group,
@@ -29,7 +30,6 @@ from fdbcore.statements import (
     unit,
     units_text,
 )
-from fdbcore.stats import wilson
 
 Session = dict[str, Quantity]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from fdbcore.errors import InputError
+from fdbcore.shares import wilson, wilson_by_cluster
 from fdbcore.stats import (
     MEDIAN,
     Estimate,
@@ -22,8 +23,6 @@ from fdbcore.stats import (
     mean,
     quantile,
     ratio_of_sums,
-    wilson,
-    wilson_by_cluster,
 )
 
 Floats = npt.NDArray[np.float64]
