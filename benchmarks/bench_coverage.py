@@ -19,17 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import print_table
-from fdbcore.stats import (
-    FEW_CLUSTERS,
-    MEDIAN,
-    Interval,
-    bootstrap_ci,
-    difference_ci,
-    ratio_of_sums,
-    wilson,
-    wilson_by_cluster,
-    wilson_difference,
-)
+from fdbcore.shares import wilson, wilson_by_cluster, wilson_difference
+from fdbcore.stats import FEW_CLUSTERS, MEDIAN, Interval, bootstrap_ci, difference_ci, ratio_of_sums
 
 CLUSTERS: Final = (5, 8, FEW_CLUSTERS, 15, 20, 40, 100)
 STUDIES: Final = 1_000

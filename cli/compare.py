@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdbcore.errors import InputError, SettingsError
+from fdbcore.errors import FdbError, InputError, SettingsError
 
-from .options import DONE
+from .options import DONE, read_run
 
 if TYPE_CHECKING:
     from fdbcore.corpus import Call, Corpus
@@ -49,17 +49,30 @@ class Compared:
 def compare(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> int:
     """Write compare.html and what else is asked for, print it; the exit code. write_pages: makes the pages of calls.
 
-    InputError for what cannot be compared, RecordingError for what cannot be read.
+    InputError for what cannot be compared, RecordingError for what cannot be read; the XML of gates says so, too, since
+    a system that shows it takes none, or one from before, for a success.
     """
-    from fdbcore.corpus import Corpus
+    try:
+        return _compared(asked, write_pages)
+    except FdbError as error:
+        if asked.junit is not None:
+            from fdbcore.recording import write_text
+            from fdbcore.report.junit import junit_of_error
+
+            write_text(asked.junit, junit_of_error(asked.gate, str(error)))
+        raise
+
+
+def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> int:
     from fdbcore.recording import write_text
     from fdbcore.report.comparison import comparison, pairs, read
     from fdbcore.report.comparison_page import write_comparison
     from fdbcore.report.junit import junit
 
     gates = _gates(asked)
-    run, of_run = read(Corpus.of(asked.run))
-    baseline, of_baseline = (None, None) if asked.baseline is None else read(Corpus.of(asked.baseline))
+    given, other = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
+    run, of_run = read(given)
+    baseline, of_baseline = (None, None) if other is None else read(other)
     notes = [] if baseline is None else _differing(run, baseline, asked.different_settings)
     compared, lonely = pairs(of_run, of_baseline, asked.by, asked.cluster) if baseline or asked.by else ([], [])
     document = comparison(run, baseline, compared, asked.by, notes + lonely)
@@ -122,7 +135,6 @@ def _decided(
 def _drawn(
     paper: Paper, run: Corpus, of_run: Group, of_baseline: Group | None, document: dict[str, Any], asked: Compared
 ) -> list[Path]:
-    from fdbcore.corpus import Corpus
     from fdbcore.report.comparison import read
     from fdbcore.report.paper import strips_of, write_paper
     from fdbcore.statements import groups
@@ -130,7 +142,7 @@ def _drawn(
     found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
     if of_baseline is not None:
         found["baseline"] = of_baseline
-    reference = None if paper.reference is None else read(Corpus.of(paper.reference))[1]
+    reference = None if paper.reference is None else read(read_run(paper.reference))[1]
     return write_paper(paper.folder, found, reference, document, strips_of(run, paper.strips), asked.cluster)
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
+    from fdbcore.corpus import Corpus
     from fdbcore.measures.marks import Mark
     from fdbcore.recording import Recording
 
@@ -32,6 +33,16 @@ changes = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
 quiet = click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+
+
+def read_run(path: Path) -> Corpus:
+    """The run that an argument names. InputError for what is none: the argument is wrong, not the calls."""
+    from fdbcore.corpus import Corpus
+
+    try:
+        return Corpus.of(path)
+    except RecordingError as error:
+        raise InputError(str(error)) from error
 
 
 def marks(command: Callable[..., None]) -> Callable[..., None]:

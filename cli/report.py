@@ -73,7 +73,6 @@ def report(
     A call's own page is RUN/NAME/report.html. With --gate the exit code is 0 if all gates passed, 1 if one failed, and
     3 if one could not be measured, or told with so many calls.
     """
-    from fdbcore.corpus import Corpus
     from fdbcore.report.index import Shown
 
     from .compare import Compared, Paper, compare
@@ -100,8 +99,9 @@ def report(
             code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
         elif names:
             log = options.read_log(marks, marks_offset_ms, len(names))
-            _write_pages(_named(Corpus.of(run), names), shown, quiet, log)
+            _write_pages(_named(options.read_run(run), names), shown, quiet, log)
         else:
+            options.read_run(run)
             _write_run(run, shown, worst, quiet)
     except InputError as error:
         raise click.UsageError(str(error)) from None

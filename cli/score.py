@@ -44,7 +44,7 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 @click.option("--jobs", type=click.IntRange(1), help="Processes, as many as processors; of a suite, requests [4].")
 @click.option("--as-given", is_flag=True, help="Take importances as they are, whatever they sum to.")
 @click.option("--published", is_flag=True, help="Show the paper's figures beside, which other rules made.")
-@click.option("--figures", type=FILE, metavar="DIR", help="Write figures for a paper (SVG) into this folder.")
+@click.option("--figures", type=FILE, metavar="DIR", help="With --suite: write figures (SVG) for a paper here.")
 @click.option("--out", type=FILE, help="Folder of the results [default: RUN; of a suite, fdbcore-scores].")
 @options.as_json
 @options.quiet

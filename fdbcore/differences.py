@@ -13,8 +13,9 @@ import numpy.typing as npt
 from fdbcore import stats
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.score import share_by_cluster
+from fdbcore.shares import wilson_by_cluster, wilson_difference
 from fdbcore.significance import POWER, holm
-from fdbcore.stats import LEVEL, Estimate, Interval, Statistic, t_quantile
+from fdbcore.stats import LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic, t_quantile
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """Quantities of one measure, one a session, and the cluster of each; as `score.pool` gives them."""
@@ -71,8 +72,8 @@ def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = L
     successes, n = share_by_cluster(cast(Sequence[Share], pool[0]), pool[1], names := sorted({*pool[1]}))
     if not n.sum():
         return Estimate(None, None, len(names), "no items")
-    interval = stats.wilson_by_cluster(successes, n, level)
-    return Estimate(float(successes.sum() / n.sum()), interval, int((n > 0).sum()))
+    interval = wilson_by_cluster(successes, n, level)
+    return Estimate(float(successes.sum() / n.sum()), interval, int((n > 0).sum()), "" if interval else ONE_CLUSTER)
 
 
 def pooled_value(pool: Pool, statistic: Statistic | None = None) -> float | None:
@@ -97,7 +98,7 @@ def with_holm(family: Iterable[Difference]) -> list[Difference]:
 def _shares(a: Pool, b: Pool, times: float, level: float) -> Estimate:
     names = sorted({*a[1], *b[1]})
     (successes_a, n_a), (successes_b, n_b) = (share_by_cluster(cast(Sequence[Share], q), of, names) for q, of in (a, b))
-    return stats.wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
+    return wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
 
 
 def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:
@@ -125,9 +126,9 @@ def _items(pool: Pool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.str_]]:
 
 
 def _detectable(found: Estimate, a: Pool, b: Pool, shared: int, level: float) -> float | None:
-    """From half the interval's width, which is t standard errors wide."""
+    """From half the interval's width, which is t standard errors wide; None of an interval without width."""
     clusters = shared or min(len({*a[1]}), len({*b[1]}))
-    if found.interval is None or clusters < FEWEST_CLUSTERS:
+    if found.interval is None or clusters < FEWEST_CLUSTERS or found.interval.low == found.interval.high:
         return None
     t = t_quantile((1 + level) / 2, clusters - 1)
     return (found.interval.high - found.interval.low) / 2 * (1 + t_quantile(POWER, clusters - 1) / t)

@@ -21,6 +21,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.suspects import without_suspects
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
+from fdbcore.shares import wilson, wilson_by_cluster, wilson_difference
 
 SCORES_SCHEMA = "fdbcore.scores/1"
 QUANTITIES_SCHEMA = "fdbcore.quantities/1"
@@ -178,13 +179,17 @@ def summarise_beside(sessions: Sequence[Quantities], cleaned: Sequence[Quantitie
 def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
 
-    A summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
+    Of one session by itself the interval of a share is over its turns; nothing else has an interval of one cluster. A
+    summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
     have the event, or lack it, whichever are fewer.
     """
     of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    found = {name: _summary(*pool(name, sessions, of)) for name in ids}
-    return found | _differences(sessions, of)
+    found = {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
+    if len(sessions) == 1 and clusters is None:
+        for summary in found.values():
+            summary |= {"ci95": wilson(summary["count"], summary["n"])} if "count" in summary else {}
+    return found
 
 
 DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}
@@ -204,7 +209,7 @@ def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dic
 
 def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> dict[str, Any]:
     """a, b: counts and trials by cluster, (2, k)."""
-    estimate = stats.wilson_difference(*a, *b)
+    estimate = wilson_difference(*a, *b)
     denominators = [int(trials.sum()) for _, trials in (a, b)]
     return {
         "n": sum(denominators),
@@ -271,7 +276,7 @@ def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
         "median": None,
         "p90": None,
         "mean": count / n if n else None,
-        "ci95": stats.wilson_by_cluster(counts, trials),
+        "ci95": wilson_by_cluster(counts, trials),
         "unit": "share",
         "excluded": _excluded(pooled),
     }

@@ -36,6 +36,11 @@ ITEM_COLUMNS: Final = ("clip",)
 """Of a live run: what all its systems are asked."""
 
 
+def units_text(column: str | None, n: int = 2) -> str:
+    """What so many units of a column are called, or of None, where each call is one: "calls", "value of speaker"."""
+    return ("call" if column is None else "value") + "s" * (n != 1) + ("" if column is None else f" of {column}")
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """What intervals resample: the calls, or the values of a column.
@@ -49,7 +54,7 @@ class Unit:
     @property
     def name(self) -> str:
         """In the plural."""
-        return "calls" if self.column is None else f"values of {self.column}"
+        return units_text(self.column)
 
     def of(self, call: Call) -> str:
         """The unit that a call is part of; no value is like a call's name."""
@@ -154,20 +159,22 @@ def differences(of: Sequence[Group], chosen: Unit) -> list[dict[str, Any]]:
 def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, Any]:
     """The pooled measures of a run, of its groups, and the differences between these, as JSON values.
 
-    Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (a
-    column, or None for the unit itself), differences.
+    Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (the
+    column whose values groups have in common, or None), differences.
     """
     pairing = paired_by(by, chosen) if by else chosen
+    told = differences(by, pairing)
     return {
         **_group(run, chosen),
         "unit": {"column": chosen.column, "own": list(chosen.own)},
         "groups": [_group(group, chosen) for group in by],
-        "paired_by": pairing.column,
-        "differences": differences(by, pairing),
+        "paired_by": pairing.column if any(each["shared"] for each in told) else None,
+        "differences": told,
     }
 
 
 def _group(group: Group, chosen: Unit) -> dict[str, Any]:
     clusters = group.clusters(chosen)
-    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of the run
+    as_every_table = chosen.column is None and len(clusters) > 1
+    measures = summarise(group.quantities, None if as_every_table else clusters)
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

@@ -1,4 +1,4 @@
-"""Intervals that a reader can trust: bootstrap by cluster, Wilson for shares, and no figure where n is too small.
+"""Intervals that a reader can trust: bootstrap by cluster, and no figure where n is too small.
 
 Turns of one call resemble each other: resampled as if they were independent they give intervals that are far too
 narrow. What is resampled here is the *cluster*, the top unit of the design: the call, the scenario, the speaker. With
@@ -30,7 +30,11 @@ FEW_CLUSTERS: Final = 10
 ITEMS_BEYOND: Final = 5
 ITEMS_BEYOND_FOR_INTERVAL: Final = 10
 
+CLUSTERS_TO_TRUST_SAMENESS: Final = 100
+"""From so many that all agree, that they agree is a finding; of fewer it says nothing on how clusters differ."""
+
 ALL_THE_SAME: Final = "no interval: every resample gives the same value"
+ONE_CLUSTER: Final = "no interval: one cluster cannot show how clusters differ"
 
 _P_HALVINGS: Final = 24
 
@@ -109,44 +113,6 @@ def quantile(values: npt.ArrayLike, q: float) -> float | None:
     return statistic(items) if len(items) >= statistic.items_needed(ITEMS_BEYOND) else None
 
 
-def wilson(successes: int, n: int, level: float = LEVEL) -> Interval | None:
-    """The score interval of a share (Wilson 1927), for independent trials; None for n = 0."""
-    if not 0 <= successes <= n:
-        raise InputError(f"share: expected successes from 0 to n, got {successes} of {n}")
-    return _wilson(successes / n, n, level) if n else None
-
-
-def wilson_by_cluster(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> Interval | None:
-    """The score interval of a share over clusters, (k,) successes of (k,) trials each: `wilson` at the effective n.
-
-    That is n over the design effect: the variance of the pooled share between clusters over that of independent trials
-    (Kish 1965); never more than n. An effect above 1 is known only as well as k clusters tell it: then n is reduced
-    further, by the square of t over z (Korn and Graubard 1998). With one cluster, or one trial in each, it is `wilson`.
-    """
-    counts, trials = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    if counts.shape != trials.shape or not ((counts >= 0) & (counts <= trials)).all():
-        raise InputError(f"share: expected successes from 0 to n in each cluster, got {counts} of {trials}")
-    total, clusters = float(trials.sum()), int((trials > 0).sum())
-    if not total:
-        return None
-    share = float(counts.sum()) / total
-    between = float(((counts - share * trials) ** 2).sum()) / total**2 * clusters / max(clusters - 1, 1)
-    independent = share * (1 - share) / total
-    effect = between / independent if independent and clusters > 1 and trials.max() > 1 else 1.0
-    if effect > 1:
-        upper = (1 + level) / 2
-        effect *= (t_quantile(upper, clusters - 1) / NormalDist().inv_cdf(upper)) ** 2
-    return _wilson(share, total / max(effect, 1.0), level)
-
-
-def _wilson(share: float, n: float, level: float) -> Interval:
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    spread = z * z / n
-    middle = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
-    return Interval(0.0 if share == 0 else middle - half, 1.0 if share == 1 else middle + half)
-
-
 def bootstrap_ci(
     values: npt.ArrayLike,
     clusters: npt.ArrayLike,
@@ -163,8 +129,8 @@ def bootstrap_ci(
 
     values: (n,), or (n, columns) with a row per item, finite. clusters: the id of each item's cluster. There is no
     interval for one cluster, for a tail of too few items, where the statistic is undefined in some resample, or where
-    all resamples agree (18 of 18: see `wilson`). Raises InputError for values that are not finite or do not fit
-    the clusters or the statistic.
+    all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS agree (18 of 18: see `shares`). Raises InputError for values
+    that are not finite or do not fit the clusters or the statistic.
     """
     return _estimate([values], [clusters], statistic, level, resamples, seed)
 
@@ -185,54 +151,14 @@ def difference_ci(
 
     paired: over the same clusters (scenarios): each resample draws the same ones for both. A and B may differ in items
     per cluster, and a cluster without items of one side counts for the other only. Otherwise they have no clusters in
-    common: those of A and of B are drawn apart, and the interval is as wide as the fewer of them make it.
+    common: those of A and of B are drawn apart, and the interval is as wide as the fewer of them make it. There is none
+    where the few clusters of one side agree, either.
     """
     samples, clusters = [values_a, values_b], [clusters_a, clusters_b]
     return _estimate(samples, clusters, statistic, level, resamples, seed, independent=not paired)
 
 
-def wilson_difference(
-    successes_a: npt.ArrayLike,
-    n_a: npt.ArrayLike,
-    successes_b: npt.ArrayLike,
-    n_b: npt.ArrayLike,
-    level: float = LEVEL,
-    times: float = 1.0,
-) -> Estimate:
-    """The share of A less `times` that of B over the same clusters, (k,) each, from the limits of `wilson_by_cluster`.
-
-    The square-and-add interval of Newcombe (1998), with the correlation of the two shares over clusters; a cluster that
-    has no trials of one side counts for the other only. It needs no success on either side.
-    """
-    a, b, trials_a, trials_b = (np.asarray(x, dtype=np.float64) for x in (successes_a, successes_b, n_a, n_b))
-    clusters = int(((trials_a > 0) | (trials_b > 0)).sum())
-    if not trials_a.sum() or not trials_b.sum():
-        return Estimate(None, None, clusters, "no items")
-    share_a, share_b = float(a.sum() / trials_a.sum()), float(b.sum() / trials_b.sum())
-    correlation = _correlation(a - share_a * trials_a, b - share_b * trials_b)
-
-    def interval(level: float) -> Interval:
-        limits_a, limits_b = wilson_by_cluster(a, trials_a, level), wilson_by_cluster(b, trials_b, level)
-        assert limits_a is not None
-        assert limits_b is not None
-        below = _added(share_a - limits_a.low, times * (limits_b.high - share_b), correlation)
-        above = _added(limits_a.high - share_a, times * (share_b - limits_b.low), correlation)
-        return Interval(value - below, value + above)
-
-    value = share_a - times * share_b
-    return Estimate(value, interval(level), clusters, p=_p_of_zero(interval))
-
-
-def _correlation(x: Floats, y: Floats) -> float:
-    norm = math.sqrt(float(x @ x) * float(y @ y))
-    return float(x @ y) / norm if norm else 0.0
-
-
-def _added(x: float, y: float, correlation: float) -> float:
-    return math.sqrt(max(x * x + y * y - 2 * correlation * x * y, 0.0))
-
-
-def _p_of_zero(interval: Callable[[float], Interval]) -> float:
+def p_of_zero(interval: Callable[[float], Interval]) -> float:
     """See `Estimate`. interval: the limits at a level, never narrower for a higher one."""
     low, high = 0.0, 1.0
     for _ in range(_P_HALVINGS):
@@ -277,9 +203,14 @@ def expanded_percentile(resampled: Floats, clusters: int, level: float = LEVEL) 
     """The interval between quantiles of resamples of so many clusters (see `bootstrap_ci`), or why there is none."""
     if undefined := int(np.isnan(resampled).sum()):
         return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
-    if resampled.min() == resampled.max():
+    if _all_the_same(resampled, clusters):
         return None, ALL_THE_SAME
     return _between(np.sort(resampled), clusters, level), ""
+
+
+def _all_the_same(resampled: Floats, clusters: int) -> bool:
+    """Whether so few clusters agree that their resamples say nothing on the spread."""
+    return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and resampled.min() == resampled.max())
 
 
 def _between(ascending: Floats, clusters: int, level: float) -> Interval:
@@ -339,16 +270,19 @@ def _estimate(
     if math.isnan(value):
         return Estimate(None, None, count, "undefined for these items")
     if count == 1:
-        return Estimate(value, None, count, "no interval: one cluster cannot show how clusters differ")
+        return Estimate(value, None, count, ONE_CLUSTER)
     if reason := _too_few(statistic, fewest, ITEMS_BEYOND_FOR_INTERVAL):
         return Estimate(value, None, count, f"no interval: {reason}")
     drawn, *drawn_second = [
         _resampled(statistic, *sample, resamples, seed + independent * number)
         for number, sample in enumerate(zip(items, groups, counts, strict=True))
     ]
+    for resampled, numbers in zip((drawn, *drawn_second), groups, strict=True):
+        if _all_the_same(resampled, len(np.unique(numbers))):  # the other side alone would make the interval
+            return Estimate(value, None, count, ALL_THE_SAME)
     differences = np.sort(drawn - sum(drawn_second))
     interval, reason = expanded_percentile(differences, count, level)
-    p = max(_p_of_zero(lambda at: _between(differences, count, at)), 1 / resamples) if second and interval else None
+    p = max(p_of_zero(lambda at: _between(differences, count, at)), 1 / resamples) if second and interval else None
     return Estimate(value, interval, count, reason, p)
 
 

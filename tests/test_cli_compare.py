@@ -18,6 +18,9 @@ from test_cli_replay import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.recording import QUANTITIES, REPORT, Recording, read_json, write_json
+from fdbcore.report.tables import NOTES
+from fdbcore.report.words import NOT_CORRECTED
+from fdbcore.stats import ONE_CLUSTER
 from fdbcore.types import TurnSettings
 
 TURNS = 5
@@ -135,9 +138,9 @@ def test_twenty_calls_cannot_tell_and_say_how_many_would(planted: Planned, tmp_p
         assert result.exit_code == code
         assert "CANNOT TELL" in result.stdout
         flat = " ".join(result.stdout.split())
-        needed = re.search(r"cannot tell with 20 calls: about ([\d,]+) calls on each side would", flat)
+        needed = re.search(r"cannot tell with 20 calls against 1,000: about ([\d,]+) calls of the run would", flat)
         assert needed
-        assert 20 < int(needed[1].replace(",", "")) < 2000
+        assert 20 < int(needed[1].replace(",", "")) < 1000
         assert [each.tag for each in ElementTree.parse(junit).getroot()[0]] == [element]
 
 
@@ -187,6 +190,20 @@ def test_runs_over_the_same_scenarios_are_paired_by_them(tmp_path: Path) -> None
     (compared,) = document(tmp_path / "new", "--baseline", tmp_path / "old")["comparisons"]
     assert (compared["paired_by"], compared["shared"], compared["items"]) == ("scenario", 12, 12)
     assert all(row["value"] in (0, None) for row in compared["measures"])  # the same seeds: the same calls
+
+
+def test_the_page_says_why_there_is_no_interval_where_it_would_be(tmp_path: Path) -> None:
+    planted_run(tmp_path / "one", Planted(1, 0.1, 1))
+    planted_run(tmp_path / "other", Planted(9, 0.1, 2, prefix="o"))
+    result = report(tmp_path / "one", "--baseline", tmp_path / "other")
+    assert "run (1 call) less baseline (9 calls)" in " ".join(result.stdout.split())
+    assert " ".join(result.stdout.split()).count(NOT_CORRECTED) == 1
+    html = (tmp_path / "one" / "compare.html").read_text()
+    cut = html.split("<code>premature_per_turn</code>")[1].split("</tr>")[0]
+    assert f"<span class='meaning'>{ONE_CLUSTER}</span>" in cut
+    assert NOTES not in html
+    assert NOT_CORRECTED in html
+    assert "worse" not in html.split("<main>")[1].split("</table>")[0]
 
 
 def test_groups_of_a_run_are_compared_with_each_other(planted: Planned) -> None:
@@ -240,12 +257,40 @@ def test_what_is_wrong_is_one_line_and_no_verdict(planted: Planned, tmp_path: Pa
         assert f"{gates}: {text}: " in result.stderr
         assert message in result.stderr
     gates.write_text('gates = ["premature_per_turn <= 0.1"]')
-    assert report(tmp_path / "nothing", "--gate", gates).exit_code == 3  # 1 would say that a gate had failed
-    assert report(tmp_path / "nothing", "--baseline", planted.few).exit_code == 1
     assert report(planted.few, "--gate", tmp_path / "none.toml").exit_code == 2
     assert report(planted.few, "--junit", tmp_path / "x.xml").exit_code == 2
     assert report(planted.few, "--json").exit_code == 2
     assert report(planted.few, "--baseline", planted.few, "--call", "en0000").exit_code == 2
+
+
+def test_what_is_no_run_is_a_wrong_command_and_an_error_in_the_xml(planted: Planned, tmp_path: Path) -> None:
+    gates, junit = tmp_path / "gates.toml", tmp_path / "gates.xml"
+    gates.write_text('gates = ["premature_per_turn <= 0.1"]')
+    (tmp_path / "empty").mkdir()
+    planted_run(tmp_path / "set", Planted(2, 0.02, 5), turns=TurnSettings(min_silence_ms=300))
+    planted_run(tmp_path / "unscored", Planted(2, 0.02, 5))
+    corpus = read_json(tmp_path / "unscored" / "corpus.json")
+    for call in corpus["calls"]:
+        call |= {"status": "failed", "reason": "no audio", "unscored": "no audio"}
+    write_json(tmp_path / "unscored" / "corpus.json", corpus)
+    for arguments, code in (
+        ((tmp_path / "nothing",), 2),
+        ((tmp_path / "empty",), 2),
+        ((planted.few, "--baseline", tmp_path / "nothing"), 2),
+        ((planted.few, "--baseline", tmp_path / "set"), 2),
+        ((tmp_path / "unscored",), 3),  # 1 would say that a gate had failed
+    ):
+        junit.unlink(missing_ok=True)
+        result = report(*arguments, "--gate", gates, "--junit", junit)
+        assert (result.exit_code, result.stdout) == (code, "")
+        suite = ElementTree.parse(junit).getroot()
+        assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+        (error,) = suite.iter("error")
+        assert error.text
+        assert error.text == error.get("message")
+        assert error.text in result.stderr
+        without = report(*arguments)
+        assert without.exit_code in ((2,) if code == 2 else (0, 1))
 
 
 def test_calls_that_are_not_scored_are_counted(planted: Planned, tmp_path: Path) -> None:
@@ -255,6 +300,7 @@ def test_calls_that_are_not_scored_are_counted(planted: Planned, tmp_path: Path)
     write_json(tmp_path / "run" / "corpus.json", corpus)
     result = report(tmp_path / "run", "--baseline", planted.few)
     assert "!! run: 1 of 20 calls not scored, in no figure: call0003" in result.stdout
+    assert "run: 19 of 20 calls scored against" in " ".join(result.stdout.split())
 
 
 SOUND = "A 0.5-2 5-6.5 | B {:g}-4.6 {:g}-9"

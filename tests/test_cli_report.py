@@ -67,7 +67,8 @@ def test_a_name_that_is_not_there_suggests_those_that_are(ran: Ran) -> None:
 
 def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     result = report(tmp_path)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == f"Error: {tmp_path}: expected a run or a recording, found no meta.json"
 
 
 def test_embedded_clips_are_ten_seconds_of_both_sides_and_the_size_is_said(ran: Ran) -> None:

@@ -10,19 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from fdbcore.differences import Pool, difference, with_holm
+from fdbcore.differences import Pool, difference, estimate, with_holm
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Ratio, Share, Values
+from fdbcore.shares import wilson_difference
 from fdbcore.significance import detectable_difference, holm
-from fdbcore.stats import (
-    MEDIAN,
-    bootstrap_ci,
-    difference_ci,
-    mean,
-    t_quantile,
-    wilson_by_cluster,
-    wilson_difference,
-)
+from fdbcore.stats import MEDIAN, ONE_CLUSTER, bootstrap_ci, difference_ci, mean, t_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 14, 99])
@@ -40,8 +33,10 @@ def test_an_interval_of_a_mean_is_as_wide_as_students(clusters: int) -> None:
 
 
 def apart(a: tuple[int, int], b: tuple[int, int]) -> list[list[int]]:
-    """Successes and trials of both, in two clusters that have nothing in common."""
-    return [[a[0], 0], [a[1], 0], [0, b[0]], [0, b[1]]]
+    """Successes and trials of both, each trial a cluster of its own."""
+    successes = [[1] * count + [0] * (n - count) for count, n in (a, b)]
+    none_a, none_b = [0] * a[1], [0] * b[1]
+    return [[*successes[0], *none_b], [*[1] * a[1], *none_b], [*none_a, *successes[1]], [*none_a, *[1] * b[1]]]
 
 
 # Newcombe (1998), Statistics in Medicine 17, 873-890, table II, method 10
@@ -92,6 +87,9 @@ def test_shares_are_symmetric_and_p_agrees_with_the_interval(
         assert found.value is None
         assert found.reason == "no items"
         return
+    if min((n_a > 0).sum(), (n_b > 0).sum()) < 2:
+        assert (found.interval, found.p, found.reason) == (None, None, ONE_CLUSTER)
+        return
     assert found.interval is not None
     assert found.p is not None
     low, high = found.interval
@@ -101,9 +99,13 @@ def test_shares_are_symmetric_and_p_agrees_with_the_interval(
         assert (found.p < 0.05) == (low > 0 or high < 0)
 
 
-def test_one_trial_in_each_cluster_is_independent() -> None:
-    successes = [1] * 14 + [0] * 6
-    assert wilson_by_cluster(successes, [1] * 20) == pytest.approx(wilson_by_cluster([14], [20]))
+def test_shares_of_one_cluster_are_not_told_apart() -> None:
+    several = [Share(k, 20) for k in (3, 1, 4, 2)]
+    for clusters_a in (["x"] * 4, list("abcd")):
+        found = difference((several, clusters_a), (several, ["y"] * 4))
+        assert (found.value, found.interval, found.p, found.reason) == (0.0, None, None, ONE_CLUSTER)
+    alone = estimate((several, ["x"] * 4))
+    assert (alone.value, alone.interval, alone.reason) == (0.125, None, ONE_CLUSTER)
 
 
 def latencies(seed: int, clusters: int, shift_ms: float, prefix: str = "") -> Pool:
@@ -185,7 +187,7 @@ def test_holm_is_over_those_that_have_a_p() -> None:
 
 
 def test_shares_without_any_success_have_an_interval() -> None:
-    pools: list[Pool] = [([Share(0, 20), Share(0, 30)], ["x", "y"]), ([Share(0, 25)], ["x"])]
+    pools: list[Pool] = [([Share(0, 20), Share(0, 30)], ["x", "y"]), ([Share(0, 25), Share(0, 9)], ["x", "z"])]
     found = difference(*pools)
     assert found.value == 0.0
     assert found.interval is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import pytest
 from fdbcore.corpus import Call
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.report.comparison_words import gate_advice, gate_finding
 from fdbcore.report.gate_file import Gate, Gates, parse, read_gates
-from fdbcore.report.gates import Decision, decide, exit_code, rounded
+from fdbcore.report.gates import Decision, decide, exit_code, gates_json, rounded
 from fdbcore.statements import Group
-from fdbcore.stats import Quantile, mean
+from fdbcore.stats import ONE_CLUSTER, Quantile, mean
 
 PREMATURE = "premature_per_turn <= baseline + 0.02"
 LATENCY = "response_latency_ms"
@@ -130,10 +132,42 @@ def test_what_is_nowhere_is_named_with_what_is_alike() -> None:
         ("premature_per_turn <= 1", {"language": "jp"}, "where language = jp: expected a value of it, one of ja"),
         ("premature_per_turn.p90 <= 1", {}, "it is a share or a rate, and has no quantiles"),
         ("premature_per_turn <= baseline", {}, "expected --baseline"),
+        ("premature_per_turn <= 5", {}, "expected a limit from 0 to 1, as shares are, got 5"),
+        ("premature_per_turn >= -1", {}, "expected a limit from 0 to 1, as shares are, got -1"),
     ]:
         with pytest.raises(InputError) as caught:
             decide(gate(text, **where), run, None)
         assert message in str(caught.value)
+
+
+def test_an_allowance_beside_a_share_is_below_1() -> None:
+    run = shares(np.array([0, 1]), 8)
+    for text in ("premature_per_turn <= baseline + 2", "premature_per_turn >= baseline - 1"):
+        with pytest.raises(InputError, match="expected less than 1 beside the baseline: shares are from 0 to 1"):
+            decide(gate(text), run, run)
+
+
+def told(decision: Decision) -> str:
+    """What is shown of a gate."""
+    (gate,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
+    return " | ".join(filter(None, (gate_finding(gate), gate_advice(gate))))
+
+
+def test_a_gate_is_told_as_it_was_written_and_decided() -> None:
+    calls = latencies(np.random.default_rng(1), 10)
+    assert told(one(gate(f"{LATENCY} >= 0.9"), calls)).endswith("(95 % interval), limit 0.9 ms")
+    assert re.fullmatch(
+        r"\d+ ms, limit 2000 ms \| no interval: p9 needs 112 items, got 100",
+        told(one(gate(f"{LATENCY}.p9 <= 2000"), calls)),
+    )
+    assert told(one(gate(f"{LATENCY}.p99 <= 2000"), calls)) == "p99 needs 500 items, got 100"
+    assert told(one(gate("premature_per_turn <= 0.0525"), shares(np.array([0] * 40), 9))).endswith("limit 5.25 %")
+
+
+def test_the_side_that_is_short_is_named() -> None:
+    run, few = shares(np.tile([1, 2, 1, 1, 0], 180), 8), shares(np.array([0, 1, 0, 0, 1, 0]), 8, "old")
+    advice = told(one(gate(PREMATURE), run, few))
+    assert re.search(r"cannot tell with 900 calls against 6: about \d+ calls of the baseline would", advice)
 
 
 def test_a_share_is_decided_on_its_interval() -> None:
@@ -185,7 +219,12 @@ def test_without_items_nothing_is_measured() -> None:
     absent = one(gate("compat_v1_latency_ms <= baseline"), some, some)
     assert (absent.status, absent.reason) == ("not measured", "no call of the run has it")
     few = one(gate(f"{LATENCY}.p99 <= 5000"), some)
-    assert (few.status, few.reason) == ("not measured", "p99 needs 500 items, got 200")
+    assert (few.status, few.reason) == ("cannot tell", "p99 needs 500 items, got 200")
+    fewer = one(
+        gate(f"{LATENCY}.p9 <= 5000"),
+        group([{LATENCY: Values("ms", list(map(float, range(30 * k, 30 * k + 30))))} for k in (0, 1)]),
+    )
+    assert (fewer.status, fewer.reason) == ("cannot tell", "no interval: p9 needs 112 items, got 60")
     where = group([{LATENCY: Values("ms", [500.0])}] * 5, language="ja")
     assert one(gate(f"{LATENCY} <= baseline", language="ja"), where, some).reason == "no call of the baseline has it"
 
@@ -197,6 +236,16 @@ def test_many_calls_that_agree_are_an_interval() -> None:
     few = one(gate(f"{LATENCY} <= 900"), group([{LATENCY: Values("ms", [800.0])}] * 20))
     assert few.status == "cannot tell"
     assert "every resample" in few.reason
+
+
+def test_one_cluster_passes_no_gate() -> None:
+    one_call, calls = shares(np.array([0]), 400), shares(np.zeros(30, np.int64), 40, "old")
+    for text, run in (("premature_per_turn <= 0.1", one_call), (PREMATURE, calls)):
+        decision = one(gate(text), run, one_call)
+        assert (decision.status, decision.interval) == ("cannot tell", None)
+        assert decision.reason.startswith(ONE_CLUSTER)
+    assert decision.reason.endswith("(of the baseline)")
+    assert one(gate("premature_per_turn <= 0.1"), calls).status == "passed"
 
 
 def test_several_gates_share_the_level() -> None:

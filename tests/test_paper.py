@@ -22,6 +22,7 @@ from fdbcore.errors import InputError
 from fdbcore.report.paper import strips_of
 from fdbcore.report.paper_figures import BANDWIDTH_MS, BOTTOM, TOP, density
 from fdbcore.report.paper_strip import strip_figure
+from fdbcore.report.paper_tables import latex_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -100,6 +101,37 @@ def test_tables_state_n_and_denominators(drawn: Path) -> None:
     assert float(cut["low"]) < float(cut["value"]) < float(cut["high"])
     assert (cut["calls"], cut["clusters"]) == ("12", "12")
     assert "paired by call name: 12 of 12" in (drawn / "figures" / "differences.tex").read_text()
+
+
+def test_captions_name_the_unit_that_was_resampled(drawn: Path, tmp_path: Path) -> None:
+    tables = drawn / "figures"
+    assert "95 % intervals over calls (shares" in (tables / "table.md").read_text()
+    assert "over what the sides are paired by, else over calls;" in (tables / "differences.md").read_text()
+    planted_run(tmp_path / "run", *(Planted(3, 0.2, k, prefix=f"p{k}", columns={"spk": f"s{k}"}) for k in range(4)))
+    report(tmp_path / "run", "--baseline", tmp_path / "run", "--cluster", "spk", "--figures", tmp_path)
+    text = (tmp_path / "table.md").read_text()
+    assert "run: 12 calls, 4 values of spk, 96 turns of A" in text
+    assert "95 % intervals over values of spk" in text
+    assert "else over values of spk;" in (tmp_path / "differences.md").read_text()
+
+
+def test_differences_are_numbers_in_the_csv_file(drawn: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO((drawn / "figures" / "differences.csv").read_text())))
+    cut = next(row for row in rows if row["measure"] == "premature_per_turn")
+    assert (cut["of"], cut["group_a"], cut["group_b"], cut["unit"]) == ("system = quick", "run", "baseline", "share")
+    assert float(cut["value_a"]) == int(cut["count_a"]) / int(cut["n_a"])
+    assert float(cut["difference"]) == float(cut["value_a"]) - float(cut["value_b"])
+    assert float(cut["low"]) <= float(cut["difference"]) <= float(cut["high"])
+    assert 0 <= float(cut["p"]) <= float(cut["p_holm"]) <= 1
+    assert float(cut["detectable"]) >= 0
+
+
+def test_latex_says_what_it_needs_and_sets_minus_signs(drawn: Path) -> None:
+    tex = (drawn / "figures" / "differences.tex").read_text()
+    assert tex.startswith("% \\usepackage{booktabs}\n")
+    assert r"\label{tab:differences}" in tex
+    shown = latex_text("a - b: -50 ms [-50, -3], gpt-4 by A–B, v-2 \N{MINUS SIGN}1")
+    assert shown == "a $-$ b: $-$50 ms {[}$-$50, $-$3], gpt-4 by A--B, v-2 $-$1"
 
 
 def test_a_strip_names_the_offset_of_each_transfer(tmp_path: Path) -> None:

@@ -17,7 +17,19 @@ from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording import ACTIVITY, TURNS
 from fdbcore.score import pool, summarise
-from fdbcore.statements import MOST_GROUPS, Group, Unit, differences, groups, paired_by, rescored, statements, unit
+from fdbcore.shares import wilson
+from fdbcore.statements import (
+    MOST_GROUPS,
+    Group,
+    Unit,
+    differences,
+    groups,
+    paired_by,
+    rescored,
+    statements,
+    unit,
+    units_text,
+)
 
 Session = dict[str, Quantity]
 
@@ -78,6 +90,15 @@ def test_p95_is_given_from_100_items_and_its_interval_from_200() -> None:
     for n, value, interval in ((99, False, False), (100, True, False), (199, True, False), (200, True, True)):
         summary = summarise([{"x": Values("ms", [float(v)])} for v in range(n)])["x"]
         assert ((summary["p95"] is not None), (summary["p95_ci95"] is not None)) == (value, interval)
+
+
+def test_a_share_of_one_cluster_has_an_interval_only_as_that_of_one_session() -> None:
+    of = [session([1], 3, 7), session([2], 1, 9)]
+    assert summarise(of, ["x", "x"])["hit"]["ci95"] is None
+    assert summarise(of[:1], ["x"])["hit"]["ci95"] is None
+    assert summarise(of[:1])["hit"]["ci95"] == wilson(3, 10)
+    run = Group("", [Call("call", Path())], of[:1])
+    assert statements(run, Unit())["measures"]["hit"]["ci95"] is None
 
 
 def of_columns(*columns: dict[str, str]) -> Group:
@@ -156,6 +177,18 @@ def test_a_run_is_told_with_its_groups_and_their_differences(run: Corpus) -> Non
     assert (latency["value"], latency["interval"], latency["p"]) == (expected.value, expected.interval, expected.p)
     assert latency["value"] == pytest.approx(-200, abs=100)
     assert latency["p_holm"] >= latency["p"]
+
+
+def test_units_that_groups_have_not_in_common_pair_nothing() -> None:
+    run = of_columns(*({"version": v, "spk": f"{v}{k % 2}"} for v in "12" for k in range(6)))
+    content = statements(run, unit(run.calls, "spk"), groups(run, "version"))
+    assert (content["unit"]["column"], content["clusters"], content["paired_by"]) == ("spk", 4, None)
+    assert [units_text(*of) for of in (("spk", 10), ("spk", 1), (None, 10), (None, 1))] == [
+        "values of spk",
+        "value of spk",
+        "calls",
+        "call",
+    ]
 
 
 def test_three_groups_are_three_pairs(run: Corpus) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from fdbcore.errors import InputError
+from fdbcore.shares import wilson, wilson_by_cluster
 from fdbcore.stats import (
     MEDIAN,
     Estimate,
@@ -22,8 +23,6 @@ from fdbcore.stats import (
     mean,
     quantile,
     ratio_of_sums,
-    wilson,
-    wilson_by_cluster,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -138,6 +137,17 @@ def test_all_of_eighteen_has_no_bootstrap_interval() -> None:
     estimate = bootstrap_ci(np.ones(18), np.arange(18))
     assert (estimate.value, estimate.interval) == (1.0, None)
     assert "same value" in estimate.reason
+    assert bootstrap_ci(np.ones(100), np.arange(100)).interval == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_few_clusters_that_agree_on_one_side_leave_a_difference_without_interval(paired: bool) -> None:
+    varied = np.random.default_rng(1).normal(30, 1, 100)
+    for n, known in ((3, False), (99, False), (100, True)):
+        estimate = difference_ci(np.zeros(n), np.arange(n), varied[:n], np.arange(n), paired=paired)
+        assert estimate.value == pytest.approx(-varied[:n].mean())
+        assert (estimate.interval is not None) == (estimate.p is not None) == known
+        assert ("same value" in estimate.reason) != known
 
 
 @pytest.mark.parametrize("statistic", [mean, MEDIAN, ratio_of_sums, np.std])
@@ -173,10 +183,11 @@ def test_a_quantile_lies_between_0_and_1(q: float) -> None:
 
 
 def test_clustered_wilson_is_plain_where_clusters_do_not_matter() -> None:
-    assert wilson_by_cluster([7], [20]) == wilson(7, 20)
+    assert wilson_by_cluster([1] * 7 + [0] * 13, [1] * 20) == wilson(7, 20)
     assert wilson_by_cluster([2, 2, 2], [5, 5, 5]) == wilson(6, 15)
     assert wilson_by_cluster([9, 9], [9, 9]) == wilson(18, 18)
     assert wilson_by_cluster([], []) is None
+    assert wilson_by_cluster([7, 0], [20, 0]) is None
     with pytest.raises(InputError, match="from 0 to n"):
         wilson_by_cluster([3], [2])
 

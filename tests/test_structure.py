@@ -41,7 +41,7 @@ LAYERS = (
         "parallel",
         "names",
     ),
-    ("significance", "distances", "raters"),
+    ("shares", "significance", "distances", "raters"),
     (
         "sources",
         "spool",

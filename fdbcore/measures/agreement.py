@@ -21,17 +21,8 @@ import numpy.typing as npt
 
 from fdbcore import raters
 from fdbcore.labels import CONTRIBUTIONS, Label, LabelKind
-from fdbcore.stats import (
-    MEDIAN,
-    Estimate,
-    Floats,
-    Quantile,
-    Statistic,
-    bootstrap_ci,
-    mean,
-    ratio_of_sums,
-    wilson_by_cluster,
-)
+from fdbcore.shares import wilson_by_cluster
+from fdbcore.stats import MEDIAN, Estimate, Floats, Quantile, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.types import Side
 
 PAIRED_WITHIN_S: Final = 1.0

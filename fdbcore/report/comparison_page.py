@@ -15,8 +15,8 @@ from fdbcore.report import sections
 from fdbcore.report.glossary import MEASURES, in_words
 from fdbcore.report.index import INDEX
 from fdbcore.report.shell import shell, static
-from fdbcore.report.tables import NOTES, facts, flat, table
-from fdbcore.report.words import clock_text
+from fdbcore.report.tables import facts, flat, table
+from fdbcore.report.words import NOT_CORRECTED, clock_text, counted
 from fdbcore.types import TurnSettings
 
 COMPARE: Final = "compare.html"
@@ -42,6 +42,7 @@ def page(document: Values, folder: Path) -> str:
         warnings=_warnings(document),
         gates=_gates(document["gates"], folder) if "gates" in document else "",
         comparisons="\n".join(_compared(compared, settings) for compared in document["comparisons"]),
+        not_corrected=NOT_CORRECTED,
         evidence=facts(flat({"run": _evidence(run)}) + (flat({"baseline": _evidence(baseline)}) if baseline else [])),
         glossary=sections.glossary(settings),
     )
@@ -50,8 +51,8 @@ def page(document: Values, folder: Path) -> str:
 
 def _header(document: Values, title: str, folder: Path) -> str:
     run, baseline = document["run"], document["baseline"]
-    parts = [f"{run['calls']:,} calls"]
-    parts += [f"against {escape(baseline['path'])}, {baseline['calls']:,} calls"] if baseline else []
+    parts = [words.scored_calls(run)]
+    parts += [f"against {escape(baseline['path'])}, {words.scored_calls(baseline)}"] if baseline else []
     parts += [f"by {escape(document['by'])}"] if document["by"] else []
     parts += [f'<a href="{INDEX}">the calls of this run</a>'] if (folder / INDEX).is_file() else []
     return (
@@ -73,9 +74,11 @@ def _evidence(described: Values) -> dict[str, Any]:
 
 def _gates(gates: Values, folder: Path) -> str:
     cards = "\n".join(_gate(gate, folder) for gate in gates["results"])
+    n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
+    together = f"an interval so wide that all {n} together hold at {level}" if n > 1 else f"a {level} interval"
     note = (
-        f"Each gate is decided on an interval so wide that all {len(gates['results'])} together hold at "
-        f"{100 * gates['level']:g} %. Cannot tell: the interval lies on both sides of the limit."
+        f"Each gate is decided on {together}. Cannot tell: the interval lies on both sides of the limit, or there is "
+        "too little for one."
     )
     return (
         f'<section aria-labelledby="gates-title"><h2 id="gates-title">{escape(words.gates_verdict(gates))}</h2>'
@@ -108,9 +111,10 @@ def _moment(moment: Values, folder: Path) -> str:
 def _compared(compared: Values, settings: TurnSettings) -> str:
     a, b = compared["a"], compared["b"]
     title = compared["title"] or f"{a['name']} against {b['name']}"
-    note = f"{a['name']}: {a['calls']:,} calls; {b['name']}: {b['calls']:,} calls; {words.pairing(compared)}."
+    sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
+    note = f"{sizes}; {words.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
-    columns = ("measure", a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE, "verdict", NOTES)
+    columns = ("measure", a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE, "verdict")
     rows = [_row(row, settings) for row in compared["measures"]]
     used = [k for k in range(len(columns) - 1) if any(cells[k] for _, cells in rows)]
     shown = [(name, [cells[k] for k in used]) for name, cells in rows]
@@ -130,8 +134,9 @@ def _row(row: Values, settings: TurnSettings) -> tuple[str, list[str]]:
         f"{words.amount(words.headline(row[s]), unit)}<span class='meaning'>{words.counts(row[s])}</span>" for s in "ab"
     ]
     value = words.difference(row["value"], None, unit)
-    limits = f"<span class='meaning'>{words.limits_text(row['interval'], unit)}</span>" if row["interval"] else ""
+    told = words.limits_text(row["interval"], unit) if row["interval"] else escape(row["reason"])
+    limits = f"<span class='meaning'>{told}</span>"
     detectable = words.step(row["detectable"], unit) if row["detectable"] else ""
     verdict = f"<span class='verdict {row['verdict'].replace(' ', '-')}'>{row['verdict']}</span>"
     p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ").replace("<", "&lt;")
-    return name, [*sides, f"{value}{limits}", p, detectable, verdict, escape(row["reason"])]
+    return name, [*sides, f"{value}{limits}", p, detectable, verdict]

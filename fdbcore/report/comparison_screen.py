@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.report import comparison_words as words
-from fdbcore.report.words import clock_text
+from fdbcore.report.words import NOT_CORRECTED, clock_text, counted
 
 MOST_COLUMNS: Final = 100
 
@@ -20,6 +20,7 @@ def comparison_screen(document: Values, columns: int) -> str:
     lines = [*_head(document), *_gates(document.get("gates"))]
     for compared in document["comparisons"]:
         lines += ["", *_compared(compared)]
+    lines += ["", NOT_CORRECTED] if document["comparisons"] else []
     return "\n".join(_filled(line, width) for line in lines)
 
 
@@ -31,8 +32,8 @@ def _filled(line: str, width: int) -> str:
 
 def _head(document: Values) -> Iterator[str]:
     run, baseline = document["run"], document["baseline"]
-    yield f"{run['path']}: {run['calls']:,} calls" + (
-        f" against {baseline['path']}: {baseline['calls']:,} calls" if baseline else ""
+    yield f"{run['path']}: {words.scored_calls(run)}" + (
+        f" against {baseline['path']}: {words.scored_calls(baseline)}" if baseline else ""
     )
     yield from (f"!! {text}" for text in words.notices(document))
 
@@ -56,7 +57,7 @@ def _gates(gates: Values | None) -> Iterator[str]:
 def _compared(compared: Values) -> Iterator[str]:
     a, b = compared["a"], compared["b"]
     title = f"{compared['title']}: " if compared["title"] else ""
-    sides = f"{a['name']} ({a['calls']:,} calls) less {b['name']} ({b['calls']:,} calls)"
+    sides = " less ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
     yield f"{title}{sides}, {words.pairing(compared)}"
     yield from (f"!! {text}" for text in words.cautions(compared))
     for row in compared["measures"]:

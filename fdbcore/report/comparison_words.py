@@ -94,6 +94,13 @@ def cautions(compared: Values) -> Iterator[str]:
         yield f"fewer than {FEW_CLUSTERS} items: the intervals may be too narrow"
 
 
+def scored_calls(described: Values) -> str:
+    """How many calls of a run the figures are of: "20 calls", "3 of 4 calls scored"."""
+    unscored = len(described["unscored"])
+    all_calls = counted(described["calls"], "call")
+    return f"{described['calls'] - unscored:,} of {all_calls} scored" if unscored else all_calls
+
+
 def notices(document: Values) -> list[str]:
     """What must be known before any figure."""
     found = list(document["notes"])
@@ -117,13 +124,18 @@ def gate_finding(gate: Values) -> str:
     unit, limit = gate["unit"], gate["limit"]
     if gate["value"] is None:
         return str(gate["reason"])
-    of = f"{100 * gate['level']:.4g} % interval"
+    of = f" ({100 * gate['level']:.4g} % interval)" if gate["interval"] else ""
     if not gate["times"]:
         limits = f" {limits_text(gate['interval'], unit)}" if gate["interval"] else ""
-        return f"{amount(gate['value'], unit)}{limits} ({of}), limit {amount(limit, unit)}"
+        return f"{amount(gate['value'], unit)}{limits}{of}, limit {_written(limit, unit)} {UNITS.get(unit, unit)}"
     against = "the baseline" if gate["times"] == 1 else f"{gate['times']:g} x the baseline"
-    allowed = _digits(limit, unit, "+") if limit else "0"
-    return f"{difference(gate['value'], gate['interval'], unit)} against {against} ({of}), allowed {allowed}"
+    allowed = _written(limit, unit, "+") if limit else "0"
+    return f"{difference(gate['value'], gate['interval'], unit)} against {against}{of}, allowed {allowed}"
+
+
+def _written(limit: float, unit: str, sign: str = "") -> str:
+    """A limit with all digits that it was written with."""
+    return f"{100 * limit if unit == 'share' else limit:{sign}.10g}"
 
 
 def gate_basis(gate: Values) -> str:
@@ -141,15 +153,19 @@ def gate_basis(gate: Values) -> str:
 
 def gate_advice(gate: Values) -> str:
     """What it would take to tell; "" where that is not the question."""
-    if gate["status"] != "cannot tell":
+    if gate["status"] != "cannot tell" or gate["value"] is None:
         return ""
     if gate["interval"] is None:
         return str(gate["reason"])
-    n, each = gate["run"]["calls"], " on each side" if gate["baseline"] else ""
-    if gate["calls_needed"] is None:
-        return f"cannot tell with {counted(n, 'call')}: the figure is at its limit, and more calls hardly help"
-    needed = f"about {gate['calls_needed']:,} calls{each} would"
-    return f"cannot tell with {counted(n, 'call')}: {needed}, if the figure stays"
+    sides = {"run": gate["run"]["calls"]} | ({"baseline": gate["baseline"]["calls"]} if gate["baseline"] else {})
+    against = f" against {sides['baseline']:,}" if gate["baseline"] else ""
+    told = f"cannot tell with {counted(sides['run'], 'call')}{against}"
+    needed = gate["calls_needed"]
+    if needed is None:
+        return f"{told}: the figure is at its limit, and more calls hardly help"
+    short = [name for name, calls in sides.items() if calls < needed]
+    side = "" if not gate["baseline"] else f" of the {short[0]}" if len(short) == 1 else " on each side"
+    return f"{told}: about {counted(needed, 'call')}{side} would, if the figure stays"
 
 
 def gates_verdict(gates: Values) -> str:

@@ -38,7 +38,7 @@ def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
     seconds = sum(row.length_s or 0.0 for row in run.rows)
     left_out = [row for row in run.rows if row.call.unscored is not None]
     yield (
-        f"{len(run.rows):,} calls",
+        counted(len(run.rows), "call"),
         f"{clock_text(seconds)} of audio | {len(run.scored):,} scored, {len(left_out):,} not",
     )
     yield from _warnings(run)

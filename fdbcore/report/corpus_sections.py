@@ -162,7 +162,7 @@ def _silences(run: Survey) -> Cell:
     lapses, n = run.measures["lapse_s"], len(run.scored)
     having = sum(row.figures["lapse_s"][1] > 0 for row in run.scored)
     longest = f"; the longest {lapses['max']:.1f} s" if lapses["n"] else ""
-    return "Long silences", f"{lapses['n']:,}", "", f"of both, over 3 s, in {having:,} of {n:,} calls{longest}"
+    return "Long silences", f"{lapses['n']:,}", "", f"of both, over 3 s, in {having:,} of {counted(n, 'call')}{longest}"
 
 
 def _percent(found: Mapping[str, Any]) -> str:

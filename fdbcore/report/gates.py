@@ -19,13 +19,12 @@ from fdbcore.report.glossary import MEASURES
 from fdbcore.score import pool
 from fdbcore.significance import POWER
 from fdbcore.statements import NO_VALUE, Group, unit
-from fdbcore.stats import ALL_THE_SAME, Estimate, Interval, t_quantile
+from fdbcore.stats import ONE_CLUSTER, Estimate, Interval, t_quantile
 
 Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
 
 PASSED, FAILED, UNMEASURED = 0, 1, 3
 """What a command with gates exits with."""
-CLUSTERS_TO_TRUST_SAMENESS: Final = 100
 MOST_CALLS: Final = 1_000_000
 
 
@@ -43,10 +42,11 @@ class Side:
 class Decision:
     """What became of a gate.
 
-    value, interval: what the limit `limit` is for: the statistic of the run, or its excess over `times` that of the
-    baseline. level: of the interval. paired_by: as in Matched. calls_needed: about how many of each side would decide
-    it, with four chances in five, if the value stays; None where that is not to be said. reason: why there is no
-    value or interval. group: the calls that it is about.
+    status: "not measured" where there is nothing at all, "cannot tell" where there is too little. value, interval: what
+    the limit `limit` is for: the statistic of the run, or its excess over `times` that of the baseline. level: of the
+    interval. paired_by: as in Matched. calls_needed: about how many of each side would decide it, with four chances in
+    five, if the value stays; None where that is not to be said. reason: why there is no value or interval. group: the
+    calls that it is about.
     """
 
     gate: Gate
@@ -90,8 +90,19 @@ def _check(gate: Gate, run: Group, baseline: Group | None) -> None:
         not isinstance(quantities[gate.measure], Values) for quantities in run.quantities if gate.measure in quantities
     ):
         raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
+    for group in filter(None, (run, baseline)):
+        if _unit(gate.measure, group) == "share":
+            _check_share(gate)
     for column, value in gate.where.items():
         _check_where(gate, column, value, run)
+
+
+def _check_share(gate: Gate) -> None:
+    """A limit in per cent would never be met, or always."""
+    if gate.needs_baseline and not abs(gate.plus) < 1:
+        raise InputError(f"{gate.text}: expected less than 1 beside the baseline: shares are from 0 to 1")
+    if not gate.needs_baseline and not 0 <= gate.plus <= 1:
+        raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
 
 
 def _check_where(gate: Gate, column: str, value: str, run: Group) -> None:
@@ -135,6 +146,9 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     reason = found.reason
     if not a[0] or not b[0]:
         reason = f"no call of the {'run' if not a[0] else 'baseline'} has it"
+    elif reason == ONE_CLUSTER:
+        short = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
+        reason += f" (of the {' and the '.join(short)})" if short else ""
     decision = Decision(
         gate, "passed", level, run, baseline, limit=gate.plus, paired_by=matched.paired_by, group=matched.a
     )
@@ -147,17 +161,21 @@ def _side(gate: Gate, group: Group) -> Side:
     if not quantities:
         return Side(None, 0, len(group.calls), "")
     n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
-    unit_ = "share" if isinstance(quantities[0], Share) else quantities[0].unit
-    return Side(pooled_value(pooled, gate.function), n, len(group.calls), unit_)
+    return Side(pooled_value(pooled, gate.function), n, len(group.calls), _unit(gate.measure, group))
+
+
+def _unit(measure: str, group: Group) -> str:
+    """The unit of a measure in a group; "" where no call has it."""
+    found = next((quantities[measure] for quantities in group.quantities if measure in quantities), None)
+    return "" if found is None else "share" if isinstance(found, Share) else found.unit
 
 
 def _with(decision: Decision, found: Estimate | Difference) -> Decision:
     """The decision by what was estimated."""
     if found.value is None:
-        return replace(decision, status="not measured", reason=found.reason)
+        empty = any(side is not None and not side.n for side in (decision.run, decision.baseline))
+        return replace(decision, status="not measured" if empty else "cannot tell", reason=found.reason)
     interval = found.interval
-    if interval is None and found.reason == ALL_THE_SAME and found.clusters >= CLUSTERS_TO_TRUST_SAMENESS:
-        interval = Interval(found.value, found.value)
     decision = replace(decision, value=found.value, interval=interval)
     if interval is None:
         return replace(decision, status="cannot tell", reason=found.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
@@ -20,13 +21,7 @@ def junit(document: Values) -> str:
     gates = document["gates"]
     results = gates["results"]
     elements = [_element(gate, gates["cannot_tell"]) for gate in results]
-    suite = ElementTree.Element(
-        "testsuite",
-        name="fdbcore gates",
-        tests=str(len(results)),
-        failures=str(elements.count("failure")),
-        errors=str(elements.count("error")),
-    )
+    suite = _suite(len(results), elements.count("failure"), elements.count("error"))
     for gate, element in zip(results, elements, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=gates["file"], name=words.gate_name(gate))
         text = "\n".join(_lines(gate))
@@ -35,6 +30,23 @@ def junit(document: Values) -> str:
         else:
             message = f"{words.STATUSES[gate['status']]}: {words.gate_finding(gate)}"
             ElementTree.SubElement(case, element, message=message, type=gate["status"]).text = text
+    return _xml(suite)
+
+
+def junit_of_error(file: Path | None, message: str) -> str:
+    """A suite of one case, which says in one line why no gate of `file` was decided."""
+    suite = _suite(1, 0, 1)
+    case = ElementTree.SubElement(suite, "testcase", classname=str(file), name="all gates")
+    ElementTree.SubElement(case, "error", message=message, type="not decided").text = message
+    return _xml(suite)
+
+
+def _suite(tests: int, failures: int, errors: int) -> ElementTree.Element:
+    counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors)}
+    return ElementTree.Element("testsuite", {"name": "fdbcore gates"} | counts)
+
+
+def _xml(suite: ElementTree.Element) -> str:
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -16,12 +16,17 @@ from fdbcore.report.paper_figures import MOST_SYSTEMS, System, curve_figure, fto
 from fdbcore.report.paper_strip import strip_figure
 from fdbcore.report.paper_tables import PaperTable, csv_text
 from fdbcore.report.svg import clean
-from fdbcore.report.words import counted
+from fdbcore.report.words import NOT_CORRECTED, counted
 from fdbcore.score import summarise
-from fdbcore.statements import HEADLINES, Group, unit
+from fdbcore.statements import HEADLINES, Group, unit, units_text
 from fdbcore.types import ticks_to_s
 
 LONG_COLUMNS: Final = ("measure", "system", "value", "low", "high", "unit", "n", "count", "clusters", "calls")
+LONG_DIFFERENCE_COLUMNS: Final = (
+    *("of", "measure"),
+    *(name + side for side in ("_a", "_b") for name in ("group", "value", "n", "count", "clusters", "calls")),
+    *("difference", "low", "high", "p", "p_holm", "detectable", "unit", "reason"),
+)
 DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "Detectable")
 PEOPLE: Final = "A after B, same calls"
 
@@ -54,7 +59,7 @@ def write_paper(
         name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
     }
     paths = []
-    for name, text in _files(systems, summaries, _reference(systems, reference), document, strips):
+    for name, text in _files(systems, summaries, _reference(systems, reference), document, strips, cluster):
         write_text(folder / name, clean(text))
         paths.append(folder / name)
     return paths
@@ -94,35 +99,42 @@ def _files(
     reference: tuple[str, list[int]],
     document: Mapping[str, Any],
     strips: Sequence[Strip],
+    cluster: str | None,
 ) -> Iterator[tuple[str, str]]:
     yield "fto.svg", fto_figure(systems, reference)
     yield "response.svg", curve_figure(systems)
     for number, strip in enumerate(strips, 1):
         yield f"strip-{number}.svg", strip_figure(*strip)
-    table = measures_table(systems, summaries)
+    table = measures_table(systems, summaries, cluster)
     yield "table.md", table.markdown()
     yield "table.tex", table.latex()
     yield "table.csv", csv_text(LONG_COLUMNS, _long(systems, summaries))
     if document["comparisons"]:
-        differences = differences_table(document)
+        differences = differences_table(document, cluster)
         yield "differences.md", differences.markdown()
         yield "differences.tex", differences.latex()
-        yield "differences.csv", csv_text(differences.columns, differences.rows)
+        yield "differences.csv", csv_text(LONG_DIFFERENCE_COLUMNS, _long_differences(document))
 
 
-def measures_table(systems: Sequence[System], summaries: Summaries) -> PaperTable:
-    """A row a measure, a column a system: the figure with its interval, and its n."""
+def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str | None) -> PaperTable:
+    """A row a measure, a column a system: the figure with its interval, and its n. cluster: what intervals resample."""
     listed = [name for name in HEADLINES if any(name in of for of in summaries.values())]
     rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
-    sizes = "; ".join(
-        f"{each.name}: {counted(each.calls, 'call')}, {counted(each.eligible, 'turn')} of A" for each in systems
-    )
+    sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
     caption = (
         f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
-        "intervals (shares: Wilson at the effective n of clustered turns; else bootstrap, calls resampled). Shares are "
-        "of all turns, or onsets, n; the median answer time is of the n turns that were answered."
+        f"intervals over {units_text(cluster)} (shares: Wilson at the effective n of clustered turns; else bootstrap, "
+        f"{units_text(cluster)} resampled). Shares are of all turns, or onsets, n; the median answer time is of the n "
+        "turns that were answered."
     )
-    return PaperTable(caption, ["Measure", *(each.name for each in systems)], "l" + "r" * len(systems), rows)
+    columns = ["Measure", *(each.name for each in systems)]
+    return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
+
+
+def _size(of: System, summaries: Mapping[str, Mapping[str, Any]], cluster: str | None) -> str:
+    clusters = max((summary["clusters"] for summary in summaries.values()), default=0)
+    units = "" if cluster is None else f", {clusters:,} {units_text(cluster, clusters)}"
+    return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'turn')} of A"
 
 
 def _cell(summary: Mapping[str, Any] | None) -> str:
@@ -141,17 +153,32 @@ def _long(systems: Sequence[System], summaries: Summaries) -> Iterator[list[obje
             yield [name, each.name, words.headline(summary), low, high, *known, each.calls]
 
 
-def differences_table(document: Mapping[str, Any]) -> PaperTable:
-    """What differs, with the denominators of both sides."""
+def differences_table(document: Mapping[str, Any], cluster: str | None) -> PaperTable:
+    """What differs, with the denominators of both sides. cluster: what intervals resample where nothing is paired."""
     rows = [_difference(compared, row) for compared in document["comparisons"] for row in compared["measures"]]
     sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
     caption = (
-        f"Differences ({sizes}). Intervals: 95 %, bootstrap over what the sides are paired by, else over calls; shares "
-        "by the square-and-add method. p: Holm's correction over all rows. Detectable: the true difference found with "
-        "80 % power."
+        f"Differences ({sizes}). Intervals: 95 %, over what the sides are paired by, else over {units_text(cluster)}; "
+        "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. Detectable: the true "
+        f"difference found with 80 % power. {NOT_CORRECTED}"
     )
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
-    return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows)
+    return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")
+
+
+def _long_differences(document: Mapping[str, Any]) -> Iterator[list[object]]:
+    """Every row in full."""
+    for compared in document["comparisons"]:
+        for row in compared["measures"]:
+            sides = [cell for side in "ab" for cell in _long_side(compared[side], row[side])]
+            low, high = row["interval"] or (None, None)
+            told = [row["value"], low, high, row["p"], row["p_holm"], row["detectable"]]
+            yield [compared["title"], row["measure"], *sides, *told, words.unit_of(row), row["reason"]]
+
+
+def _long_side(side: Mapping[str, Any], summary: Mapping[str, Any] | None) -> list[object]:
+    known = summary or {}
+    return [side["name"], words.headline(summary), known.get("n"), known.get("count"), side["clusters"], side["calls"]]
 
 
 def _sizes(compared: Mapping[str, Any]) -> str:

@@ -17,22 +17,23 @@ _LATEX_ESCAPES: Final = str.maketrans(
         "[": "{[}",  # after the end of a line it would be an argument
         "<": r"\textless{}",
         ">": r"\textgreater{}",
-        "−": "$-$",
         "–": "--",
         **{character: f"\\{character}" for character in "&%$#_{}"},
     }
 )
+_MINUS: Final = re.compile(r"\N{MINUS SIGN}|(?<![\w-])-(?=\d)|(?<= )-(?= )")
 _MARKDOWN_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>|~#!])")
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of texts under its caption. alignment: a letter a column, l or r."""
+    """A table of texts under its caption. alignment: a letter a column, l or r. label: to refer to it in LaTeX."""
 
     caption: str
     columns: Sequence[str]
     alignment: str
     rows: Sequence[Sequence[str]]
+    label: str
 
     def markdown(self) -> str:
         """The table in Markdown; any text in it is text."""
@@ -46,8 +47,8 @@ class PaperTable:
         body = "".join(f"    {' & '.join(cells)} \\\\\n" for cells in self._escaped(latex_text))
         head = " & ".join(map(latex_text, self.columns))
         return (
-            "\\begin{table*}\n  \\centering\n  \\small\n"
-            f"  \\caption{{{latex_text(self.caption)}}}\n"
+            "% \\usepackage{booktabs}\n\\begin{table*}\n  \\centering\n  \\small\n"
+            f"  \\caption{{{latex_text(self.caption)}}}\n  \\label{{{self.label}}}\n"
             f"  \\begin{{tabular}}{{{self.alignment}}}\n    \\toprule\n    {head} \\\\\n    \\midrule\n{body}"
             "    \\bottomrule\n  \\end{tabular}\n\\end{table*}\n"
         )
@@ -57,8 +58,8 @@ class PaperTable:
 
 
 def latex_text(text: str) -> str:
-    """The text as LaTeX prints it, in one line."""
-    return " ".join(text.split()).translate(_LATEX_ESCAPES)
+    """The text as LaTeX prints it, in one line; the minus of a number is one."""
+    return _MINUS.sub("$-$", " ".join(text.split()).translate(_LATEX_ESCAPES))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

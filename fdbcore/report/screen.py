@@ -17,6 +17,7 @@ from fdbcore.report.layout import laid_out, shortened, shortened_at_end
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
     clock_text,
+    counted,
     length_text,
     number_text,
     origins,
@@ -183,11 +184,12 @@ def by_labels(measures: Measures) -> str:
     cut_off = measures.get("cut_off_per_labelled_a_pause")
     latency = measures.get("response_latency_ms_per_labelled_turn_end")
     told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
-    told += [f"answer {seconds_text(latency['median'])} after {latency['n']} turn ends"] if latency else []
+    told += [f"answer {seconds_text(latency['median'])} after {counted(latency['n'], 'turn end')}"] if latency else []
     stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
     told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
     if selectivity := measures.get("b_selectivity"):
-        told.append(f"selectivity {selectivity['mean']:.2f} [{', '.join(f'{x:.2f}' for x in selectivity['ci95'])}]")
+        limits = f" [{', '.join(f'{x:.2f}' for x in selectivity['ci95'])}]" if selectivity["ci95"] else ""
+        told.append(f"selectivity {selectivity['mean']:.2f}{limits}")
     return " | ".join(told)
 
 

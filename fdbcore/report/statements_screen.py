@@ -9,6 +9,8 @@ from typing import Final
 
 from fdbcore.report import statements_words as words
 from fdbcore.report.statements_words import Content, Line
+from fdbcore.report.words import counted
+from fdbcore.statements import units_text
 
 LABEL_COLUMNS: Final = 20
 _INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( [%s]| ms| points)? \[[^]]*\]|[np] [=<] \S+)")
@@ -54,9 +56,9 @@ def _lines(content: Content) -> Iterator[Line]:
 
 def _head(content: Content) -> Iterator[Line]:
     unit, unscored = content["unit"], content["unscored"]
-    what = f"{content['clusters']:,} {unit['column'] or 'call'}" + ("s" if content["clusters"] != 1 else "")
+    what = f"{content['clusters']:,} {units_text(unit['column'], content['clusters'])}"
     left_out = f", {len(unscored):,} not" if unscored else ""
-    yield str(content["run"]), f"{content['calls']:,} calls scored{left_out} | 95 % intervals over {what}"
+    yield str(content["run"]), f"{counted(content['calls'], 'call')} scored{left_out} | 95 % intervals over {what}"
     for name, reason in list(unscored.items())[:NAMED]:
         yield "  not scored", f"{name}: {reason}"
     if len(unscored) > NAMED:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.report.words import NONE, UNITS
+from fdbcore.report.words import NONE, NOT_CORRECTED, UNITS, counted
+from fdbcore.statements import units_text
 from fdbcore.stats import FEW_CLUSTERS
 
 NAMES: Final = {
@@ -138,7 +139,11 @@ def settings(content: Content) -> Iterator[Line]:
         return
     own, other = found["detectors"]
     heard = any(variant["other_detector"] for variant in found["variants"])
-    deaf = f" (without {len(found['without_audio']):,} calls, whose audio is gone)" if found["without_audio"] else ""
+    deaf = (
+        f" (without {counted(len(found['without_audio']), 'call')}, whose audio is gone)"
+        if found["without_audio"]
+        else ""
+    )
     detectors = f"detectors {own} and {other}{deaf}" if heard else f"detector {own} alone: {other} needs the audio"
     yield "settings", f"the figure's range over {len(found['variants'])} readings of the activity: {detectors}"
     for name, values in _varied(found["variants"]).items():
@@ -169,7 +174,7 @@ def reference(content: Content) -> Iterator[Line]:
     found = content.get("reference")
     if not found:
         return
-    yield "reference", f"{found['path']}: {found['calls']:,} calls, read with the same settings"
+    yield "reference", f"{found['path']}: {counted(found['calls'], 'call')}, read with the same settings"
     if found["detectors"]["run"] != found["detectors"]["reference"]:
         yield "", "!! another detector decided on its speech: {reference}, here {run}".format(**found["detectors"])
     for group in found["groups"]:
@@ -212,23 +217,24 @@ def distances(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | No
 
 def notes(content: Content) -> Iterator[Line]:
     """What a reader must know of the intervals."""
-    unit = content["unit"]
+    unit, units = content["unit"], units_text(content["unit"]["column"])
     few = [group for group in content["groups"] or [content] if group["clusters"] < FEW_CLUSTERS]
     if few:
         of = ", ".join(f"{group['name'] or 'here'} {group['clusters']}" for group in few)
-        yield "!! few", f"below {FEW_CLUSTERS} {unit['column'] or 'call'}s an interval may hold less than it says: {of}"
+        yield "!! few", f"below {FEW_CLUSTERS} {units} an interval may hold less than it says: {of}"
     rare = list(_rare(content["groups"] or [content]))
     if rare:
         yield (
             "!! rare",
-            f"events in fewer than {FEW_CLUSTERS} {unit['column'] or 'call'}s, so likewise: {', '.join(rare)}",
+            f"events in fewer than {FEW_CLUSTERS} {units}, so likewise: {', '.join(rare)}",
         )
     if unit["own"]:
-        yield "!! no value", f"{len(unit['own']):,} calls have no {unit['column']}, and count as one each"
+        yield "!! no value", f"{counted(len(unit['own']), 'call')} without {unit['column']}: each counts as one"
     if len(content["groups"]) > 1:
         tests = sum(each["p"] is not None for each in content["differences"])
-        paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired by any column"
+        paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
         yield "differences", f"{paired}; p by Holm over the {tests} of this table; seen from: the least seen in 80 %"
+        yield "", NOT_CORRECTED
 
 
 def _rare(groups: Sequence[Content]) -> Iterator[str]:

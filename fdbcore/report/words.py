@@ -10,6 +10,10 @@ from fdbcore.recording import AUDIO, Recording
 from fdbcore.types import SIDES, ticks_to_s
 
 NONE: Final = "–"
+NOT_CORRECTED: Final = (
+    "Each interval is 95 % by itself, as if it were the only one; p is corrected for all of them, so that an interval "
+    "may leave 0 out where p tells no difference."
+)
 EARS: Final = {"A": "left", "B": "right"}  # of session.wav
 ITEMS_FOR_P90: Final = 10  # with fewer, "nine in ten" is the largest by another name
 DECIMALS: Final = {"ms": 0, "s": 2, "1/min": 1, "s/min": 1}

@@ -76,7 +76,7 @@ def latex(document: Document) -> str:
 
 
 def _table(document: Document) -> PaperTable:
-    return PaperTable(_caption(document), COLUMNS, LATEX_COLUMNS, list(_lines(document)))
+    return PaperTable(_caption(document), COLUMNS, LATEX_COLUMNS, list(_lines(document)), "tab:dialogue-acts")
 
 
 def table_csv(document: Document) -> str:
