@@ -172,9 +172,9 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
 
 
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
-    """Files of the same name, of which all but the first got a number."""
-    counts = Counter(session.a.stem if session.recording is None else session.name for session in sessions)
-    doubles = [name for name, count in counts.items() if count > 1 and f"{name}-2" in {s.name for s in sessions}]
+    """Files that no folder tells apart: the same one again, or of another suffix. All but the first got a number."""
+    places = Counter((session.recording or session.a).with_suffix("") for session in sessions if session.b is None)
+    doubles = [place.name for place, count in places.items() if count > 1]
     oddities.add("names that several files share, the others numbered", doubles)
 
 

@@ -73,7 +73,15 @@ def test_what_names_nothing_is_one_line(tmp_path: Path, name: str, expected: str
 def test_five_thousand_calls_of_one_name_are_told_apart(tmp_path: Path) -> None:
     sessions = session_inputs([tmp_path / str(n) / "call.wav" for n in range(5_000)])
     assert len({session.name for session in sessions}) == 5_000
-    assert sessions[4_999].name == "call-5000"
+    assert sessions[4_999].name == "4999-call"
+
+
+def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("x/c.wav", "x/c.mp3", "y/c.wav")])
+    assert [session.name for session in sessions] == ["x-c", "x-c-2", "y-c"]
+    oddities = Oddities()
+    planned(sessions, None, oddities)
+    assert oddities.found == {"names that several files share, the others numbered": ["c"]}
 
 
 # --- the table
@@ -99,7 +107,6 @@ def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
         {},
     ]
     assert oddities == {
-        "names that several files share, the others numbered": ["c"],
         "rows of meta.csv without a file": ["gone.wav"],
         "rows of meta.csv for a file that has another, left out": ["a.wav"],
         "files without a row in meta.csv": ["d"],
