@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
-from fdbcore.recording import Recording, read_json, recordings_in
+from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, recordings_in
 from fdbcore.score import read_quantities, read_without_suspects, unscored
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
@@ -120,6 +120,18 @@ class Corpus:
         return {sha256: (settings[sha256], count) for sha256, count in shas.most_common()}, versions
 
 
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a run, of `replay` or of `run`, or holds recordings of ours."""
+    known = [(path / CORPUS, CORPUS_SCHEMA), (path / RUN, RUN_SCHEMA)]
+    return any(_has_schema(*of) for of in [*known, *((meta, RECORDING_SCHEMA) for meta in path.glob(f"*/{META}"))])
+
+
+def _has_schema(path: Path, schema: str) -> bool:
+    with suppress(RecordingError, AttributeError):
+        return path.is_file() and bool(read_json(path).get("schema") == schema)
+    return False
+
+
 def read_corpus(path: Path) -> dict[str, Any]:
     """The corpus.json of a run of `replay`. RecordingError for another schema."""
     corpus: dict[str, Any] = read_json(path / CORPUS)
@@ -140,7 +152,7 @@ def case_columns(case: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> 
 def held_columns(recording: Recording) -> dict[str, str]:
     """The columns of a recording that is, or replays, a live call of a run; none for any other."""
     held = recording.as_held
-    return case_columns(held["case"], held.get("outcome")) if "case" in held else {}
+    return case_columns(held["case"], held.get("outcome")) if held.get("case") else {}
 
 
 def _replayed(path: Path) -> Iterator[Call]:

@@ -16,7 +16,7 @@ from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.protocols import Vad
-from fdbcore.recording import META, Recording, RecordingWriter, read_json, settings_hash, write_json
+from fdbcore.recording import META, Recording, RecordingWriter, is_replaceable, read_json, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
 from fdbcore.score import score
 from fdbcore.session import run
@@ -134,7 +134,7 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
             raise RecordingError(
                 f"{path}: expected a folder without the input, got the one that holds {source}: choose another --out"
             )
-    if path.exists() and not (path / META).is_file() and (not path.is_dir() or any(path.iterdir())):
+    if not is_replaceable(path):
         raise RecordingError(f"{path}: expected a new folder or an earlier recording, got something else")
     return path
 

@@ -36,7 +36,13 @@ REFUSAL = "refusal"
 
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
-MARKS = "derived/marks.json"
+MARKS, LABELS = "derived/marks.json", "derived/labels.json"
+
+_PARTS = frozenset(
+    {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
+    | {f"derived/{side}.json" for side in "AB"}
+)
+"""What the folder of a recording may hold."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -95,13 +101,13 @@ class RecordingWriter:
                 stale.unlink(missing_ok=True)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+        write_json(path / META, self._meta)  # first: by it a later recording knows that the folder may be replaced
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime)
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
         self._replied: set[Side | None] = set()
-        write_json(path / META, self._meta)
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
         """Both sides' frames of the next tick: int16 (480,) each."""
@@ -330,6 +336,19 @@ class Recording:
                 return dict(stored)
         except (OSError, ValueError) as error:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be read: {error}") from error
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether a recording may be made in `path`: nothing is there, or an earlier one, or what one that died has left.
+
+    That is a folder which holds derived/, the first that is made of any, and nothing but what a recording is made of.
+    """
+    if not path.exists() or (path / META).is_file():
+        return True
+    if not path.is_dir():
+        return False
+    found = {item.relative_to(path).as_posix() for item in path.rglob("*")}
+    return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
 def recordings_in(path: Path) -> list[Recording]:

@@ -263,6 +263,49 @@ def wait_for_calls(run: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["calls.csv", "index.html", "summary.json", "corpus.json"])
+def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None:
+    calls = build(tmp_path / "calls")
+    (calls / name).write_text("{}")
+    before = contents(calls)
+    result = replay(calls, out=calls)
+    assert result.exit_code == 2
+    assert f"got one with a {name} that is of no run and would be written over" in result.stderr
+    assert contents(calls) == before
+
+
+def test_the_table_is_never_one_that_the_run_writes(ran: Ran) -> None:
+    result = replay(ran.calls, "--meta", ran.run / "calls.csv", out=ran.run)
+    assert result.exit_code == 2
+    assert "expected a table of yours, got one that the run in" in result.stderr
+
+
+def test_calls_that_are_no_longer_named_are_told_once(tmp_path: Path) -> None:
+    calls = build(tmp_path / "calls")
+    replay(calls, out=tmp_path / "run")
+    names = [calls / f"{name}.wav" for name in ("quick", "slow")]
+    told = "calls that are no longer part of the run, kept on disk: 3: early, mixed, mute"
+    assert told in replay(*names, out=tmp_path / "run").stderr
+    assert "no longer" not in replay(*names, out=tmp_path / "run").stderr
+    assert Recording(tmp_path / "run" / "mute").meta["status"] == "complete"
+
+
+def test_what_a_replay_that_died_has_left_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    call = write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))
+    folder = tmp_path / "run" / "call"
+    assert replay(call, out=tmp_path / "run").exit_code == 0
+    (folder / META).unlink()
+    (folder / "mine.txt").touch()
+    assert "call: expected a new folder or an earlier recording" in replay(call, out=tmp_path / "run").stderr
+    (folder / "mine.txt").unlink()
+    assert replay(call, out=tmp_path / "run").exit_code == 0
+    assert Recording(folder).meta["status"] == "complete"
+
+
 def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 20), tmp_path / "run"
     process = started("--jobs", "1", "--out", run, calls)
