@@ -38,12 +38,6 @@ ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 MARKS, LABELS = "derived/marks.json", "derived/labels.json"
 
-_PARTS = frozenset(
-    {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
-    | {f"derived/{side}.json" for side in "AB"}
-)
-"""What the folder of a recording may hold."""
-
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing."""
@@ -336,19 +330,6 @@ class Recording:
                 return dict(stored)
         except (OSError, ValueError) as error:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be read: {error}") from error
-
-
-def is_replaceable(path: Path) -> bool:
-    """Whether a recording may be made in `path`: nothing is there, or an earlier one, or what one that died has left.
-
-    That is a folder which holds derived/, the first that is made of any, and nothing but what a recording is made of.
-    """
-    if not path.exists() or (path / META).is_file():
-        return True
-    if not path.is_dir():
-        return False
-    found = {item.relative_to(path).as_posix() for item in path.rglob("*")}
-    return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
 def recordings_in(path: Path) -> list[Recording]:

@@ -105,7 +105,7 @@ function heading(column) {
 function row(call) {
   const name = element("button", { type: "button", textContent: call.name, ariaExpanded: "false" });
   const head = element("th", { scope: "row" }, name);
-  const meta = call.columns.filter(Boolean).join(" · ");
+  const meta = data.columns.map((name, at) => call.columns[at] && `${name} ${call.columns[at]}`).filter(Boolean).join(" · ");
   if (meta) head.append(element("span", { className: "meta", textContent: meta }));
   if (call.verdict && call.verdict !== "ok") head.append(element("span", { className: "meta", textContent: healthText(call) }));
   const line = element("tr", {}, head);
@@ -135,6 +135,7 @@ function worstCell(call) {
   if (!call.worst) return cell;
   const [text, start] = call.worst;
   if (call.audio) cell.append(playButton(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
+  else if (call.unplayable) cell.title = call.unplayable;
   cell.append(`${clockText(start)} ${text}`);
   return cell;
 }
@@ -159,6 +160,7 @@ function toggle(line, name, call) {
   add("status", call.status);
   if (call.found?.length) add("health", healthText(call));
   if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
+  else if (call.unplayable) add("audio", call.unplayable);
   if (call.page) add("page", element("a", { href: call.page, textContent: decodeURIComponent(call.page) }));
   else if (!call.why) add("page", "made by ", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}'` }));
   line.after(element("tr", { className: "more" }, element("td", { colSpan: COLUMNS.length }, list)));
