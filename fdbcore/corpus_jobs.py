@@ -111,7 +111,7 @@ class _Worker:
         self.give(task)
 
     def give(self, task: tuple[int, SessionInput]) -> None:
-        self._number = task[0]
+        self._number, self._session = task
         with suppress(BrokenPipeError):  # that it died shows when it is read
             self.connection.send(task)
 
@@ -121,7 +121,7 @@ class _Worker:
             ended: Replayed = self.connection.recv()
         except (EOFError, ConnectionResetError):
             self.dead = True
-            why = f"the process that read it ended with {self._cause()}; see {LOG}"
+            why = f"{self._session.a}: the process that read it ended with {self._cause()}; see {LOG}"
             return Replayed(self._number, FAILED, why, why)
         return ended
 

@@ -40,11 +40,14 @@ MARKS, LABELS = "derived/marks.json", "derived/labels.json"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing."""
+    """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing.
+
+    The bytes of a file name that are no text are written as escapes, which JSON reads back as the same name.
+    """
     temporary = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         os.replace(temporary, path)
     except OSError as error:
         with suppress(OSError):

@@ -263,6 +263,23 @@ def wait_for_calls(run: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+def test_a_name_that_is_no_text_is_a_call_like_any_other(tmp_path: Path) -> None:
+    odd = tmp_path / "calls" / os.fsdecode(b"latin\xe9.wav")
+    build(tmp_path / "calls")
+    write(odd, voices(BUILT["quick"].drawing))
+    (tmp_path / "t.csv").write_text("file,n\nquick,1\n")
+    result = replay(tmp_path / "calls", "--meta", tmp_path / "t.csv", out=tmp_path / "run")
+    assert result.exit_code == 0
+    calls = {call.name: call for call in Corpus.of(tmp_path / "run").calls}
+    assert calls["latin%E9"].files == (str(odd),)
+    (listed,) = (call for call in embedded(tmp_path / "run" / "index.html")["calls"] if call["name"] == "latin%E9")
+    assert listed["audio"] == "../calls/latin%E9.wav"
+    assert replay(tmp_path / "calls", out=tmp_path / "run").exit_code == 0
+    assert replay(odd, out=tmp_path / "alone").exit_code == 0
+    for command in (["report", str(tmp_path / "run"), "--call", "latin%E9"], ["doctor", "--vad", "energy", str(odd)]):
+        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -351,7 +368,8 @@ def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:
     entries = replay_corpus([PlannedCall(session) for session in sessions], how, 1, Oddities(), kill_the_first)
     statuses = [entry["status"] for entry in entries]
     assert sorted(statuses) == [DONE] * 4 + [FAILED]
-    assert "ended with SIGKILL" in entries[statuses.index(FAILED)]["reason"]
+    dead = entries[statuses.index(FAILED)]
+    assert re.match(rf"\S+/{dead['name']}.wav: the process that read it ended with SIGKILL", dead["reason"])
     assert multiprocessing.active_children() == []
 
 

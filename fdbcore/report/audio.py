@@ -36,7 +36,7 @@ def audio_url(recording: Recording, folder: Path) -> str:
         relative = os.path.relpath(target, start)
     except ValueError:  # another drive
         return Path(target).as_uri()
-    return quote(Path(relative).as_posix())
+    return quote(os.fsencode(Path(relative).as_posix()))
 
 
 def is_playable(recording: Recording) -> bool:
