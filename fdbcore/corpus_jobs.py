@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.audio import content_hash
-from fdbcore.corpus import DAMAGED, DONE, FAILED, held_columns
+from fdbcore.corpus import FAILED, SCORED, held_columns, standing
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
-from fdbcore.recording import HEALTH, META, QUANTITIES, Recording, settings_hash, write_json
+from fdbcore.recording import META, Recording, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
 from fdbcore.run_folder import LOG, shared_lock
 from fdbcore.score import score, unscored
@@ -189,13 +189,11 @@ def _label_anew(recording: Recording, session: SessionInput) -> None:
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replayed:
     described = recording.meta["source"]["files"]
     files = [{key: file[key] for key in ("path", "sha256")} for file in described]
-    damages = [f"{file['path']}: {file['damage']}" for file in described if file["damage"]]
-    outcome = recording.as_held.get("outcome") or {}
-    status = DAMAGED if damages else outcome.get("kind", DONE)
+    status, reason = standing(recording)
     return Replayed(
         number,
         status,
-        "; ".join(damages) or outcome.get("reason"),
+        reason,
         unscored(recording),
         ticks_to_s(recording.n_ticks),
         skipped,
@@ -211,7 +209,7 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
     moved since, the recording links it at its new place.
     """
     path = how.run_path / session.name
-    if how.real_time or not all((path / part).is_file() for part in (META, HEALTH, QUANTITIES)):
+    if how.real_time or not all((path / part).is_file() for part in (META, *SCORED)):
         return None
     try:
         recording = Recording(path)

@@ -94,13 +94,14 @@ def replay_corpus(
     `watch`) ends the processes, and goes on to the caller, after what has ended was written down. Raises RecordingError
     if the run cannot be written, or another process replays into it.
     """
+    began = utc_now()
     entries = [_entry(call) for call in calls]
     progress = Progress(len(calls), failed=sum(call.error is not None for call in calls))
     progress.ended = progress.failed
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
     with _alone_in(how.run_path), closing(replayed(tasks, how, jobs)) as ended:
         _note_left_behind(entries, how.run_path, oddities)
-        _save(entries, how, oddities)
+        _save(entries, how, oddities, began)
         saved_s = now_ns() / 1e9
         try:
             for each in ended:
@@ -109,10 +110,11 @@ def replay_corpus(
                     entries[each.number] = _told(entries[each.number], each)
                 watch(progress, each)
                 if now_ns() / 1e9 - saved_s > SAVE_EVERY_S:
-                    _save(entries, how, oddities)
+                    _save(entries, how, oddities, began)
                     saved_s = now_ns() / 1e9
+            _note_copies(entries, oddities)
         finally:
-            _save(entries, how, oddities)
+            _save(entries, how, oddities, began)
     return entries
 
 
@@ -137,6 +139,17 @@ def _note_left_behind(entries: Sequence[Mapping[str, Any]], path: Path, oddities
         oddities.add("calls that are no longer part of the run, kept on disk", kept)
 
 
+def _note_copies(entries: Sequence[Mapping[str, Any]], oddities: Oddities) -> None:
+    """Calls that count as independent, and are not: the files of each are those of one before it."""
+    first: dict[tuple[str, ...], str] = {}
+    copies = []
+    for entry in entries:
+        content = tuple(file["sha256"] or "" for file in entry["files"])
+        if all(content) and (same := first.setdefault(content, entry["name"])) != entry["name"]:
+            copies.append(f"{entry['name']} (as {same})")
+    oddities.add("calls that have the audio of another, and count beside it", copies)
+
+
 def _told(entry: Mapping[str, Any], ended: Replayed) -> dict[str, Any]:
     """The entry of a call that has ended."""
     known = {"status": ended.status, "reason": ended.reason, "unscored": ended.unscored}
@@ -144,9 +157,9 @@ def _told(entry: Mapping[str, Any], ended: Replayed) -> dict[str, Any]:
     return {**entry, **known, "files": list(files), "columns": {**ended.columns, **entry["columns"]}}
 
 
-def _save(entries: Sequence[Mapping[str, Any]], how: How, oddities: Oddities) -> None:
+def _save(entries: Sequence[Mapping[str, Any]], how: How, oddities: Oddities, began: str) -> None:
     asked = {"vad": how.vad or DEFAULT_VAD, "changes": dict(how.changes), "real_time": how.real_time}
-    known = {"schema": CORPUS_SCHEMA, "updated": utc_now(), "settings": asked, "versions": versions()}
+    known = {"schema": CORPUS_SCHEMA, "began": began, "updated": utc_now(), "settings": asked, "versions": versions()}
     write_json(how.run_path / CORPUS, known | {"oddities": oddities.found, "calls": entries})
 
 

@@ -30,7 +30,7 @@ from fdbcore.corpus_replay import Progress, replay_corpus
 from fdbcore.errors import RecordingError
 from fdbcore.names import Oddities
 from fdbcore.offline import replay_session
-from fdbcore.recording import META, QUANTITIES, Recording, read_json
+from fdbcore.recording import META, QUANTITIES, Recording, read_json, write_json
 from fdbcore.score import score
 from fdbcore.sources import session_inputs
 
@@ -280,6 +280,25 @@ def test_a_name_that_is_no_text_is_a_call_like_any_other(tmp_path: Path) -> None
         assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
 
 
+def test_a_recording_of_an_earlier_replay_is_not_taken_for_that_of_one_that_was_killed(tmp_path: Path) -> None:
+    build(tmp_path / "calls")
+    replay(tmp_path / "calls", out=tmp_path / "run")
+    corpus = read_corpus(tmp_path / "run")
+    waiting = [call | {"status": WAITING, "unscored": "not yet"} for call in corpus["calls"]]
+    for began, status in ((corpus["began"], DONE), ("2999-01-01T00:00:00+00:00", WAITING)):
+        write_json(tmp_path / "run" / "corpus.json", corpus | {"began": began, "calls": waiting})
+        assert {call.status for call in Corpus.of(tmp_path / "run").calls} == {status}
+
+
+def test_calls_with_the_audio_of_another_are_told(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.wav", voices(BUILT["quick"].drawing))
+    write(tmp_path / "c.wav", voices(BUILT["slow"].drawing))
+    told = "calls that have the audio of another, and count beside it: 1"
+    assert f"{told}: b (as a)" in replay(tmp_path, out=tmp_path / "run").stderr
+    assert told[1:] in (tmp_path / "run" / "index.html").read_text()
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -329,7 +348,10 @@ def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     wait_for_calls(run, 4)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
-    waiting = [call for call in Corpus.of(run).calls if call.status == WAITING]
+    known = Corpus.of(run).calls
+    waiting = [call for call in known if call.status == WAITING]
+    assert {call.status for call in known} == {DONE, WAITING}  # what was whole is told, though nothing wrote it down
+    assert all(call.quantities for call in known if call.status == DONE)
     assert {call.unscored for call in waiting} == {"not replayed yet"}
     before = replayed(run)
     done = {path.parents[1].name for path in run.glob(f"*/{QUANTITIES}")} - {max(before, key=before.__getitem__)}
