@@ -44,24 +44,29 @@ class NameIndex:
 
     def __init__(self, known: Iterable[tuple[str, Sequence[Path]]]) -> None:
         self._by_name: dict[str, list[int]] = defaultdict(list)
+        self._in_any_case: dict[str, list[int]] = defaultdict(list)
         self._parts: list[list[tuple[str, ...]]] = []
         folders_of_all: list[str] = []
         for number, (name, paths) in enumerate(known):
             self._parts.append([_parts(str(path.absolute())) for path in paths] or [(name,)])
             folders = {paths[0].parent.name} if paths and paths[0].name == V1_INPUT else set()
-            for each in {name, *(path.name for path in paths), *(path.stem for path in paths)} | folders:
+            named = {name, *(path.name for path in paths), *(path.stem for path in paths)} | folders
+            for each in named:
                 self._by_name[each].append(number)
+            for each in {each.casefold() for each in named}:
+                self._in_any_case[each].append(number)
             folders_of_all += [str(path.parent.absolute()) for path in paths]
         self._folder = _parts(commonpath(folders_of_all)) if folders_of_all else ()
 
     def fitting(self, text: str) -> list[int]:
-        """The numbers of the things that a text names.
+        """The numbers of the things that a text names; in another case only where nothing is called just so.
 
         Of several the ones that share most of its folders, and of these the one whose whole path it is, seen from the
         folder that all things lie in.
         """
         parts = _parts(text)
-        found = self._by_name.get(parts[-1], []) if parts else []
+        last = parts[-1] if parts else ""
+        found = self._by_name.get(last) or self._in_any_case.get(last.casefold(), [])
         if len(found) > 1:
             shared = [max(_common_end(parts, own) for own in self._parts[number]) for number in found]
             found = [number for number, length in zip(found, shared, strict=True) if length == max(shared)]

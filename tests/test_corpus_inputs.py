@@ -161,3 +161,38 @@ def test_a_table_that_cannot_be_joined_is_one_line(tmp_path: Path, text: str, ex
 def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> None:
     (tmp_path / "meta.csv").write_bytes(b'\xef\xbb\xbfname\tnote\r\n"a b.wav"\t"x, ""y"""\r\n')
     assert read_table(tmp_path / "meta.csv") == ("name", [{"name": "a b.wav", "note": 'x, "y"'}])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "file;n\na.wav;ü\n".encode("utf-16"),
+        "sep=;\r\nfile;n\r\na.wav;ü\r\n".encode("utf-8-sig"),
+        '"sep=\t"\nfile\tn\nA.WAV\tü\n'.encode(),
+    ],
+)
+def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "meta.csv").write_bytes(data)
+    oddities = Oddities()
+    (call,) = planned(session_inputs([tmp_path / "a.wav"]), tmp_path / "meta.csv", oddities)
+    assert (dict(call.columns), oddities.found) == ({"n": "ü"}, {})
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"file,n\na,1\nb,\xe9\n", "line 3: expected text in UTF-8, got the byte 0xE9: save the table as UTF-8"),
+        (b'sep=,\nfile,n\na,"1\nb,2\n', "line 3: expected a row of a CSV table, .* a quote that is never closed"),
+    ],
+)
+def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes, expected: str) -> None:
+    (tmp_path / "meta.csv").write_bytes(data)
+    with pytest.raises(SettingsError, match=expected):
+        read_table(tmp_path / "meta.csv")
+
+
+def test_another_case_fits_where_nothing_else_does(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("a.wav", "A.wav", "b.wav")])
+    calls, oddities = joined("file,n\nB.WAV,3\na,1\nA,2\nA.WAV,4\n", sessions, tmp_path)
+    assert [call.columns["n"] for call in calls] == ["1", "2", "3"]
+    assert oddities == {"rows of meta.csv that fit several files": ["A.WAV"]}
