@@ -24,7 +24,7 @@ from fdbcore.run_folder import LOG, SUMMARY, lock
 from fdbcore.versions import versions
 
 WRITTEN: Final = (
-    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet",
+    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet", LOG,
 )  # fmt: skip
 """What a replay and the tables of its run write beside the calls."""
 

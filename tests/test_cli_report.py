@@ -6,12 +6,14 @@ import base64
 import io
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from fakes.browser import BROWSER, dump_dom
 from fakes.run_parties import install
 from test_cli_replay import RATE_HZ, voices, write
 from test_corpus_replay import BUILT, Ran, ran, replay
@@ -228,3 +230,32 @@ def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
         .splitlines()[0]
         .startswith("name,file,status,reason,length_s,health,system,clip,trial,outcome,")
     )
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
+    report(ran.run, "--quiet")
+    page = (ran.run / "index.html").read_text()
+    wanted = {
+        "cut_off>0 !!": "",
+        "cut_off>0": "early mixed",
+        "median>=1.4": "slow",
+        "answered<=50%": "early mixed mute",
+        "agent_channel=left": "slow",
+        "language>1": "",
+        "length>1 language=fr": "mixed",
+    }
+    asked = json.dumps(list(wanted))
+    script = (
+        f"const told = {asked}.map((text) => {{ const box = document.getElementById('filter'); box.value = text; "
+        "box.dispatchEvent(new Event('input')); "
+        "const names = [...document.querySelectorAll('#calls tbody th button')].map((button) => button.textContent); "
+        "return names.sort().join(' '); }); "
+        "document.body.dataset.told = JSON.stringify(told);"
+    )
+    (tmp_path / "page.html").write_text(page.replace("</body>", f'<script type="module">{script}</script></body>'))
+    dom = dump_dom((tmp_path / "page.html").as_uri(), tmp_path / "profile")
+    assert '<span class="meta">language fr · agent_channel right</span>' in dom
+    found = re.search(r'data-told="([^"]*)"', dom)
+    assert found
+    assert dict(zip(wanted, json.loads(unescape(found[1])), strict=True)) == wanted
