@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fdbcore.errors import FdbError
+
+from .options import DONE, FAILED
+
+if TYPE_CHECKING:
+    from fdbcore.corpus import Call
+    from fdbcore.recording import Recording
 
 FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 
@@ -23,23 +30,50 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
     as output.wav beside the clip's input.wav, for the benchmark's own scoring (by default in RUN/fdb1); or with
     turnbench the moments at which the turn detector knew of turn ends and interruptions, one file of the whole run.
     """
-    from fdbcore.recording import recordings_in
+    from fdbcore.corpus import Corpus
+    from fdbcore.report.exports import TOGETHER
     from fdbcore.report.exports import export as export_recordings
-    from fdbcore.report.exports import left_out
     from fdbcore.report.fdb1 import caution
 
+    failed = False
+
+    def say(problem: str) -> None:
+        nonlocal failed
+        failed = True
+        click.echo(f"fdbcore export: {problem}", err=True)
+
     try:
-        found = recordings_in(run)
-        problems = {recording: problem for recording in found if (problem := left_out(recording, fmt))}
-        exported = [recording for recording in found if recording not in problems]
-        for path in export_recordings(exported, fmt, out):
-            click.echo(path)
+        calls = sorted(Corpus.of(run).calls, key=lambda call: call.name)
     except FdbError as error:
         click.echo(f"fdbcore export: {error}", err=True)
-        sys.exit(1)
-    for recording, problem in problems.items():
-        click.echo(f"fdbcore export: {recording.path}: left out, {problem}", err=True)
+        sys.exit(FAILED)
+    exported: list[Recording] = []
+    for call in calls:
+        if (problem := _why_not(call, fmt)) is None:
+            exported.append(call.recording)
+        else:
+            say(f"{call.path}: left out, {problem}")
+    for batch in [exported] if fmt in TOGETHER else [[recording] for recording in exported]:
+        try:
+            for path in export_recordings(batch, fmt, out):
+                click.echo(path)
+        except FdbError as error:  # it names what it is about; the others are written all the same
+            say(str(error))
     for recording in exported if fmt == "fdb1" else ():
         if (told := caution(recording)) is not None:
             click.echo(f"fdbcore export: {recording.path}: {told}", err=True)
-    sys.exit(bool(problems))
+    sys.exit(FAILED if failed else DONE)
+
+
+def _why_not(call: Call, fmt: str) -> str | None:
+    """Why a call of the run has no place in the export, also where an earlier replay has left a recording of its name.
+
+    None if it has one."""
+    from fdbcore.report.exports import left_out
+
+    try:
+        problem = left_out(call.recording, fmt)
+    except FdbError as error:
+        return call.unscored or str(error)
+    stale = call.status in ("failed", "waiting") and call.unscored is not None
+    return problem or (call.unscored if stale else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -15,6 +17,8 @@ COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "
 @click.version_option(package_name="fdbcore")
 def main() -> None:
     """Run, replay and score full-duplex spoken conversations on one media clock."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a file's name may be no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     if Path(".env").is_file():
         _load_tokens(Path(".env"))
 

@@ -59,9 +59,9 @@ def replay(
 ) -> None:
     """Say who spoke when, and how the system (B) behaves, in recorded conversations.
 
-    PATHS are stereo files (left A, right B), a session each; or exactly two mono files, A and B of one session; or
-    folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their settings. Other
-    folders are searched, a pattern ('calls/*.wav') is looked up, and a list (.txt) has a path a line.
+    PATHS are stereo files (left A, right B), a session each; or exactly two mono files by name, A and B of one
+    session; or folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their
+    settings. Other folders are searched, a pattern ('calls/*.wav') is looked up, and a list (.txt) has a path a line.
     Each session's folder under --out gets the recording. A single session gets report.html; several get tables and
     index.html for all of them, and the same command again only replays what is new.
     """
@@ -76,14 +76,19 @@ def replay(
         if vad is not None:
             resolve("vad", VADS, vad)
         named = named_files(paths, oddities)
-        sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms)
+        sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms, searched=named != list(paths))
         calls = planned(sessions, meta, oddities)
         if labels is not None:
             calls = with_labels(calls, labels, oddities)
         log = options.read_log(marks, marks_offset_ms, len(calls))
+        several = len(calls) > 1 or meta is not None
+        if several:
+            from fdbcore.corpus_replay import check_run_folder
+
+            check_run_folder(out, meta)
     except InputError as error:
         raise click.UsageError(str(error)) from error
-    if len(calls) > 1 or meta is not None:
+    if several:
         from fdbcore.corpus_jobs import How
 
         from .corpus import replay_calls

@@ -18,7 +18,7 @@ from .options import DONE, FAILED, FILE, UNMEASURED, Log
 
 if TYPE_CHECKING:
     from fdbcore.corpus import Call, Corpus
-    from fdbcore.report.index import Shown
+    from fdbcore.report.index import Heard, Shown
 
 
 @click.command()
@@ -130,15 +130,16 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | No
     from fdbcore.score import read_scores
 
     for call in calls:
-        recording = call.recording
+        recording, silent = call.recording, None
         if shown.audio:
             try:
                 make_playable(recording)
             except AudioError as error:
-                click.echo(f"fdbcore report: {call.name}: a page without audio: {error}", err=True)
+                silent = str(error)
+                click.echo(f"fdbcore report: {call.name}: a page without audio: {silent}", err=True)
         if log is not None:
             log.lay(recording)
-        path = write_report(recording, read_scores(recording), audio=shown.audio)
+        path = write_report(recording, read_scores(recording), audio=shown.audio, silent=silent)
         if not quiet:
             laid = marks_of(recording)
             if log is not None and laid is not None:
@@ -149,15 +150,25 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | No
 def _write_run(path: Path, shown: Shown, worst: int, quiet: bool) -> None:
     """Tables and index.html; before it the pages of the `worst` calls, so that it links them."""
     from fdbcore.report.corpus_screen import corpus_screen
-    from fdbcore.report.index import write_index
+    from fdbcore.report.index import Heard, write_index
 
-    from .corpus import write_tables
+    from .corpus import TOLD, write_tables
 
     run = write_tables(path, show=not quiet and sys.stderr.isatty())
     rows = sorted((row for row in run.rows if row.worst), key=lambda row: -row.worst.severity if row.worst else 0.0)
     _write_pages([row.call for row in rows[:worst]], shown, quiet=True)
-    index = write_index(run, shown)
+    index = write_index(run, shown, heard := Heard())
+    for name in list(heard.silent)[:TOLD]:
+        click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
+    if len(heard.silent) > TOLD:
+        click.echo(f"fdbcore report: no audio of {len(heard.silent) - TOLD:,} calls more", err=True)
     if not quiet:
         click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
-        size = f" ({index.stat().st_size / 1e6:.1f} MB with its clips)" if shown.embed_clips else ""
-        click.echo(f"{index}{size}")
+        click.echo(f"{index}{_size(index, heard) if shown.embed_clips else ''}")
+
+
+def _size(index: Path, heard: Heard) -> str:
+    """What a page with its clips weighs, and how many of them could not be had."""
+    missing = heard.moments - heard.audible
+    without = f"; {missing:,} of {heard.moments:,} could not be had" if missing else ""
+    return f" ({index.stat().st_size / 1e6:.1f} MB with its clips{without})"

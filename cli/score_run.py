@@ -112,7 +112,7 @@ def _reference(path: Path, own: Mapping[str, Any], out: Path, jobs: int, show: b
     from fdbcore.sources import session_inputs
 
     oddities = Oddities()
-    calls = planned(session_inputs(named_files([path], oddities)), None, oddities)
+    calls = planned(session_inputs(named_files([path], oddities), searched=True), None, oddities)
     how = How(out / REFERENCE, own["vad"]["B"]["name"], own["turns"])
     with _Count(f"of the reference replayed, of {len(calls):,} calls", show) as count:
         entries = replay_corpus(calls, how, jobs, oddities, lambda progress, ended: count() if ended else None)

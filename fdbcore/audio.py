@@ -67,6 +67,12 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def state_of(path: Path) -> dict[str, Any]:
+    """Size and time of a file, by which it is known to be the same without reading all of it. Raises OSError."""
+    stat = path.stat()
+    return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
+
+
 class ToSessionRate(Protocol):
     """A streaming resampler of mono int16 to 48 kHz: delay compensated, round(n x 48,000 / rate) samples in all."""
 
@@ -197,9 +203,10 @@ class AudioFile:
         return self.codec in codecs and len(self._container.streams) == 1 and in_time
 
     def describe(self) -> dict[str, Any]:
-        """All of the above as JSON values, with the absolute path."""
+        """All of the above as JSON values, with the absolute path and the file's state."""
         names = ("sha256", "container", "codec", "rate_hz", "channels", "bit_depth", "samples", "notes", "damage")
-        return {"path": str(self.path.resolve())} | {name: getattr(self, name) for name in names}
+        state = state_of(self.path)
+        return {"path": str(self.path.resolve())} | state | {name: getattr(self, name) for name in names}
 
     def close(self) -> None:
         """Release the file."""

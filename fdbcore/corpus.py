@@ -17,12 +17,14 @@ from typing import Any, Final, Self
 
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
-from fdbcore.recording import Recording, read_json, recordings_in
+from fdbcore.recording import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, Recording, read_json, recordings_in
 from fdbcore.score import read_own_quantities, read_quantities, read_without_suspects, unscored
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
 RUN_SCHEMA: Final = "fdbcore.run/1"
 CORPUS, RUN = "corpus.json", "run.json"
+SCORED: Final = (HEALTH, SCORES, QUANTITIES)
+"""What a recording has once it is done with."""
 
 DONE, DAMAGED, FAILED, INVALID, WAITING = "done", "damaged", "failed", "invalid", "waiting"
 """How a call stands. damaged: a part of its file is missing, the rest is scored. failed: its file cannot be read, or
@@ -125,6 +127,18 @@ class Corpus:
         return {sha256: (settings[sha256], count) for sha256, count in shas.most_common()}, versions
 
 
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a run, of `replay` or of `run`, or holds recordings of ours."""
+    known = [(path / CORPUS, CORPUS_SCHEMA), (path / RUN, RUN_SCHEMA)]
+    return any(_has_schema(*of) for of in [*known, *((meta, RECORDING_SCHEMA) for meta in path.glob(f"*/{META}"))])
+
+
+def _has_schema(path: Path, schema: str) -> bool:
+    with suppress(RecordingError, AttributeError):
+        return path.is_file() and bool(read_json(path).get("schema") == schema)
+    return False
+
+
 def read_corpus(path: Path) -> dict[str, Any]:
     """The corpus.json of a run of `replay`. RecordingError for another schema."""
     corpus: dict[str, Any] = read_json(path / CORPUS)
@@ -145,14 +159,36 @@ def case_columns(case: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> 
 def held_columns(recording: Recording) -> dict[str, str]:
     """The columns of a recording that is, or replays, a live call of a run; none for any other."""
     held = recording.as_held
-    return case_columns(held["case"], held.get("outcome")) if "case" in held else {}
+    return case_columns(held["case"], held.get("outcome")) if held.get("case") else {}
+
+
+def standing(recording: Recording) -> tuple[str, str | None]:
+    """How a call stands by its recording, and why if it is not done."""
+    files = (recording.meta.get("source") or {}).get("files", ())
+    damages = [f"{file['path']}: {file['damage']}" for file in files if file.get("damage")]
+    outcome = recording.as_held.get("outcome") or {}
+    return DAMAGED if damages else outcome.get("kind", DONE), "; ".join(damages) or outcome.get("reason")
 
 
 def _replayed(path: Path) -> Iterator[Call]:
-    for known in read_corpus(path)["calls"]:
+    corpus = read_corpus(path)
+    for known in corpus["calls"]:
         files = tuple(file["path"] for file in known["files"])
         told = {key: known[key] for key in ("status", "reason", "unscored", "columns")}
+        if known["status"] == WAITING and (made := _made_since(corpus.get("began"), path / known["name"])) is not None:
+            status, reason = standing(made)
+            columns = {**held_columns(made), **known["columns"]}
+            told = {"status": status, "reason": reason, "unscored": unscored(made), "columns": columns}
         yield Call(known["name"], path / known["name"], files=files, **told)
+
+
+def _made_since(began: str | None, path: Path) -> Recording | None:
+    """The recording of a call whose replay was killed before it wrote that down; None unless it is whole."""
+    with suppress(RecordingError, KeyError):
+        recording = Recording(path)
+        whole = recording.meta["status"] == "complete" and all((path / part).is_file() for part in SCORED)
+        return recording if whole and began is not None and recording.meta["created"] >= began else None
+    return None
 
 
 def _live(path: Path) -> Iterator[Call]:

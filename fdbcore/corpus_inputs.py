@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
+import io
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -111,15 +114,21 @@ def read_table(path: Path) -> tuple[str, list[dict[str, str]]]:
 
     Raises SettingsError if it cannot be read, has no column that names files, or a row of another length.
     """
+    lines, skipped, delimiter = _lines(path)
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    began = skipped + 1
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            head = file.readline()
-            file.seek(0)
-            table = csv.reader(file, delimiter=max(DELIMITERS, key=head.count), strict=True)
-            header = [name.strip() for name in next(table, [])]
-            rows = [(table.line_num, row) for row in table if any(cell.strip() for cell in row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SettingsError(f"{path}: expected a CSV table in UTF-8, got: {error}") from error
+        for row in table:
+            if not rows or any(cell.strip() for cell in row):
+                rows.append((began, row))
+            began = skipped + table.line_num + 1
+    except csv.Error as error:
+        quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
+        raise SettingsError(
+            f"{path}, line {began}: expected a row of a CSV table, got something else{quote}"
+        ) from error
+    header = [name.strip() for name in rows.pop(0)[1]] if rows else []
     by_name = {name.lower(): name for name in reversed(header)}
     key = next((by_name[name] for name in FILE_COLUMNS if name in by_name), None)
     if key is None or len(set(header)) < len(header):
@@ -129,6 +138,30 @@ def read_table(path: Path) -> tuple[str, list[dict[str, str]]]:
         if len(row) != len(header):
             raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
     return key, [{name: cell.strip() for name, cell in zip(header, row, strict=True)} for _, row in rows]
+
+
+def _lines(path: Path) -> tuple[list[str], int, str]:
+    """The lines of a table, how many were skipped before them, and its delimiter.
+
+    In UTF-8, or in UTF-16 with a byte order mark; a first line "sep=;" is for spreadsheets and tells the delimiter.
+    """
+    try:
+        data = path.read_bytes()
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = data.decode("utf-16" if wide else "utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path}: expected a CSV table, got: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        got = f"the byte 0x{data[error.start]:02X}"
+        raise SettingsError(
+            f"{path}, line {line}: expected text in UTF-8, got {got}: save the table as UTF-8"
+        ) from error
+    lines = io.StringIO(text, newline="").readlines()
+    head = lines[0] if lines else ""
+    if told := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
+        return lines[1:], 1, told[1]
+    return lines, 0, max(DELIMITERS, key=head.count)
 
 
 def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddities) -> list[PlannedCall]:
@@ -172,9 +205,9 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
 
 
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
-    """Files of the same name, of which all but the first got a number."""
-    counts = Counter(session.a.stem if session.recording is None else session.name for session in sessions)
-    doubles = [name for name, count in counts.items() if count > 1 and f"{name}-2" in {s.name for s in sessions}]
+    """Files that no folder tells apart: the same one again, or of another suffix. All but the first got a number."""
+    places = Counter((session.recording or session.a).with_suffix("") for session in sessions if session.b is None)
+    doubles = [place.name for place, count in places.items() if count > 1]
     oddities.add("names that several files share, the others numbered", doubles)
 
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.audio import content_hash
-from fdbcore.corpus import DAMAGED, DONE, FAILED, held_columns
+from fdbcore.corpus import FAILED, SCORED, held_columns, standing
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
-from fdbcore.recording import HEALTH, META, QUANTITIES, Recording, settings_hash, write_json
+from fdbcore.recording import META, Recording, settings_hash, write_json
 from fdbcore.registry import VADS, resolve
 from fdbcore.run_folder import LOG, shared_lock
 from fdbcore.score import read_quantities, read_scores, score, unscored
@@ -111,7 +111,7 @@ class _Worker:
         self.give(task)
 
     def give(self, task: tuple[int, SessionInput]) -> None:
-        self._number = task[0]
+        self._number, self._session = task
         with suppress(BrokenPipeError):  # that it died shows when it is read
             self.connection.send(task)
 
@@ -121,7 +121,7 @@ class _Worker:
             ended: Replayed = self.connection.recv()
         except (EOFError, ConnectionResetError):
             self.dead = True
-            why = f"the process that read it ended with {self._cause()}; see {LOG}"
+            why = f"{self._session.a}: the process that read it ended with {self._cause()}; see {LOG}"
             return Replayed(self._number, FAILED, why, why)
         return ended
 
@@ -189,13 +189,11 @@ def _label_anew(recording: Recording, session: SessionInput) -> None:
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replayed:
     described = recording.meta["source"]["files"]
     files = [{key: file[key] for key in ("path", "sha256")} for file in described]
-    damages = [f"{file['path']}: {file['damage']}" for file in described if file["damage"]]
-    outcome = recording.as_held.get("outcome") or {}
-    status = DAMAGED if damages else outcome.get("kind", DONE)
+    status, reason = standing(recording)
     return Replayed(
         number,
         status,
-        "; ".join(damages) or outcome.get("reason"),
+        reason,
         unscored(recording),
         ticks_to_s(recording.n_ticks),
         skipped,
@@ -211,7 +209,7 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
     moved since, the recording links it at its new place.
     """
     path = how.run_path / session.name
-    if how.real_time or not all((path / part).is_file() for part in (META, HEALTH, QUANTITIES)):
+    if how.real_time or not all((path / part).is_file() for part in (META, *SCORED)):
         return None
     try:
         recording = Recording(path)

@@ -13,15 +13,20 @@ from threading import Event
 from typing import Any, Final
 
 from fdbcore.clock import now_ns, utc_now
-from fdbcore.corpus import CORPUS, CORPUS_SCHEMA, FAILED, WAITING
+from fdbcore.corpus import CORPUS, CORPUS_SCHEMA, FAILED, WAITING, is_run, read_corpus
 from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed, replayed
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.names import Oddities
 from fdbcore.offline import DEFAULT_VAD
 from fdbcore.recording import write_json
-from fdbcore.run_folder import LOG, lock
+from fdbcore.run_folder import LOG, SUMMARY, lock
 from fdbcore.versions import versions
+
+WRITTEN: Final = (
+    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet", LOG,
+)  # fmt: skip
+"""What a replay and the tables of its run write beside the calls."""
 
 SAVE_EVERY_S: Final = 10.0
 """How often corpus.json is brought up to date: what a kill can cost; the recordings themselves are never lost."""
@@ -89,12 +94,14 @@ def replay_corpus(
     `watch`) ends the processes, and goes on to the caller, after what has ended was written down. Raises RecordingError
     if the run cannot be written, or another process replays into it.
     """
+    began = utc_now()
     entries = [_entry(call) for call in calls]
     progress = Progress(len(calls), failed=sum(call.error is not None for call in calls))
     progress.ended = progress.failed
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
     with _alone_in(how.run_path), closing(replayed(tasks, how, jobs)) as ended:
-        _save(entries, how, oddities)
+        _note_left_behind(entries, how.run_path, oddities)
+        _save(entries, how, oddities, began)
         saved_s = now_ns() / 1e9
         try:
             for each in ended:
@@ -103,10 +110,11 @@ def replay_corpus(
                     entries[each.number] = _told(entries[each.number], each)
                 watch(progress, each)
                 if now_ns() / 1e9 - saved_s > SAVE_EVERY_S:
-                    _save(entries, how, oddities)
+                    _save(entries, how, oddities, began)
                     saved_s = now_ns() / 1e9
+            _note_copies(entries, oddities)
         finally:
-            _save(entries, how, oddities)
+            _save(entries, how, oddities, began)
     return entries
 
 
@@ -122,6 +130,26 @@ def _entry(call: PlannedCall) -> dict[str, Any]:
     }
 
 
+def _note_left_behind(entries: Sequence[Mapping[str, Any]], path: Path, oddities: Oddities) -> None:
+    """The recordings of the run that was here before, of which this one knows nothing."""
+    with suppress(RecordingError):
+        before = [entry["name"] for entry in read_corpus(path)["calls"]]
+        left = set(before) - {entry["name"] for entry in entries}
+        kept = [name for name in before if name in left and (path / name).is_dir()]
+        oddities.add("calls that are no longer part of the run, kept on disk", kept)
+
+
+def _note_copies(entries: Sequence[Mapping[str, Any]], oddities: Oddities) -> None:
+    """Calls that count as independent, and are not: the files of each are those of one before it."""
+    first: dict[tuple[str, ...], str] = {}
+    copies = []
+    for entry in entries:
+        content = tuple(file["sha256"] or "" for file in entry["files"])
+        if all(content) and (same := first.setdefault(content, entry["name"])) != entry["name"]:
+            copies.append(f"{entry['name']} (as {same})")
+    oddities.add("calls that have the audio of another, and count beside it", copies)
+
+
 def _told(entry: Mapping[str, Any], ended: Replayed) -> dict[str, Any]:
     """The entry of a call that has ended."""
     known = {"status": ended.status, "reason": ended.reason, "unscored": ended.unscored}
@@ -129,10 +157,25 @@ def _told(entry: Mapping[str, Any], ended: Replayed) -> dict[str, Any]:
     return {**entry, **known, "files": list(files), "columns": {**ended.columns, **entry["columns"]}}
 
 
-def _save(entries: Sequence[Mapping[str, Any]], how: How, oddities: Oddities) -> None:
+def _save(entries: Sequence[Mapping[str, Any]], how: How, oddities: Oddities, began: str) -> None:
     asked = {"vad": how.vad or DEFAULT_VAD, "changes": dict(how.changes), "real_time": how.real_time}
-    known = {"schema": CORPUS_SCHEMA, "updated": utc_now(), "settings": asked, "versions": versions()}
+    known = {"schema": CORPUS_SCHEMA, "began": began, "updated": utc_now(), "settings": asked, "versions": versions()}
     write_json(how.run_path / CORPUS, known | {"oddities": oddities.found, "calls": entries})
+
+
+def check_run_folder(path: Path, meta: Path | None) -> None:
+    """SettingsError where a replay into `path` would write over what is not ours, or over its own table `meta`.
+
+    A folder that holds a file of one of these names must be a run, or hold recordings.
+    """
+    if meta is not None and meta.resolve() in {(path / name).resolve() for name in WRITTEN}:
+        raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes itself")
+    there = [name for name in WRITTEN if (path / name).exists()]
+    if there and not is_run(path):
+        raise SettingsError(
+            f"{path}: expected a new folder, or that of a run, got one with a {there[0]} that is of no run and would "
+            "be written over; give another folder by --out"
+        )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fdbcore.audio import content_hash, state_of
 from fdbcore.errors import RecordingError
 from fdbcore.protocols import Vad
 from fdbcore.recording import AUDIO, TURNS, Recording
@@ -42,6 +43,25 @@ def session_of(recording: Recording) -> SessionInput:
         raise RecordingError(f"{recording.path}: expected {AUDIO} or a source, got neither")
     a, *b = (Path(file["path"]) for file in source["files"])
     return SessionInput(recording.name, a, b[0] if b else None, source["swap"], source["offset_ms"])
+
+
+def changed_source(recording: Recording) -> str | None:
+    """What has become of the files that a recording links instead of audio of its own; None if they are as they were.
+
+    A file of the same size and time is taken for the same, any other is read.
+    """
+    if (recording.path / AUDIO).is_file():
+        return None
+    for file in (recording.meta.get("source") or {}).get("files", ()):
+        path = recording.path / file["path"]
+        try:
+            state = state_of(path)
+            same = all(file.get(key) == value for key, value in state.items()) or content_hash(path) == file["sha256"]
+        except OSError:
+            return f"{path.name} is gone, or cannot be read"
+        if not same:
+            return f"{path.name} has another content than when it was replayed"
+    return None
 
 
 def settings_of(held: Recording) -> TurnSettings:

@@ -14,11 +14,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import RecordingError
 from fdbcore.names import NameIndex, Oddities
-from fdbcore.recording import Recording, read_json, write_json
+from fdbcore.recording import LABELS, Recording, read_json, write_json
 from fdbcore.types import SIDES, TICKS_PER_S, Side
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
-LABELS: Final = "derived/labels.json"
 
 LabelKind: TypeAlias = Literal["turn_end", "speech", "pause", "interruption", "backchannel", "side_talk", "noise"]
 KINDS: Final[tuple[LabelKind, ...]] = get_args(LabelKind)

@@ -16,7 +16,24 @@ from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.protocols import Vad
-from fdbcore.recording import META, Recording, RecordingWriter, read_json, settings_hash, write_json
+from fdbcore.recording import (
+    ACTIVITY,
+    AUDIO,
+    EVENTS,
+    HEALTH,
+    LABELS,
+    MARKS,
+    META,
+    QUANTITIES,
+    REPORT,
+    SCORES,
+    TURNS,
+    Recording,
+    RecordingWriter,
+    read_json,
+    settings_hash,
+    write_json,
+)
 from fdbcore.registry import VADS, resolve
 from fdbcore.score import score
 from fdbcore.session import run
@@ -26,6 +43,12 @@ from fdbcore.versions import versions
 
 DEFAULT_VAD: Final = "silero"
 AUDIO_END: Final = "audio_end"
+
+_PARTS: Final = frozenset(
+    {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
+    | {f"derived/{side}.json" for side in "AB"}
+)
+"""What the folder of a recording may hold."""
 
 
 def replay(
@@ -134,9 +157,22 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
             raise RecordingError(
                 f"{path}: expected a folder without the input, got the one that holds {source}: choose another --out"
             )
-    if path.exists() and not (path / META).is_file() and (not path.is_dir() or any(path.iterdir())):
+    if not _is_replaceable(path):
         raise RecordingError(f"{path}: expected a new folder or an earlier recording, got something else")
     return path
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether a recording may be made in `path`: nothing is there, or an earlier one, or what one that died has left.
+
+    That is a folder which holds derived/, the first that is made of any, and nothing but what a recording is made of.
+    """
+    if not path.exists() or (path / META).is_file():
+        return True
+    if not path.is_dir():
+        return False
+    found = {item.relative_to(path).as_posix() for item in path.rglob("*")}
+    return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
 def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

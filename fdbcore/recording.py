@@ -37,15 +37,18 @@ REFUSAL = "refusal"
 
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
-MARKS = "derived/marks.json"
+MARKS, LABELS = "derived/marks.json", "derived/labels.json"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing."""
+    """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing.
+
+    The bytes of a file name that are no text are written as escapes, which JSON reads back as the same name.
+    """
     temporary = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         os.replace(temporary, path)
     except OSError as error:
         with suppress(OSError):
@@ -96,13 +99,13 @@ class RecordingWriter:
                 stale.unlink(missing_ok=True)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+        write_json(path / META, self._meta)  # first: by it a later recording knows that the folder may be replaced
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime)
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
         self._replied: set[Side | None] = set()
-        write_json(path / META, self._meta)
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
         """Both sides' frames of the next tick: int16 (480,) each."""

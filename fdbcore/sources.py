@@ -17,6 +17,7 @@ from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, SettingsError
 from fdbcore.labels import Label
+from fdbcore.names import session_names
 from fdbcore.recording import AUDIO, META
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
@@ -79,24 +80,26 @@ def session_inputs(
     *,
     swap: bool = False,
     offset_ms: int = 0,
+    searched: bool = False,
 ) -> list[SessionInput]:
     """The sessions that the arguments of a command name.
 
-    Either `a` and `b`, one file of each side; or `paths`: exactly two mono files are the sides of one session; other
-    files are stereo and a session each, and so are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and
-    recordings, alone or all those of a run.
+    Either `a` and `b`, one file of each side; or `paths`: exactly two mono files are the sides of one session, unless
+    they were `searched` for, where nobody has said which is which; other files are stereo and a session each, and so
+    are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and recordings, alone or all those of a run.
     Raises SettingsError for other combinations; a file that cannot be used shows when its session is opened.
     """
     if (a is None) != (b is None) or (a is None) == (not paths):
         raise SettingsError("expected files or folders, or else -a FILE -b FILE, got neither, both or half")
-    groups = [(Path(a), Path(b))] if a is not None and b is not None else _grouped([Path(path) for path in paths])
-    names = _unique([_name(group) for group in groups])
+    named = [Path(path) for path in paths]
+    groups = [(Path(a), Path(b))] if a is not None and b is not None else _grouped(named, may_pair=not searched)
+    names = session_names([_name(group) for group in groups])
     return [_session(name, group, swap, offset_ms) for name, group in zip(names, groups, strict=True)]
 
 
-def _grouped(paths: list[Path]) -> list[tuple[Path, ...]]:
+def _grouped(paths: list[Path], may_pair: bool) -> list[tuple[Path, ...]]:
     """The files of each session."""
-    if len(paths) == 2 and all(map(_is_mono, paths)):
+    if may_pair and len(paths) == 2 and all(map(_is_mono, paths)):
         return [tuple(paths)]
     return [files for path in paths for files in _in_folder(path)]
 
@@ -126,22 +129,13 @@ def _is_v1(files: tuple[Path, ...]) -> bool:
     return tuple(file.name for file in files) == V1_FILES and files[0].parent == files[1].parent
 
 
-def _name(files: tuple[Path, ...]) -> str:
+def _name(files: tuple[Path, ...]) -> tuple[Path, str]:
+    """The folder that a session lies in, and its name there."""
     if _is_v1(files):
-        return "-".join(files[0].resolve().parts[-3:-1])  # a task's folders are only numbered
-    if _is_recording(files[0]):
-        return files[0].resolve().name
-    return "+".join(file.stem for file in files)
-
-
-def _unique(names: list[str]) -> list[str]:
-    """The names, with -2, -3, ... appended to those that occurred before."""
-    unique: dict[str, None] = {}
-    following: dict[str, itertools.count[int]] = {}
-    for name in names:
-        numbered = (f"{name}-{number}" for number in following.setdefault(name, itertools.count(2)))
-        unique[next(candidate for candidate in itertools.chain([name], numbered) if candidate not in unique)] = None
-    return list(unique)
+        task = files[0].resolve().parent
+        return task.parent.parent, "-".join(task.parts[-2:])  # a task's folders are only numbered
+    path = files[0].resolve() if _is_recording(files[0]) else Path(os.path.abspath(files[0]))
+    return path.parent, path.name if _is_recording(files[0]) else "+".join(file.stem for file in files)
 
 
 def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:

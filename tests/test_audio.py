@@ -380,6 +380,8 @@ def test_the_facts_are_json_and_name_the_content(tmp_path: Path) -> None:
         facts = json.loads(json.dumps(audio.describe()))
     assert facts == {
         "path": str(tmp_path / "x.wav"),
+        "bytes": os.stat(tmp_path / "x.wav").st_size,
+        "modified_ns": os.stat(tmp_path / "x.wav").st_mtime_ns,
         "sha256": hashlib.sha256((tmp_path / "x.wav").read_bytes()).hexdigest(),
         "container": "wav",
         "codec": "pcm_s16le",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fakes.recordings import drawn_recording
+from made_runs import MadeCall, conversation, made_run
 
 from fdbcore.cli.main import main
+from fdbcore.corpus import CORPUS
 from fdbcore.recording import META, TURNS, write_json
 from fdbcore.score import score
 
@@ -40,6 +43,24 @@ def test_damaged_turns_are_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
     assert "turns.json" in result.stderr
+
+
+def test_only_the_calls_of_the_run_are_exported_and_one_that_cannot_be_stops_no_other(tmp_path: Path) -> None:
+    long = "x" * 250  # a file system's longest name has 255 bytes
+    made_run(tmp_path / "run", [MadeCall(name, conversation(np.random.default_rng(1))) for name in ("b", long, "a")])
+    score(drawn_recording(tmp_path / "run" / "of-an-earlier-replay", DIALOGUE))
+    corpus = json.loads((tmp_path / "run" / CORPUS).read_text())
+    failed = {"status": "failed", "reason": "gone", "unscored": "gone"}
+    score(drawn_recording(tmp_path / "run" / "c", DIALOGUE))
+    write_json(
+        tmp_path / "run" / CORPUS, corpus | {"calls": [*corpus["calls"], corpus["calls"][0] | {"name": "c"} | failed]}
+    )
+    result = export(tmp_path / "run", "--format", "textgrid", "--out", tmp_path / "out")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [str(tmp_path / "out" / f"{name}.TextGrid") for name in "ab"]
+    gone, too_long = result.stderr.splitlines()
+    assert gone.endswith("c: left out, gone")
+    assert too_long.endswith("cannot be written: File name too long")
 
 
 def test_a_folder_without_recordings(tmp_path: Path) -> None:

@@ -73,6 +73,18 @@ def test_a_replay_shows_what_happened_and_where_the_report_is(call: Path, run_pa
     ]
 
 
+def test_mono_files_that_were_searched_for_are_no_pair(tmp_path: Path, run_path: Path) -> None:
+    for name, side in (("77_agent", 1), ("77_caller", 0)):
+        write(tmp_path / f"{name}.wav", voices(DIALOGUE)[:, side])
+    (tmp_path / "all.txt").write_text("77_agent.wav\n77_caller.wav\n")
+    for searched in (tmp_path, tmp_path / "77*.wav", tmp_path / "all.txt"):
+        result = replay("--jobs", 1, searched, out=run_path)
+        assert result.exit_code == 1
+        assert result.stderr.count("expected two channels (left A, right B), got mono") == 2
+    named = replay(tmp_path / "77_caller.wav", tmp_path / "77_agent.wav", out=run_path)
+    assert (named.exit_code, Recording(run_path / "77_caller+77_agent").meta["status"]) == (0, "complete")
+
+
 def test_json_is_one_document_and_nothing_else(call: Path, run_path: Path) -> None:
     result = replay("--json", call, out=run_path)
     document = json.loads(result.stdout)

@@ -6,12 +6,14 @@ import base64
 import io
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from fakes.browser import BROWSER, dump_dom
 from fakes.run_parties import install
 from test_cli_replay import RATE_HZ, voices, write
 from test_corpus_replay import BUILT, Ran, ran, replay
@@ -147,6 +149,72 @@ def test_a_source_that_is_gone_leaves_a_page_without_audio(tmp_path: Path) -> No
     assert (tmp_path / "run" / name / REPORT).is_file()
 
 
+def test_a_source_that_has_changed_is_not_heard(tmp_path: Path) -> None:
+    calls = [write(tmp_path / f"{name}.wav", voices(BUILT[name].drawing)) for name in ("slow", "mute", "early")]
+    replay(*calls, out=tmp_path / "run")
+    index = tmp_path / "run" / "index.html"
+    calls[0].write_bytes(calls[2].read_bytes())
+    calls[1].touch()
+    calls[2].unlink()
+    result = report(tmp_path / "run", "--embed-clips")
+    changed = "slow.wav has another content than when it was replayed"
+    assert result.stderr.splitlines() == [
+        f"fdbcore report: slow: no audio: {changed}",
+        "fdbcore report: early: no audio: early.wav is gone, or cannot be read",
+    ]
+    made = index.read_text()
+    assert re.search(r"MB with its clips; \d+ of \d+ could not be had\)$", result.stdout.rstrip())
+    assert {moment.split(" ")[0] for moment in re.findall(r'data-title="([^"]+)"', made)} == {"mute"}
+    notes = {str(call["name"]): call["notes"] for call in _calls(index.read_text())}
+    assert notes["slow"] == [f"no audio: {changed}"]
+    report(tmp_path / "run", "--quiet")
+    assert {call["name"]: call["audio"] for call in _calls(index.read_text())} == {
+        "slow": None, "mute": "../mute.wav", "early": None,
+    }  # fmt: skip
+    assert changed in report(tmp_path / "run", "--call", "slow").stderr
+    page = (tmp_path / "run" / "slow" / REPORT).read_text()
+    assert f"No audio: {changed}" in page
+    assert 'src="../../slow.wav"' not in page
+
+
+def test_a_page_without_audio_does_not_tell_which_file_it_was(ran: Ran) -> None:
+    report(ran.run, "--call", "slow", "--no-audio")
+    page = (ran.run / "slow" / REPORT).read_text()
+    assert str(ran.calls) not in page
+    assert Recording(ran.run / "slow").meta["source"]["files"][0]["sha256"] not in page
+    report(ran.run, "--no-audio", "--quiet")
+    assert str(ran.calls) not in (ran.run / "index.html").read_text()
+    (ran.run / "slow" / REPORT).unlink()
+
+
+def test_damage_is_told_once_and_names_the_file_alone(ran: Ran) -> None:
+    report(ran.run, "--quiet")
+    (broken,) = (call for call in _calls((ran.run / "index.html").read_text()) if call["name"] == "broken")
+    assert isinstance(broken["notes"], list)
+    (note,) = (note for note in broken["notes"] if "cut off" in note)
+    assert note.startswith("broken.wav: cut off: 64000 bytes fewer")
+
+
+def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
+    for name in ("slow", "mute"):
+        with av.open(str(tmp_path / f"{name}.wav"), "w") as container:
+            stream = container.add_stream("pcm_mulaw", rate=8_000, layout="stereo")
+            pcm = voices(BUILT[name].drawing)[::2].reshape(1, -1)
+            frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm), format="s16", layout="stereo")
+            frame.sample_rate = 8_000
+            container.mux(stream.encode(frame))
+            container.mux(stream.encode(None))
+    replay(tmp_path, out=tmp_path / "run")
+    index = tmp_path / "run" / "index.html"
+    assert all(
+        "no browser plays its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
+    )
+    report(tmp_path / "run", "--call", "slow", "--quiet")
+    report(tmp_path / "run", "--quiet")
+    told = {call["name"]: (call["audio"], call["unplayable"] is None) for call in _calls(index.read_text())}
+    assert told == {"slow": ("slow/session.wav", True), "mute": (None, False)}
+
+
 def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
     systems = ["--system", "good=fake:?speak=80-150", "--system", "bad=fake:?open_error=bug"]
@@ -163,3 +231,32 @@ def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
         .splitlines()[0]
         .startswith("name,file,status,reason,length_s,health,warnings,system,clip,trial,outcome,")
     )
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
+    report(ran.run, "--quiet")
+    page = (ran.run / "index.html").read_text()
+    wanted = {
+        "cut_off>0 !!": "",
+        "cut_off>0": "early mixed",
+        "median>=1.4": "slow",
+        "answered<=50%": "early mixed mute",
+        "agent_channel=left": "slow",
+        "language>1": "",
+        "length>1 language=fr": "mixed",
+    }
+    asked = json.dumps(list(wanted))
+    script = (
+        f"const told = {asked}.map((text) => {{ const box = document.getElementById('filter'); box.value = text; "
+        "box.dispatchEvent(new Event('input')); "
+        "const names = [...document.querySelectorAll('#calls tbody th button')].map((button) => button.textContent); "
+        "return names.sort().join(' '); }); "
+        "document.body.dataset.told = JSON.stringify(told);"
+    )
+    (tmp_path / "page.html").write_text(page.replace("</body>", f'<script type="module">{script}</script></body>'))
+    dom = dump_dom((tmp_path / "page.html").as_uri(), tmp_path / "profile")
+    assert '<span class="meta">language fr · agent_channel right</span>' in dom
+    found = re.search(r'data-told="([^"]*)"', dom)
+    assert found
+    assert dict(zip(wanted, json.loads(unescape(found[1])), strict=True)) == wanted

@@ -73,7 +73,15 @@ def test_what_names_nothing_is_one_line(tmp_path: Path, name: str, expected: str
 def test_five_thousand_calls_of_one_name_are_told_apart(tmp_path: Path) -> None:
     sessions = session_inputs([tmp_path / str(n) / "call.wav" for n in range(5_000)])
     assert len({session.name for session in sessions}) == 5_000
-    assert sessions[4_999].name == "call-5000"
+    assert sessions[4_999].name == "4999-call"
+
+
+def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("x/c.wav", "x/c.mp3", "y/c.wav")])
+    assert [session.name for session in sessions] == ["x-c", "x-c-2", "y-c"]
+    oddities = Oddities()
+    planned(sessions, None, oddities)
+    assert oddities.found == {"names that several files share, the others numbered": ["c"]}
 
 
 # --- the table
@@ -99,7 +107,6 @@ def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
         {},
     ]
     assert oddities == {
-        "names that several files share, the others numbered": ["c"],
         "rows of meta.csv without a file": ["gone.wav"],
         "rows of meta.csv for a file that has another, left out": ["a.wav"],
         "files without a row in meta.csv": ["d"],
@@ -154,3 +161,38 @@ def test_a_table_that_cannot_be_joined_is_one_line(tmp_path: Path, text: str, ex
 def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> None:
     (tmp_path / "meta.csv").write_bytes(b'\xef\xbb\xbfname\tnote\r\n"a b.wav"\t"x, ""y"""\r\n')
     assert read_table(tmp_path / "meta.csv") == ("name", [{"name": "a b.wav", "note": 'x, "y"'}])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "file;n\na.wav;ü\n".encode("utf-16"),
+        "sep=;\r\nfile;n\r\na.wav;ü\r\n".encode("utf-8-sig"),
+        '"sep=\t"\nfile\tn\nA.WAV\tü\n'.encode(),
+    ],
+)
+def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "meta.csv").write_bytes(data)
+    oddities = Oddities()
+    (call,) = planned(session_inputs([tmp_path / "a.wav"]), tmp_path / "meta.csv", oddities)
+    assert (dict(call.columns), oddities.found) == ({"n": "ü"}, {})
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"file,n\na,1\nb,\xe9\n", "line 3: expected text in UTF-8, got the byte 0xE9: save the table as UTF-8"),
+        (b'sep=,\nfile,n\na,"1\nb,2\n', "line 3: expected a row of a CSV table, .* a quote that is never closed"),
+    ],
+)
+def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes, expected: str) -> None:
+    (tmp_path / "meta.csv").write_bytes(data)
+    with pytest.raises(SettingsError, match=expected):
+        read_table(tmp_path / "meta.csv")
+
+
+def test_another_case_fits_where_nothing_else_does(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("a.wav", "A.wav", "b.wav")])
+    calls, oddities = joined("file,n\nB.WAV,3\na,1\nA,2\nA.WAV,4\n", sessions, tmp_path)
+    assert [call.columns["n"] for call in calls] == ["1", "2", "3"]
+    assert oddities == {"rows of meta.csv that fit several files": ["A.WAV"]}

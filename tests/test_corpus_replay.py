@@ -32,7 +32,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.health import Hearing
 from fdbcore.names import Oddities
 from fdbcore.offline import replay_session
-from fdbcore.recording import ACTIVITY, HEALTH, META, QUANTITIES, SCORES, TURNS, Recording, read_json
+from fdbcore.recording import ACTIVITY, HEALTH, META, QUANTITIES, SCORES, TURNS, Recording, read_json, write_json
 from fdbcore.score import score
 from fdbcore.sources import session_inputs
 
@@ -265,13 +265,95 @@ def wait_for_calls(run: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+def test_a_name_that_is_no_text_is_a_call_like_any_other(tmp_path: Path) -> None:
+    odd = tmp_path / "calls" / os.fsdecode(b"latin\xe9.wav")
+    build(tmp_path / "calls")
+    write(odd, voices(BUILT["quick"].drawing))
+    (tmp_path / "t.csv").write_text("file,n\nquick,1\n")
+    result = replay(tmp_path / "calls", "--meta", tmp_path / "t.csv", out=tmp_path / "run")
+    assert result.exit_code == 0
+    calls = {call.name: call for call in Corpus.of(tmp_path / "run").calls}
+    assert calls["latin%E9"].files == (str(odd),)
+    (listed,) = (call for call in embedded(tmp_path / "run" / "index.html")["calls"] if call["name"] == "latin%E9")
+    assert listed["audio"] == "../calls/latin%E9.wav"
+    assert replay(tmp_path / "calls", out=tmp_path / "run").exit_code == 0
+    assert replay(odd, out=tmp_path / "alone").exit_code == 0
+    for command in (["report", str(tmp_path / "run"), "--call", "latin%E9"], ["doctor", "--vad", "energy", str(odd)]):
+        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+
+
+def test_a_recording_of_an_earlier_replay_is_not_taken_for_that_of_one_that_was_killed(tmp_path: Path) -> None:
+    build(tmp_path / "calls")
+    replay(tmp_path / "calls", out=tmp_path / "run")
+    corpus = read_corpus(tmp_path / "run")
+    waiting = [call | {"status": WAITING, "unscored": "not yet"} for call in corpus["calls"]]
+    for began, status in ((corpus["began"], DONE), ("2999-01-01T00:00:00+00:00", WAITING)):
+        write_json(tmp_path / "run" / "corpus.json", corpus | {"began": began, "calls": waiting})
+        assert {call.status for call in Corpus.of(tmp_path / "run").calls} == {status}
+
+
+def test_calls_with_the_audio_of_another_are_told(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.wav", voices(BUILT["quick"].drawing))
+    write(tmp_path / "c.wav", voices(BUILT["slow"].drawing))
+    told = "calls that have the audio of another, and count beside it: 1"
+    assert f"{told}: b (as a)" in replay(tmp_path, out=tmp_path / "run").stderr
+    assert told[1:] in (tmp_path / "run" / "index.html").read_text()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["calls.csv", "index.html", "summary.json", "corpus.json"])
+def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None:
+    calls = build(tmp_path / "calls")
+    (calls / name).write_text("{}")
+    before = contents(calls)
+    result = replay(calls, out=calls)
+    assert result.exit_code == 2
+    assert f"got one with a {name} that is of no run and would be written over" in result.stderr
+    assert contents(calls) == before
+
+
+def test_the_table_is_never_one_that_the_run_writes(ran: Ran) -> None:
+    result = replay(ran.calls, "--meta", ran.run / "calls.csv", out=ran.run)
+    assert result.exit_code == 2
+    assert "expected a table of yours, got one that the run in" in result.stderr
+
+
+def test_calls_that_are_no_longer_named_are_told_once(tmp_path: Path) -> None:
+    calls = build(tmp_path / "calls")
+    replay(calls, out=tmp_path / "run")
+    names = [calls / f"{name}.wav" for name in ("quick", "slow")]
+    told = "calls that are no longer part of the run, kept on disk: 3: early, mixed, mute"
+    assert told in replay(*names, out=tmp_path / "run").stderr
+    assert "no longer" not in replay(*names, out=tmp_path / "run").stderr
+    assert Recording(tmp_path / "run" / "mute").meta["status"] == "complete"
+
+
+def test_what_a_replay_that_died_has_left_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    call = write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))
+    folder = tmp_path / "run" / "call"
+    assert replay(call, out=tmp_path / "run").exit_code == 0
+    (folder / META).unlink()
+    (folder / "mine.txt").touch()
+    assert "call: expected a new folder or an earlier recording" in replay(call, out=tmp_path / "run").stderr
+    (folder / "mine.txt").unlink()
+    assert replay(call, out=tmp_path / "run").exit_code == 0
+    assert Recording(folder).meta["status"] == "complete"
+
+
 def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 20), tmp_path / "run"
     process = started("--jobs", "1", "--out", run, calls)
     wait_for_calls(run, 4)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
-    waiting = [call for call in Corpus.of(run).calls if call.status == WAITING]
+    known = Corpus.of(run).calls
+    waiting = [call for call in known if call.status == WAITING]
+    assert {call.status for call in known} == {DONE, WAITING}  # what was whole is told, though nothing wrote it down
+    assert all(call.quantities for call in known if call.status == DONE)
     assert {call.unscored for call in waiting} == {"not replayed yet"}
     before = replayed(run)
     done = {path.parents[1].name for path in run.glob(f"*/{QUANTITIES}")} - {max(before, key=before.__getitem__)}
@@ -310,7 +392,8 @@ def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:
     entries = replay_corpus([PlannedCall(session) for session in sessions], how, 1, Oddities(), kill_the_first)
     statuses = [entry["status"] for entry in entries]
     assert sorted(statuses) == [DONE] * 4 + [FAILED]
-    assert "ended with SIGKILL" in entries[statuses.index(FAILED)]["reason"]
+    dead = entries[statuses.index(FAILED)]
+    assert re.match(rf"\S+/{dead['name']}.wav: the process that read it ended with SIGKILL", dead["reason"])
     assert multiprocessing.active_children() == []
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.label_files import read_labels
-from fdbcore.labels import LABELS, FileLabel, Label, keep_labels, kept_labels, within_session
+from fdbcore.labels import FileLabel, Label, keep_labels, kept_labels, within_session
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.names import Oddities
-from fdbcore.recording import write_json
+from fdbcore.recording import LABELS, write_json
 from fdbcore.report.exports import export
 from fdbcore.score import score
 from fdbcore.types import SIDES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,9 @@ def test_a_stereo_file_is_a_session_and_so_is_each_of_several(tmp_path: Path) ->
     paths = [wav(tmp_path / folder / "call.wav", noise(99, 2)) for folder in ("x", "y", "z")]
     assert session_inputs(paths[:1]) == [SessionInput("call", paths[0])]
     assert [(session.name, session.a, session.b) for session in session_inputs(paths)] == [
-        ("call", paths[0], None),
-        ("call-2", paths[1], None),
-        ("call-3", paths[2], None),
+        ("x-call", paths[0], None),
+        ("y-call", paths[1], None),
+        ("z-call", paths[2], None),
     ]
 
 
@@ -64,6 +65,7 @@ def test_exactly_two_mono_files_are_one_session(tmp_path: Path) -> None:
     assert [session.b for session in session_inputs([a, stereo])] == [None, None]
     assert [session.b for session in session_inputs([a, b, a])] == [None, None, None]
     assert [session.b for session in session_inputs([a, tmp_path / "missing.wav"])] == [None, None]
+    assert [session.b for session in session_inputs([a, b], searched=True)] == [None, None]
 
 
 def test_named_sides_are_one_session(tmp_path: Path) -> None:
@@ -119,10 +121,30 @@ def test_half_of_a_v1_folder_is_an_error_when_it_is_opened(tmp_path: Path) -> No
         session.open()
 
 
-def test_a_name_made_unique_is_nobody_elses(tmp_path: Path) -> None:
-    stems = ("x", "x-2", "x", "x")
-    paths = [wav(tmp_path / f"{number}" / f"{stem}.wav", noise(9, 2)) for number, stem in enumerate(stems)]
-    assert [session.name for session in session_inputs(paths)] == ["x", "x-2", "x-3", "x-4"]
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        ("1/x 2/x-2 3/x 4/x", "1-x x-2 3-x 4-x"),
+        ("mon/am/1 mon/pm/1 tue/am/1 tue/2", "mon-am-1 mon-pm-1 tue-am-1 2"),
+        ("tue/am/1 mon/am/1", "tue-am-1 mon-am-1"),
+        ("x/1 x/1 y/2", "1 1-2 2"),
+        ("x-1 x/1 y/1", "x-1 x-1-2 y-1"),
+    ],
+)
+def test_names_that_collide_are_told_apart_by_folders_all_of_them(tmp_path: Path, paths: str, names: str) -> None:
+    sessions = session_inputs([tmp_path / f"{path}.wav" for path in paths.split()])
+    assert [session.name for session in sessions] == names.split()
+
+
+def test_a_name_that_no_folder_can_have_is_shortened_and_stays_its_own() -> None:
+    names = [session.name for session in session_inputs([f"{'ä' * 122}{end}.wav" for end in "12"])]
+    assert len(set(names)) == 2
+    assert max(len(name.encode()) for name in names) <= 200
+    assert all(name.startswith("ä" * 90) for name in names)
+
+
+def test_the_bytes_of_a_name_that_is_no_text_are_in_hex() -> None:
+    assert session_inputs([Path(os.fsdecode(b"latin\xe9.wav"))])[0].name == "latin%E9"
 
 
 @pytest.mark.parametrize(

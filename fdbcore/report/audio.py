@@ -13,7 +13,8 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.held import session_of
+from fdbcore.errors import AudioError
+from fdbcore.held import changed_source, session_of
 from fdbcore.recording import AUDIO, Recording
 from fdbcore.report.words import plays_source
 from fdbcore.sources import BLOCK_SAMPLES
@@ -35,7 +36,7 @@ def audio_url(recording: Recording, folder: Path) -> str:
         relative = os.path.relpath(target, start)
     except ValueError:  # another drive
         return Path(target).as_uri()
-    return quote(Path(relative).as_posix())
+    return quote(os.fsencode(Path(relative).as_posix()))
 
 
 def is_playable(recording: Recording) -> bool:
@@ -44,7 +45,9 @@ def is_playable(recording: Recording) -> bool:
 
 
 def make_playable(recording: Recording) -> None:
-    """Write session.wav where no browser plays the source. AudioError if the source is gone or damaged."""
+    """Write session.wav where no browser plays the source. AudioError if the source is gone, another or damaged."""
+    if (changed := changed_source(recording)) is not None:
+        raise AudioError(changed)
     if is_playable(recording):
         return
     part = recording.path / f"{AUDIO}.part"
@@ -55,7 +58,10 @@ def make_playable(recording: Recording) -> None:
 
 
 def clip(recording: Recording, start_tick: int, end_tick: int) -> bytes:
-    """The session from one tick to another as a WebM file with Opus. AudioError if its audio cannot be read."""
+    """The session from one tick to another as a WebM file with Opus. AudioError if its audio cannot be read.
+
+    Whether the source is still what it was (`held.changed_source`) is for the caller to know.
+    """
     start, end = start_tick * FRAME_SAMPLES, end_tick * FRAME_SAMPLES
     parts, at = [], 0
     for block in _blocks(recording):

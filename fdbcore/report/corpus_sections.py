@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.corpus import CORPUS, DAMAGED, read_corpus
+from fdbcore.corpus import CORPUS, DAMAGED, Call, read_corpus
 from fdbcore.measures.moments import LIMIT_TICKS, MomentKind
 from fdbcore.measures.quantities import Quantity
 from fdbcore.report.charts import Axis, Point, curve, histogram, plane
@@ -73,8 +73,8 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
         rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
         if rows:
             of = f"{len(rows):,} of {len(run.rows):,} calls {status}, in no figure"
-            yield of, [f"{row.call.name}: {row.call.unscored}" for row in rows]
-    damaged = [f"{row.call.name}: {row.call.reason}" for row in run.rows if row.call.status == DAMAGED]
+            yield of, [_told(row.call, row.call.unscored) for row in rows]
+    damaged = [_told(row.call, row.call.reason) for row in run.rows if row.call.status == DAMAGED]
     if damaged:
         yield f"{counted(len(damaged), 'call')} damaged: what is there is scored", damaged
     for text, names in run.warned().items():
@@ -84,6 +84,18 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
     if len(settings) > 1:
         counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]
         yield "Calls were scored with different settings", counts
+
+
+def _told(call: Call, text: str | None) -> str:
+    return f"{call.name}: {in_short(call, text or '')}"
+
+
+def in_short(call: Call, text: str) -> str:
+    """What is said of a call, with the names of its files instead of their paths."""
+    for file in call.files:
+        name = Path(file).name
+        text = re.sub(rf"\S*/(?={re.escape(name)}: )", "", text.replace(file, name))
+    return text
 
 
 def _odd(path: Path) -> Iterator[tuple[str, list[str]]]:

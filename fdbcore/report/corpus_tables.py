@@ -115,7 +115,7 @@ def _table(path: Path, header: Sequence[str]) -> Iterator[Any]:
     """A function that writes rows; the file takes its name when all are written."""
     temporary = path.with_name(path.name + ".part")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="") as file:
+        with open(temporary, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             writer = csv.DictWriter(file, header, lineterminator="\r\n")
             writer.writeheader()
             yield writer.writerows

@@ -122,6 +122,9 @@ def json_document(recording: Recording) -> str:
     return json.dumps(document(recording, read_scores(recording)), ensure_ascii=False, indent=1) + "\n"
 
 
+TOGETHER: Final = ("fdb1", "turnbench")
+"""The formats of which a recording alone is not to be written."""
+
 FORMATS: Final[Mapping[str, tuple[Callable[[Recording], str], str]]] = {
     "rttm": (rttm, ".rttm"),
     "textgrid": (textgrid, ".TextGrid"),

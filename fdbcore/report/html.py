@@ -28,19 +28,27 @@ SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview
 FULL_SCALE: Final = 32_768
 
 
-def write_report(recording: Recording, scores: Mapping[str, Any], audio: bool = True) -> Path:
+def write_report(
+    recording: Recording, scores: Mapping[str, Any], audio: bool = True, silent: str | None = None
+) -> Path:
     """Write report.html into the recording's folder and return its path. `scores`: as `score` returns them.
 
-    audio: False for a page without audio and without a link to it. Raises RecordingError if it cannot be written.
+    audio: False for a page without audio, and without a link to it or its place. silent: why there is none to hear,
+    where there should be. Raises RecordingError if it cannot be written.
     """
     path = recording.path / REPORT
-    write_text(path, page(recording, scores, audio))
+    write_text(path, page(recording, scores, audio, silent))
     return path
 
 
-def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) -> str:
+def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True, silent: str | None = None) -> str:
     """The whole page. Every text that comes from a file is escaped."""
     content = document(recording, scores)
+    if not audio:
+        content |= {part: _without_places(content[part]) for part in ("recording", "held", "labels")}
+    if silent is not None:
+        audio = False
+        content["warnings"] = [f"no audio: {silent}", *content["warnings"]]
     settings = sections.turn_settings(content)
     heard = ears(recording)
     url = escape(audio_url(recording, recording.path)) if audio else ""
@@ -67,6 +75,17 @@ def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True) ->
         script="\n".join(static(name) for name in SCRIPTS),
     )
     return shell(body, f"{title(recording)} – fdbcore", "", SOURCES)
+
+
+def _without_places(value: Any) -> Any:  # noqa: ANN401
+    """A JSON value with the names of files instead of their paths, and without what else tells which they are."""
+    if isinstance(value, list):
+        return [_without_places(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _without_places(each) for key, each in value.items() if key not in ("sha256", "modified_ns")}
+    places = {key: Path(each).name for key, each in kept.items() if key in ("path", "source") and isinstance(each, str)}
+    return kept | places
 
 
 def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, str]:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from typing import Any, Final
 from urllib.parse import quote
 
+from fdbcore.corpus import Call
 from fdbcore.errors import FdbError
+from fdbcore.held import changed_source
 from fdbcore.recording import REPORT, write_text
 from fdbcore.report import corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
@@ -44,16 +45,28 @@ class Shown:
     embed_clips: bool = False
 
 
-def write_index(run: Survey, shown: Shown = Shown()) -> Path:
-    """Write index.html into the folder of the run and return its path. RecordingError if it cannot be written."""
+@dataclass(slots=True)
+class Heard:
+    """What can be heard on a page: of so many moments so many; silent: of calls without audio, by name, why."""
+
+    moments: int = 0
+    audible: int = 0
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+def write_index(run: Survey, shown: Shown = Shown(), heard: Heard | None = None) -> Path:
+    """Write index.html into the folder of the run and return its path; note in `heard` what can be heard on it.
+
+    RecordingError if it cannot be written.
+    """
     path = run.corpus.path / INDEX
-    write_text(path, page(run, shown))
+    write_text(path, page(run, shown, heard or Heard()))
     return path
 
 
-def page(run: Survey, shown: Shown) -> str:
+def page(run: Survey, shown: Shown, heard: Heard) -> str:
     """The whole page. Every text that comes from a file is escaped."""
-    sounds = _Sounds(run.corpus.path, shown)
+    sounds = _Sounds(run.corpus.path, shown, heard)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
     body = Template(static("index.html")).substitute(
         header=corpus_sections.header(run),
@@ -90,14 +103,33 @@ def _numbers(run: Survey, settings: TurnSettings) -> str:
 class _Sounds:
     """Where the page finds the audio of calls and moments, as far as it may show it."""
 
-    def __init__(self, folder: Path, shown: Shown) -> None:
+    def __init__(self, folder: Path, shown: Shown, heard: Heard) -> None:
         self.words = shown.words
+        self.heard = heard
         self._folder = folder
         self._shown = shown
+        self._known: dict[str, str | None] = {}
+
+    def silent(self, call: Call) -> str | None:
+        """Why there is no audio of a call, where it is to be heard; looked up once for each."""
+        if not self._shown.audio:
+            return None
+        if call.name not in self._known:
+            self._known[call.name] = why = changed_source(call.recording)
+            if why is not None:
+                self.heard.silent[call.name] = why
+        return self._known[call.name]
+
+    def unplayable(self, call: Call) -> str | None:
+        """Why a browser cannot play a whole call that is there, and what helps."""
+        if not self._shown.audio or self._shown.embed_clips or self.silent(call) or is_playable(call.recording):
+            return None
+        codecs = ", ".join(dict.fromkeys(file["codec"] for file in call.recording.meta["source"]["files"]))
+        return f"no browser plays its source ({codecs}) as the session; with a page of its own it gets audio"
 
     def of_call(self, row: CallRow) -> str | None:
         """The address of a whole call, where a browser can play it."""
-        if not self._shown.audio or self._shown.embed_clips or row.length_s is None:
+        if not self._shown.audio or self._shown.embed_clips or row.length_s is None or self.silent(row.call):
             return None
         recording = row.call.recording
         return audio_url(recording, self._folder) if is_playable(recording) else None
@@ -108,16 +140,21 @@ class _Sounds:
         It is a part of the call's own audio; or a clip, embedded where that is asked for, and in the folder of clips
         where no browser plays the call. None if there is no audio any more.
         """
-        if not self._shown.audio:
-            return None
+        self.heard.moments += 1
+        played = None if not self._shown.audio or self.silent(found.call) else self._played(found)
+        self.heard.audible += played is not None
+        return played
+
+    def _played(self, found: CallMoment) -> tuple[str, float, float] | None:
         recording = found.call.recording
         start, end = clip_ticks(found.moment, found.n_ticks)
         if not self._shown.embed_clips and is_playable(recording):
             return audio_url(recording, self._folder), ticks_to_s(start), ticks_to_s(end)
-        with suppress(FdbError):
-            cut = clip(recording, start, end)
-            return self._address(found, cut), 0.0, ticks_to_s(end - start)
-        return None
+        try:
+            return self._address(found, clip(recording, start, end)), 0.0, ticks_to_s(end - start)
+        except FdbError as error:
+            self.heard.silent[found.call.name] = self._known[found.call.name] = str(error)
+            return None
 
     def _address(self, found: CallMoment, cut: bytes) -> str:
         if self._shown.embed_clips:
@@ -126,6 +163,10 @@ class _Sounds:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(cut)
         return quote(f"{CLIPS}/{path.name}")
+
+    def place(self, path: Path) -> str:
+        """A path, as the page may tell it."""
+        return str(path) if self._shown.audio else path.resolve().name
 
     def page_of(self, found: CallMoment) -> str | None:
         """The address of the moment in its call's own page, if that has been made."""
@@ -142,7 +183,7 @@ def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
     """What the list of calls is made of, as JSON values."""
     columns = list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
     return {
-        "run": str(run.corpus.path),
+        "run": sounds.place(run.corpus.path),
         "columns": columns,
         "shares": SHARES,
         "calls": [_listed(row, columns, sounds, run.corpus.path) for row in run.rows],
@@ -157,7 +198,7 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
         "columns": [call.columns.get(c, "") for c in columns],
     }
     if call.unscored is not None:
-        return known | {"why": call.unscored}
+        return known | {"why": corpus_sections.in_short(call, call.unscored)}
     known |= {
         "s": row.length_s,
         "ms": row.figures["response_latency_ms"][0],
@@ -165,7 +206,8 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
         "lapses": row.figures["lapse_s"][1],
         "page": page_address(folder, call.path),
         "audio": sounds.of_call(row),
-        "notes": [*([call.reason] if call.reason else []), *row.warnings],
+        "unplayable": sounds.unplayable(call),
+        "notes": _notes(row, sounds),
     }
     if row.health is not None:
         known["verdict"] = row.health.verdict
@@ -173,3 +215,10 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
     if worst is not None:
         known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
     return known
+
+
+def _notes(row: CallRow, sounds: _Sounds) -> list[str]:
+    """What must be known of a call, each thing once: damage is among the warnings as well as the reason."""
+    silent = sounds.silent(row.call)
+    told = [*filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
+    return list(dict.fromkeys(corpus_sections.in_short(row.call, text) for text in told))

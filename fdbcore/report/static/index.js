@@ -5,17 +5,19 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 const share = (call, at) => call.shares?.[at];
 const ratio = (call, at) => (share(call, at)?.[1] ? share(call, at)[0] / share(call, at)[1] : null);
+const count = (call, at) => share(call, at)?.[0] ?? null;
 const ofText = (call, at) => (share(call, at) ? `${share(call, at)[0]}/${share(call, at)[1]}` : "");
 
-/** What the list can be sorted by: title, the value of a call (null: last), its text, and whether large is bad. */
+/** What the list can be sorted by: title, the value of a call (null: last), the number that the filter compares where
+ *  it is another (as the text shows it), its text, and whether large is bad. */
 const COLUMNS = [
   { title: "call", value: (call) => call.name, text: null, first: 1 },
   { title: "length", value: (call) => call.s ?? null, text: (call) => clockText(call.s), first: -1 },
-  { title: "answered", value: (call) => ratio(call, 0), text: (call) => ofText(call, 0), first: 1 },
-  { title: "median", value: (call) => call.ms ?? null, text: (call) => secondsText(call.ms), first: -1 },
-  { title: "cut off", value: (call) => ratio(call, 1), text: (call) => ofText(call, 1), first: -1 },
-  { title: "no answer", value: (call) => ratio(call, 2), text: (call) => ofText(call, 2), first: -1 },
-  { title: "B stopped", value: (call) => ratio(call, 3), text: (call) => ofText(call, 3), first: 1 },
+  { title: "answered", value: (call) => ratio(call, 0), number: (call) => count(call, 0), text: (call) => ofText(call, 0), first: 1 },
+  { title: "median", value: (call) => call.ms ?? null, number: (call) => (call.ms ?? null) && call.ms / 1000, text: (call) => secondsText(call.ms), first: -1 },
+  { title: "cut off", value: (call) => ratio(call, 1), number: (call) => count(call, 1), text: (call) => ofText(call, 1), first: -1 },
+  { title: "no answer", value: (call) => ratio(call, 2), number: (call) => count(call, 2), text: (call) => ofText(call, 2), first: -1 },
+  { title: "B stopped", value: (call) => ratio(call, 3), number: (call) => count(call, 3), text: (call) => ofText(call, 3), first: 1 },
   { title: "lapses", value: (call) => call.lapses ?? null, text: (call) => String(call.lapses), first: -1 },
   { title: "worst", value: (call) => call.worst?.[2] ?? null, text: null, first: -1 },
 ];
@@ -63,9 +65,25 @@ function compare(a, b) {
   return order * state.direction || byName(a.name, b.name);
 }
 
+const COMPARED = {
+  "<": (a, b) => a < b,
+  "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b,
+  ">=": (a, b) => a >= b,
+};
+
+/** Whether a call fits a word: a comparison ("cut_off>1", "answered<80%", "age>=40"), or else a part of its text. */
+function fitting(word) {
+  const [, name, sign, number, percent] = word.match(/^(.+?)(<=|>=|<|>)(-?\d+(?:\.\d+)?)(%?)$/) ?? [];
+  const column = [...COLUMNS, ...META].find(({ title }) => title.toLowerCase().replaceAll(/\s/g, "_") === name);
+  if (!column) return (call) => searched(call).includes(word);
+  const value = percent ? column.value : (column.number ?? column.value);
+  return (call) => value(call) !== null && COMPARED[sign](value(call) * (percent ? 100 : 1), Number(number));
+}
+
 function select() {
-  const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  state.calls = data.calls.filter((call) => words.every((word) => searched(call).includes(word))).sort(compare);
+  const fits = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean).map(fitting);
+  state.calls = data.calls.filter((call) => fits.every((fit) => fit(call))).sort(compare);
   state.shown = PORTION;
   draw();
 }
@@ -105,7 +123,7 @@ function heading(column) {
 function row(call) {
   const name = element("button", { type: "button", textContent: call.name, ariaExpanded: "false" });
   const head = element("th", { scope: "row" }, name);
-  const meta = call.columns.filter(Boolean).join(" · ");
+  const meta = data.columns.map((name, at) => call.columns[at] && `${name} ${call.columns[at]}`).filter(Boolean).join(" · ");
   if (meta) head.append(element("span", { className: "meta", textContent: meta }));
   if (call.verdict && call.verdict !== "ok") head.append(element("span", { className: "meta", textContent: healthText(call) }));
   const line = element("tr", {}, head);
@@ -135,6 +153,7 @@ function worstCell(call) {
   if (!call.worst) return cell;
   const [text, start] = call.worst;
   if (call.audio) cell.append(playButton(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
+  else if (call.unplayable) cell.title = call.unplayable;
   cell.append(`${clockText(start)} ${text}`);
   return cell;
 }
@@ -159,6 +178,7 @@ function toggle(line, name, call) {
   add("status", call.status);
   if (call.found?.length) add("health", healthText(call));
   if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
+  else if (call.unplayable) add("audio", call.unplayable);
   if (call.page) add("page", element("a", { href: call.page, textContent: decodeURIComponent(call.page) }));
   else if (!call.why) add("page", "made by ", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}'` }));
   line.after(element("tr", { className: "more" }, element("td", { colSpan: COLUMNS.length }, list)));
