@@ -67,6 +67,7 @@ def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) ->
     from fdbcore.recording import write_text
     from fdbcore.report.comparison import comparison, pairs, read
     from fdbcore.report.comparison_page import write_comparison
+    from fdbcore.report.input_notes import input_notes
     from fdbcore.report.junit import junit
 
     gates = _gates(asked)
@@ -74,6 +75,8 @@ def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) ->
     run, of_run = read(given)
     baseline, of_baseline = (None, None) if other is None else read(other)
     notes = [] if baseline is None else _differing(run, baseline, asked.different_settings)
+    for name, group in (("run", of_run), ("baseline", of_baseline)):
+        notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
     compared, lonely = pairs(of_run, of_baseline, asked.by, asked.cluster) if baseline or asked.by else ([], [])
     document = comparison(run, baseline, compared, asked.by, notes + lonely)
     if gates is not None:

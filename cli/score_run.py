@@ -55,6 +55,7 @@ def score_run(path: Path, asked: Asked, out: Path | None, as_json: bool, quiet: 
 def _content(path: Path, asked: Asked, out: Path, show: bool) -> dict[str, Any]:
     from fdbcore.corpus import Corpus
     from fdbcore.recording import write_json
+    from fdbcore.report.input_notes import input_notes
     from fdbcore.statements import check_column, groups, rescored, statements, unit
 
     corpus = Corpus.of(path)
@@ -67,7 +68,7 @@ def _content(path: Path, asked: Asked, out: Path, show: bool) -> dict[str, Any]:
     if not run.calls or corpus.settings is None:
         raise SettingsError(f"{path}: expected calls that are scored, got none")
     by = groups(run, asked.by) if asked.by else []
-    content = _evidence(corpus, asked, unread) | statements(run, chosen, by)
+    content = _evidence(corpus, asked, unread) | {"input": input_notes(run.calls)} | statements(run, chosen, by)
     if asked.sensitivity:
         from fdbcore.sensitivity import sensitivity
 

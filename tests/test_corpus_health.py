@@ -101,6 +101,22 @@ def test_pooled_measures_stand_with_and_without_suspects(ran: Ran) -> None:
     assert pooled[ONSETS]["without_suspects"]["n"] == 2 * n["clean"] + n["tone"]
 
 
+def test_runs_and_groups_are_compared_without_suspects(ran: Ran, tmp_path: Path) -> None:
+    with_and_without = read_json(ran.run / "summary.json")["measures"]
+    expected = {name: found.get("without_suspects", found) for name, found in with_and_without.items()}
+    scored = CliRunner().invoke(main, ["score", str(ran.run), "--out", str(tmp_path), "--json"])
+    content = json.loads(scored.stdout)
+    note = "echo in 1 call: events that coincide with it are left out here: echo"
+    assert (content["measures"], content["input"]) == (expected, [note])
+    assert f"Input: {note}" in (tmp_path / "scores.html").read_text()
+    gates = tmp_path / "gates.toml"
+    gates.write_text('gates = ["overlap_per_min <= baseline"]')
+    command = ["report", str(ran.run), "--baseline", str(ran.run), "--gate", str(gates), "--json"]
+    compared = json.loads(CliRunner().invoke(main, command).stdout)
+    assert compared["notes"] == [f"run: {note}", f"baseline: {note}"]
+    assert compared["gates"]["results"][0]["run"]["value"] == expected["overlap_per_min"]["mean"]
+
+
 def test_the_worst_moments_leave_suspects_out_everywhere(ran: Ran) -> None:
     found = survey(Corpus.of(ran.run))
     for row in found.rows:

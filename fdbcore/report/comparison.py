@@ -46,14 +46,15 @@ class Matched:
 
 
 def read(corpus: Corpus) -> tuple[Corpus, Group]:
-    """The run with the quantities of its scored calls; those that cannot be read are unscored in it, and say why.
+    """The run with the quantities of its scored calls, without echo; those that cannot be read are unscored in it, and
+    say why.
 
     RecordingError if none is scored.
     """
     calls, scored, quantities = [], [], []
     for call in corpus.calls:
         try:
-            found = call.quantities
+            found = call.own_quantities
         except FdbError as error:
             calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error)))
             continue

@@ -216,7 +216,8 @@ def distances(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | No
 
 
 def notes(content: Content) -> Iterator[Line]:
-    """What a reader must know of the intervals."""
+    """What a reader must know of the input, and of the intervals."""
+    yield from (("!! input", text) for text in content["input"])
     unit, units = content["unit"], units_text(content["unit"]["column"])
     few = [group for group in content["groups"] or [content] if group["clusters"] < FEW_CLUSTERS]
     if few:
