@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,8 +31,13 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
 
     Exits with 1 if the input is bad or cannot be read, the self-test fails or a system cannot be had.
     """
+    from fdbcore.audio import AUDIO_SUFFIXES
+
     files = [subject for subject in subjects if Path(subject).exists()]
     systems = [subject for subject in subjects if subject not in files]
+    for subject in systems:
+        if Path(subject).suffix.lower() in AUDIO_SUFFIXES and "://" not in subject and not subject.startswith("exec:"):
+            raise click.UsageError(f"{subject}: expected audio or a system, got no such file")
     found, sane = _examined(files, vad, show=not as_json) if files else ({}, True)
     if systems or not files:
         tested, well = _tested(systems, show=not as_json)
@@ -59,14 +64,21 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
                 click.echo(f"fdbcore doctor: {told}", err=True)
                 found[session.name] = {"why_not": str(told)}
                 continue
-            title, content = told
-            found[session.name] = content["health"]
+            title, damaged, content = told
+            found[session.name] = content["health"] | {"damaged": damaged, "warnings": content["warnings"]}
             if show:
-                click.echo(_screen(title, content))
-    return {"files": found}, all(health.get("verdict") in ("ok", "warn") for health in found.values())
+                click.echo(_screen(title, [*damaged, *content["warnings"]], content))
+    return {"files": found}, all(map(_is_fit, found.values()))
 
 
-def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[str, dict[str, Any]] | FdbError]:
+def _is_fit(health: Mapping[str, Any]) -> bool:
+    return health.get("verdict") in ("ok", "warn") and not health["damaged"]
+
+
+def _healths(
+    sessions: Sequence[Any], folder: Path, vad: str
+) -> Iterator[tuple[str, list[str], dict[str, Any]] | FdbError]:
+    """Of each session its header, what of its files is damaged, and its document; or why there is none."""
     from fdbcore.offline import replay_session
     from fdbcore.report.document import document
     from fdbcore.report.screen import header
@@ -75,18 +87,19 @@ def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[
     for session in sessions:
         try:
             recording = replay_session(session, folder, vad)
-            yield header(recording), document(recording, score(recording))
+            yield header(recording), recording.damages, document(recording, score(recording))
         except FdbError as error:
             yield error
 
 
-def _screen(title: str, content: dict[str, Any]) -> str:
+def _screen(title: str, noted: Sequence[str], content: dict[str, Any]) -> str:
     from textwrap import fill
 
     from fdbcore.report.health import health_screen
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    return f"{fill(title, columns)}\n{health_screen(content, columns)}\n"
+    lines = [fill(title, columns), *(fill(f"!! {text}", columns, subsequent_indent="   ") for text in noted)]
+    return "\n".join([*lines, health_screen(content, columns), ""])
 
 
 def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:

@@ -106,17 +106,10 @@ def replay(
         kept = f"; what was read is in {out / session.name}" if (out / session.name).exists() else ""
         click.echo(f"fdbcore replay: interrupted{kept}", err=True)
         sys.exit(INTERRUPTED)
-    found = damages(recording)
-    for damage in found:
+    for damage in recording.damages:
         click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
     _print(recording, document, as_json, quiet)
-    sys.exit(FAILED if found else DONE)
-
-
-def damages(recording: Recording) -> list[str]:
-    """What is missing from the files of a recording, a line each."""
-    files = recording.meta["source"]["files"]
-    return [f"{file['path']}: {file['damage']}" for file in files if file["damage"]]
+    sys.exit(FAILED if recording.damages else DONE)
 
 
 def _replay_one(

@@ -164,9 +164,7 @@ def held_columns(recording: Recording) -> dict[str, str]:
 
 def standing(recording: Recording) -> tuple[str, str | None]:
     """How a call stands by its recording, and why if it is not done."""
-    files = (recording.meta.get("source") or {}).get("files", ())
-    damages = [f"{file['path']}: {file['damage']}" for file in files if file.get("damage")]
-    outcome = recording.as_held.get("outcome") or {}
+    damages, outcome = recording.damages, recording.as_held.get("outcome") or {}
     return DAMAGED if damages else outcome.get("kind", DONE), "; ".join(damages) or outcome.get("reason")
 
 

@@ -291,6 +291,12 @@ class Recording:
             raise RecordingError(f"{path}: expected input health, got something else")
         return health
 
+    @property
+    def damages(self) -> list[str]:
+        """What is missing from the files that it replays, a line each."""
+        files = (self.meta.get("source") or {}).get("files", ())
+        return [f"{file['path']}: {file['damage']}" for file in files if file.get("damage")]
+
     def said(self, side: Side, start_s: float, end_s: float) -> str:
         """The words of a side that begin between two times; empty if there are none, or they are not known."""
         words = self.spoken(side) or []
