@@ -173,8 +173,8 @@ def check_run_folder(path: Path, meta: Path | None) -> None:
     there = [name for name in WRITTEN if (path / name).exists()]
     if there and not is_run(path):
         raise SettingsError(
-            f"{path}: expected a new folder, or that of a run, got one with a {there[0]} that is of no run and would "
-            "be written over; give another folder by --out"
+            f"{path}: expected a new folder or that of a run, got a folder with {there[0]} of something else, "
+            "which would be written over; give another by --out"
         )
 
 

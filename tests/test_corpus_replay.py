@@ -312,7 +312,7 @@ def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None
     before = contents(calls)
     result = replay(calls, out=calls)
     assert result.exit_code == 2
-    assert f"got one with a {name} that is of no run and would be written over" in result.stderr
+    assert f"got a folder with {name} of something else" in result.stderr
     assert contents(calls) == before
 
 
