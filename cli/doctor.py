@@ -67,7 +67,7 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
             title, damaged, content = told
             found[session.name] = content["health"] | {"damaged": damaged, "warnings": content["warnings"]}
             if show:
-                click.echo(_screen(title, [*damaged, *content["warnings"]], content))
+                click.echo(_screen(title, content))
     return {"files": found}, all(map(_is_fit, found.values()))
 
 
@@ -92,13 +92,16 @@ def _healths(
             yield error
 
 
-def _screen(title: str, noted: Sequence[str], content: dict[str, Any]) -> str:
+def _screen(title: str, content: dict[str, Any]) -> str:
     from textwrap import fill
 
     from fdbcore.report.health import health_screen
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    lines = [fill(title, columns), *(fill(f"!! {text}", columns, subsequent_indent="   ") for text in noted)]
+    lines = [
+        fill(title, columns),
+        *(fill(f"!! {text}", columns, subsequent_indent="   ") for text in content["warnings"]),
+    ]
     return "\n".join([*lines, health_screen(content, columns), ""])
 
 
