@@ -98,11 +98,8 @@ def _screen(title: str, content: dict[str, Any]) -> str:
     from fdbcore.report.health import health_screen
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    lines = [
-        fill(title, columns),
-        *(fill(f"!! {text}", columns, subsequent_indent="   ") for text in content["warnings"]),
-    ]
-    return "\n".join([*lines, health_screen(content, columns), ""])
+    warnings = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in content["warnings"]]
+    return "\n".join([fill(title, columns), *warnings, health_screen(content, columns), ""])
 
 
 def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:

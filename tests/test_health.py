@@ -465,6 +465,17 @@ def test_doctor_examines_files(tmp_path: Path) -> None:
     }
 
 
+def test_doctor_tells_what_is_missing_of_a_file(tmp_path: Path) -> None:
+    half = _wav(tmp_path / "half.wav", sample())
+    half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
+    done = CliRunner().invoke(doctor, ["--vad", "energy", str(half)])
+    assert done.exit_code == 1
+    assert "!! half.wav: cut off: " in done.output
+    mute = _wav(tmp_path / "mute.wav", sample() * np.array([1, 0], np.int16))
+    assert "!! no speech found on B" in CliRunner().invoke(doctor, ["--vad", "energy", str(mute)]).output
+    assert CliRunner().invoke(doctor, ["nosuch.wav"]).exit_code == 2
+
+
 def test_doctor_tells_what_it_cannot_read(tmp_path: Path) -> None:
     (tmp_path / "notes.wav").write_text("not audio")
     done = CliRunner().invoke(doctor, [str(tmp_path / "notes.wav")])
