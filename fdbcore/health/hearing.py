@@ -24,13 +24,9 @@ LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing of the band
 
 
 class LowBand:
-    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick.
-
-    constant: of full scale, what is taken from every sample that is read.
-    """
+    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick."""
 
     def __init__(self) -> None:
-        self.constant = 0.0
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
         self._taps = _low_pass()
         self._rows: Floats = np.zeros((len(self._taps) - 1, len(self._taps)), np.float32)
@@ -58,7 +54,7 @@ class LowBand:
         first = max(start_tick, 0)
         self._file.seek(first * LOW_TICK * 2)
         raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
-        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE - np.float32(self.constant)
+        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
         samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
         samples[(first - start_tick) * LOW_TICK :][: len(pcm)] = pcm
         return samples
@@ -83,7 +79,7 @@ class Heard:
 
     powers: of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have it.
     spectrum: mean power of loud ticks by frequency, 100 Hz a bin. mean: the direct current, of full scale. low: the
-    side at 4 kHz, without it.
+    side at 4 kHz, with it.
     """
 
     powers: Floats
@@ -97,6 +93,10 @@ class Heard:
     def n_ticks(self) -> int:
         """Length in ticks of 10 ms."""
         return len(self.powers)
+
+    def read(self, start_tick: int, end_tick: int) -> Floats:
+        """Samples of a span of ticks at 4 kHz, full scale 1, without direct current."""
+        return self.low.read(start_tick, end_tick) - np.float32(self.mean)
 
 
 class Hearing:
@@ -174,6 +174,5 @@ class _Track:
         within, means, peaks, flat = columns
         mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
         powers = within + (means - np.float32(mean)) ** 2
-        self.low.constant = mean
         powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in (powers, peaks, flat))
         return Heard(powers, peaks, flat, self._spectrum / max(self._spectra, 1), mean, self.low)

@@ -21,7 +21,9 @@ HOP: Final = HOP_TICKS * LOW_TICK
 WINDOW: Final = 2 * HOP  # 2 s: in which a voice moves, and a tone does not
 HOPS_AT_ONCE: Final = 16
 BAND: Final = 50  # lines of 0.5 Hz, most of which are of no tone
-STANDS_OUT: Final = 10.0  # times the median magnitude of its band
+STANDS_OUT: Final = 10.0  # times the median magnitude of its band ...
+PEAKED: Final = 6.0  # ... which is so much at least of the mean, and that costs less
+LEAST_WINDOWS: Final = 3  # a drawn-out vowel stands out in two
 SKIRT: Final = 8  # lines to both sides that a tone reaches
 
 HUM_WINDOW: Final = 1_000
@@ -60,7 +62,7 @@ def _lines(heard: Heard) -> Iterator[Floats]:
 def hum_hz(heard: Heard, quiet: Bools) -> float | None:
     """The frequency of what is heard in the pauses, if most of it is one tone. quiet: the ticks of pauses."""
     spans = [(start, end) for start, end in runs(quiet) if end - start >= HUM_WINDOW // LOW_TICK]
-    windows = [heard.low.read(start, start + HUM_WINDOW // LOW_TICK) for start, _ in spans[:MOST_PAUSES]]
+    windows = [heard.read(start, start + HUM_WINDOW // LOW_TICK) for start, _ in spans[:MOST_PAUSES]]
     if not windows:
         return None
     lines = np.fft.rfft(np.stack(windows) * np.hanning(HUM_WINDOW))
@@ -72,13 +74,20 @@ def hum_hz(heard: Heard, quiet: Bools) -> float | None:
 
 
 def _excess(spectra: Complexes) -> Floats:
-    """Of each line of each spectrum, the share by which it stands out of its band."""
-    magnitudes = np.abs(spectra[:, : WINDOW // 2])
+    """Of each line of each spectrum, the share by which it stands out of its band, if it does so in several."""
+    lines = spectra[:, : WINDOW // 2]
+    magnitudes = np.sqrt(lines.real**2 + lines.imag**2)
     bands = magnitudes.reshape(len(spectra), -1, BAND)
-    median = np.repeat(np.median(bands, axis=2), BAND, axis=1)
+    usual, highest = bands.mean(axis=2), bands.max(axis=2)
+    peaked = highest > PEAKED * usual
+    usual[peaked] = np.median(bands[peaked], axis=1)
+    stands_out = np.zeros(magnitudes.shape, np.bool_)
+    for row in np.flatnonzero((highest > STANDS_OUT * usual).any(axis=1)):
+        stands_out[row] = near(magnitudes[row] > STANDS_OUT * np.repeat(usual[row], BAND), 1)
+    stands_out &= stands_out.sum(axis=0) >= min(LEAST_WINDOWS, len(spectra))
     excess = np.zeros(spectra.shape, np.float32)
-    for row, stands_out in enumerate(magnitudes > STANDS_OUT * median):
-        if stands_out.any():
-            at = np.flatnonzero(near(stands_out, SKIRT))
-            excess[row, at] = np.maximum(1 - median[row, at] / np.maximum(magnitudes[row, at], 1e-12), 0)
+    for row in np.flatnonzero(stands_out.any(axis=1)):
+        around = np.repeat(usual[row], BAND)
+        at = np.flatnonzero(near(stands_out[row], SKIRT))
+        excess[row, at] = np.maximum(1 - around[at] / np.maximum(magnitudes[row, at], 1e-12), 0)
     return excess

@@ -76,7 +76,7 @@ def _misplaced(side: Side, echo: Echo) -> Finding:
     text = f"{other} is heard on {side} {early_ms:.0f} ms before it speaks"
     means = (
         f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
-        "is wrong by as much (--offset-ms)."
+        f"is wrong by as much (--offset-ms). Searched up to {REACH_MS} ms."
     )
     return Finding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
 

@@ -86,7 +86,7 @@ def _peaks(heard: Heard) -> Iterator[Peaks]:
     sounding = near(heard.powers > LEAST_POWER, WINDOW // (2 * LOW_TICK) + 1)
     for tick in range(0, heard.n_ticks, BLOCK_TICKS):
         n = min(BLOCK_TICKS, heard.n_ticks - tick)
-        pcm = heard.low.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
+        pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
         frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
         at = np.flatnonzero(sounding[tick : tick + n])
         peaks = np.zeros((len(Peaks._fields), n), np.float32)
@@ -221,6 +221,6 @@ def _steadiness(heard: Heard, start: int, end: int) -> npt.NDArray[np.float64]:
 
 def _frames(heard: Heard, start: int, end: int) -> Floats:
     """Windows `start` to `end` of those that begin each 60 ms: float32 (n, MUSIC_WINDOW), a view."""
-    pcm = heard.low.read(start * MUSIC_HOP_TICKS, end * MUSIC_HOP_TICKS + MUSIC_WINDOW // LOW_TICK + 1)
+    pcm = heard.read(start * MUSIC_HOP_TICKS, end * MUSIC_HOP_TICKS + MUSIC_WINDOW // LOW_TICK + 1)
     frames: Floats = np.lib.stride_tricks.sliding_window_view(pcm, MUSIC_WINDOW)[:: MUSIC_HOP_TICKS * LOW_TICK]
     return frames[: end - start]
