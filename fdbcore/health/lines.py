@@ -78,12 +78,11 @@ def _excess(spectra: Complexes) -> Floats:
     lines = spectra[:, : WINDOW // 2]
     magnitudes = np.sqrt(lines.real**2 + lines.imag**2)
     bands = magnitudes.reshape(len(spectra), -1, BAND)
-    usual, highest = bands.mean(axis=2), bands.max(axis=2)
-    peaked = highest > PEAKED * usual
+    usual = bands.mean(axis=2)
+    peaked = bands.max(axis=2) > PEAKED * usual
     usual[peaked] = np.median(bands[peaked], axis=1)
-    stands_out = np.zeros(magnitudes.shape, np.bool_)
-    for row in np.flatnonzero((highest > STANDS_OUT * usual).any(axis=1)):
-        stands_out[row] = near(magnitudes[row] > STANDS_OUT * np.repeat(usual[row], BAND), 1)
+    stands_out = (bands > STANDS_OUT * usual[:, :, None]).reshape(magnitudes.shape)
+    stands_out[:, 1:-1] |= stands_out[:, :-2] | stands_out[:, 2:]
     stands_out &= stands_out.sum(axis=0) >= min(LEAST_WINDOWS, len(spectra))
     excess = np.zeros(spectra.shape, np.float32)
     for row in np.flatnonzero(stands_out.any(axis=1)):
