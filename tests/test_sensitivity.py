@@ -149,7 +149,7 @@ def test_a_call_whose_activity_is_broken_is_named(tmp_path: Path) -> None:
     assert corpus.settings is not None
     content = sensitivity([run], corpus.settings, 1)
     assert list(content["unread"]) == ["one0002"]
-    assert "activity.npz: cannot be read" in content["unread"]["one0002"]
+    assert "activity.npz: expected NumPy arrays" in content["unread"]["one0002"]
     assert run.clusters(Unit()) == [call.name for call in corpus.calls]
 
 
