@@ -56,9 +56,10 @@ def write_text(path: Path, text: str) -> None:
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def write_json(path: Path, value: object) -> None:
-    """Write `value` as JSON, as `write_text` does."""
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+def write_json(path: Path, value: object, in_one_line: bool = False) -> None:
+    """Write `value` as JSON, as `write_text` does. in_one_line: for what nobody reads; it takes a tenth of the time."""
+    indent = None if in_one_line else 1
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401
@@ -200,7 +201,7 @@ class RecordingWriter:
             raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
         turns = [event.to_json() for event in self._turns]
         settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
-        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": settings, "events": turns})
+        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": settings, "events": turns}, in_one_line=True)
 
 
 class Arrivals(NamedTuple):

@@ -51,8 +51,8 @@ def score(recording: Recording) -> dict[str, Any]:
     } | ({"unscored": reason} if reason else {})
     items = {"quantities": found, "without_suspects": cleaned}
     kept = {key: {name: stored.to_json(item) for name, item in of.items()} for key, of in items.items()}
-    write_json(recording.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **kept})
-    write_json(recording.path / SCORES, scores)
+    write_json(recording.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **kept}, in_one_line=True)
+    write_json(recording.path / SCORES, scores, in_one_line=True)
     return scores
 
 
