@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from .corpus import say_oddities
 from .options import DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
 
 if TYPE_CHECKING:
+    from fdbcore.corpus_jobs import How
     from fdbcore.recording import Recording
     from fdbcore.sources import SessionInput
 
@@ -66,13 +67,17 @@ def replay(
     index.html for all of them, and the same command again only replays what is new.
     """
     from fdbcore.corpus_inputs import named_files, planned, with_labels
+    from fdbcore.corpus_jobs import How
+    from fdbcore.corpus_replay import check_run_folder
     from fdbcore.names import Oddities
     from fdbcore.registry import VADS, resolve
     from fdbcore.sources import session_inputs
 
+    from .corpus import replay_calls
+
     oddities = Oddities()
     try:
-        settings = changed_settings(changes)
+        how = How(out, vad, changed_settings(changes), real_time)
         if vad is not None:
             resolve("vad", VADS, vad)
         named = named_files(paths, oddities)
@@ -83,51 +88,41 @@ def replay(
         log = options.read_log(marks, marks_offset_ms, len(calls))
         several = len(calls) > 1 or meta is not None
         if several:
-            from fdbcore.corpus_replay import check_run_folder
-
             check_run_folder(out, meta)
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
-        from fdbcore.corpus_jobs import How
-
-        from .corpus import replay_calls
-
-        sys.exit(replay_calls(calls, How(out, vad, settings, real_time), jobs, oddities, as_json, quiet))
+        sys.exit(replay_calls(calls, how, jobs, oddities, as_json, quiet))
     say_oddities(oddities)
-    show_progress = not (quiet or as_json) and sys.stderr.isatty()
-    session = calls[0].session
+    sys.exit(_replay_alone(calls[0].session, how, log, as_json, quiet))
+
+
+def _replay_alone(session: SessionInput, how: How, log: Log | None, as_json: bool, quiet: bool) -> int:
+    """Replay one session, make its report, and print it; the exit code."""
+    path = how.run_path / session.name
     try:
-        recording, document = _replay_one(session, out, vad, settings, real_time, show_progress, log)
+        recording, document = _replayed(session, how, log, show=not (quiet or as_json) and sys.stderr.isatty())
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
-        sys.exit(FAILED)
+        return FAILED
     except KeyboardInterrupt:
-        kept = f"; what was read is in {out / session.name}" if (out / session.name).exists() else ""
+        kept = f"; what was read is in {path}" if path.exists() else ""
         click.echo(f"fdbcore replay: interrupted{kept}", err=True)
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
     for damage in recording.damages:
         click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
     _print(recording, document, as_json, quiet)
-    sys.exit(FAILED if recording.damages else DONE)
+    return FAILED if recording.damages else DONE
 
 
-def _replay_one(
-    session: SessionInput,
-    out: Path,
-    vad: str | None,
-    changes: Mapping[str, int],
-    real_time: bool,
-    show_progress: bool,
-    log: Log | None,
-) -> tuple[Recording, dict[str, Any]]:
+def _replayed(session: SessionInput, how: How, log: Log | None, show: bool) -> tuple[Recording, dict[str, Any]]:
     from fdbcore.offline import replay_session
     from fdbcore.report.document import document
     from fdbcore.report.html import write_report
     from fdbcore.score import score
 
-    with _progress(session.name, show_progress) as on_tick:
-        recording = replay_session(session, out, vad, changes, real_time, on_tick)
+    with _progress(session.name, show) as on_tick:
+        recording = replay_session(session, how.run_path, how.vad, how.changes, how.real_time, on_tick)
     scores = score(recording)
     write_report(recording, scores)
     if log is not None:  # it may be refused, and then the report is there all the same

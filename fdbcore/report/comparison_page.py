@@ -34,17 +34,17 @@ def write_comparison(document: Values, folder: Path) -> Path:
 
 def page(document: Values, folder: Path) -> str:
     """The whole page. Every text that comes from a file is escaped. folder: what its links are relative to."""
-    run, baseline = document["run"], document["baseline"]
+    run = document["run"]
     settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
     title = Path(run["path"]).resolve().name
+    evidence = {name: _evidence(document[name]) for name in ("run", "baseline") if document[name]}
     body = Template(static("compare.html")).substitute(
         header=_header(document, title, folder),
         warnings=_warnings(document),
         gates=_gates(document["gates"], folder) if "gates" in document else "",
         comparisons="\n".join(_compared(compared, settings) for compared in document["comparisons"]),
         not_corrected=NOT_CORRECTED,
-        evidence=facts(flat({"run": _evidence(run)}) + (flat({"baseline": _evidence(baseline)}) if baseline else [])),
-        glossary=sections.glossary(settings),
+        closing=sections.closing(facts(flat(evidence)), settings),
     )
     return shell(body, f"{title} compared – fdbcore", static("compare.css"), "img-src data:")
 

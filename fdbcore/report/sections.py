@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from string import Template
 from typing import Any, Final
 
 from fdbcore.recording import Recording
@@ -19,6 +20,7 @@ from fdbcore.report.glossary import (
     MeasureText,
     in_words,
 )
+from fdbcore.report.shell import static
 from fdbcore.report.tables import NOTES, facts, flat, table
 from fdbcore.report.words import (
     UNITS,
@@ -198,6 +200,11 @@ def _settings(settings: Mapping[str, Any], sha256: str | None) -> str:
         rows.append((escape(name), f"{value} <span class='meaning'>{SETTINGS.get(name, '')}</span>"))
     rows += flat({"settings SHA-256": sha256})
     return facts(rows)
+
+
+def closing(evidence: str, settings: TurnSettings) -> str:
+    """How a page of many calls ends: what its numbers rest on, HTML, and the glossary, folded."""
+    return Template(static("closing.html")).substitute(evidence=evidence, glossary=glossary(settings))
 
 
 def glossary(settings: TurnSettings) -> str:

@@ -37,14 +37,14 @@ def page(content: Content, folder: Path) -> str:
     settings = TurnSettings(**content["settings"]["turns"])
     title = Path(content["run"]).resolve().name
     told = facts((escape(label or "\N{NO-BREAK SPACE}"), escape(text)) for label, text in _told(content))
+    evidence = {key: content[key] for key in ("run", "versions", "settings")}
     body = Template(static("scores.html")).substitute(
         header=_header(content, title, folder),
         warnings=_warnings(content),
         measures="\n".join(_measure(content, name, settings) for name in words.NAMES),
         told=told,
         reference=_reference(content),
-        evidence=facts(flat({key: content[key] for key in ("run", "versions", "settings")})),
-        glossary=sections.glossary(settings),
+        closing=sections.closing(facts(flat(evidence)), settings),
     )
     return shell(body, f"{title}: what holds – fdbcore", static("scores.css"), "img-src data:")
 
