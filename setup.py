@@ -5,7 +5,7 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-CORE = ("align", "decoded", "jitter", "level", "pacer", "packets", "pcm", "resample", "transit", "turns")
+CORE = ("align", "decoded", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "transit", "turns")
 DEBUG = os.environ.get("FDBCORE_DEBUG") == "1"  # bounds checks on, for hunting a crash
 
 # No FMA contraction and no fast-math: a float result must be the same in every build of the same source.
@@ -15,7 +15,7 @@ extensions = [
     Extension(
         f"fdbcore._ext.{name}",
         [f"fdbcore/_ext/{name}.pyx"],
-        depends=["fdbcore/_ext/dot.h"] if name == "resample" else [],
+        depends=["fdbcore/_ext/dot.h"] if name in ("hearing", "resample") else [],
         include_dirs=["fdbcore/_ext"],
         extra_compile_args=COMPILE_ARGS,
     )

@@ -105,8 +105,9 @@ def active(pcm: Stereo) -> Activity:
 
 
 def blocks(pcm: Stereo, samples: int = SAMPLE_RATE_HZ) -> Iterator[tuple[Stereo, Stereo]]:
+    a, b = np.ascontiguousarray(pcm.T)
     for start in range(0, len(pcm), samples):
-        yield pcm[start : start + samples, 0], pcm[start : start + samples, 1]
+        yield a[start : start + samples], b[start : start + samples]
 
 
 def health_of(pcm: Stereo, tracks: Activity | None = None, two_files: bool = False) -> dict[str, Any]:
@@ -408,8 +409,9 @@ def test_blocks_of_any_size_are_heard_alike() -> None:
 def test_sides_of_unequal_length_are_heard_to_the_end_of_the_longer(side: Side, missing: int) -> None:
     pcm = with_echo(sample(), 1, -20, 120)[: 1 - FRAME_SAMPLES]
     ends = {"A": len(pcm), "B": len(pcm)} | {side: len(pcm) - missing}
+    a, b = np.ascontiguousarray(pcm.T)
     with Hearing() as hearing:
-        for _ in hearing.over([(pcm[: ends["A"], 0], pcm[: ends["B"], 1])]):
+        for _ in hearing.over([(a[: ends["A"]], b[: ends["B"]])]):
             pass
         sides = hearing.sides()
         assert {heard.n_ticks for heard in sides.values()} == {-(-len(pcm) // FRAME_SAMPLES)}

@@ -1,6 +1,7 @@
-/* Dot products of the resampler, in compiler vector types: compilers do not vectorise a plain sum of floats, because
- * that would change its order. The order here is fixed: lane i adds the products of taps i, i + 4, i + 8, ..., then the
- * lanes are added as (0 + 1) + (2 + 3). Built with -ffp-contract=off it gives the same bits on every instruction set. */
+/* Dot products of filters between sample rates, in compiler vector types: compilers do not vectorise a plain sum of
+ * floats, because that would change its order. The order here is fixed: lane i adds the products of taps i, i + 4,
+ * i + 8, ..., then the lanes are added as (0 + 1) + (2 + 3). Built with -ffp-contract=off it gives the same bits on
+ * every instruction set. */
 
 #ifndef FDBCORE_DOT_H
 #define FDBCORE_DOT_H

@@ -10,6 +10,7 @@ from typing import IO, Final, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.hearing import Ear
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -28,16 +29,10 @@ class LowBand:
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
-        self._taps = _low_pass()
-        self._rows: Floats = np.zeros((len(self._taps) - 1, len(self._taps)), np.float32)
 
-    def push(self, pcm: Floats) -> None:
-        """Add whole ticks of (n,) samples at 48 kHz."""
-        rows = np.concatenate([self._rows, pcm.reshape(-1, FACTOR) @ self._taps.T])
-        last = len(self._taps) - 1
-        self._rows = rows[len(rows) - last :]
-        low = sum(rows[tap : len(rows) - last + tap, tap] for tap in range(last + 1))
-        self._file.write(np.rint(low).astype(np.int16).tobytes())
+    def append(self, low: Pcm) -> None:
+        """Add whole ticks: int16 (40 n,) at 4 kHz."""
+        self._file.write(low.tobytes())
 
     def without(self, blocks: Iterable[Floats]) -> LowBand:
         """The same side less these samples, full scale 1, from its start on; the caller closes it."""
@@ -45,7 +40,7 @@ class LowBand:
         for block in blocks:
             end_tick = at_tick + len(block) // LOW_TICK
             pcm = np.rint((self.read(at_tick, end_tick) - block) * FULL_SCALE)
-            rest._file.write(np.clip(pcm, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16).tobytes())
+            rest.append(np.clip(pcm, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16))
             at_tick = end_tick
         return rest
 
@@ -65,12 +60,12 @@ class LowBand:
 
 
 def _low_pass() -> Floats:
-    """A windowed sinc of 48 taps, flat to 1.6 kHz: float32 (4, 12), a row for each 12 samples."""
+    """A windowed sinc of 48 taps, flat to 1.6 kHz: float32 (48,)."""
     taps = 4 * FACTOR
     n = np.arange(taps) - (taps - 1) / 2
     response = np.sinc(n * 1.9 / (SAMPLE_RATE_HZ / 2000)) * np.hamming(taps)
-    rows: Floats = (response / response.sum()).astype(np.float32).reshape(4, FACTOR)
-    return rows
+    coefficients: Floats = (response / response.sum()).astype(np.float32)
+    return coefficients
 
 
 @dataclass
@@ -132,41 +127,37 @@ class _Track:
     def __init__(self) -> None:
         self.n_ticks = 0
         self.low = LowBand()
+        self._ear = Ear(_low_pass())
         self._ticks: list[tuple[Floats, Floats, npt.NDArray[np.uint16], npt.NDArray[np.uint16]]] = []
         self._rest = np.zeros(0, np.int16)
         self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
         self._spectra = 0
         self._window = np.hanning(FRAME_SAMPLES).astype(np.float32)
-        self._ones = np.ones(FRAME_SAMPLES, np.float32)
 
     def push(self, pcm: Pcm) -> None:
         pcm = np.concatenate([self._rest, pcm]) if len(self._rest) else pcm
         whole = len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES
         self._rest = pcm[whole:].copy()
         if whole:
-            self._take(pcm[:whole].astype(np.float32).reshape(-1, FRAME_SAMPLES))
+            self._take(pcm[:whole])
 
     def flush(self) -> None:
         """Fill the tick that is not whole up with silence: the side has ended."""
         if len(self._rest):
-            self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))).astype(np.float32)[None])
+            self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))))
             self._rest = self._rest[:0]
 
-    def _take(self, ticks: Floats) -> None:
-        means = ticks @ self._ones / np.float32(FRAME_SAMPLES)
-        centred = ticks - means[:, None]  # squares of a large constant would drown what is beside it
-        powers = np.einsum("ij,ij->i", centred, centred) / np.float32(FRAME_SAMPLES * FULL_SCALE**2)
-        magnitudes = np.abs(ticks)
-        peaks = magnitudes.max(axis=1)
-        flat = np.bincount(np.flatnonzero(magnitudes == peaks[:, None]) // FRAME_SAMPLES, minlength=len(ticks))
-        self._ticks.append((powers, means / np.float32(FULL_SCALE), peaks.astype(np.uint16), flat.astype(np.uint16)))
-        at = -self.n_ticks % SPECTRUM_EVERY_TICKS
-        loud = centred[at::SPECTRUM_EVERY_TICKS][powers[at::SPECTRUM_EVERY_TICKS] > LOUD_POWER]
-        lines = np.fft.rfft(loud * self._window)
+    def _take(self, pcm: Pcm) -> None:
+        powers, means, peaks, flat, low = self._ear.hear(pcm)
+        self._ticks.append((powers, means, peaks, flat))
+        self.low.append(low)
+        at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
+        loud = at[powers[at] > LOUD_POWER]
+        centred = pcm.reshape(-1, FRAME_SAMPLES)[loud] - means[loud, None] * np.float32(FULL_SCALE)
+        lines = np.fft.rfft(centred * self._window)
         self._spectrum += (lines.real**2 + lines.imag**2).sum(axis=0) / FULL_SCALE**2
         self._spectra += len(loud)
-        self.low.push(ticks.reshape(-1))
-        self.n_ticks += len(ticks)
+        self.n_ticks += len(powers)
 
     def heard(self, n_ticks: int) -> Heard:
         """What was heard until `flush`, and silence up to `n_ticks`."""
