@@ -25,11 +25,13 @@ from .options import DONE, FAILED
 def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     """Test what measurements rest on: the audio of each FILE, or the timing of this machine and each SYSTEM.
 
-    What exists as a file or folder is a FILE, as `fdbcore replay` takes them: is there echo, clipping, noise, music,
-    are the sides alike, exchanged or out of step? A SYSTEM is connected to, waited for until it is ready, and left.
-    With neither, or with a SYSTEM, the timing self-test runs as well.
+    What exists is a FILE: a stereo file, two mono files (A, B), the folder of a recording, of a run or of
+    Full-Duplex-Bench v1. Is there echo, clipping, noise, music, are the sides alike, exchanged or out of step? A SYSTEM
+    is connected to, waited for until it is ready, and left. With neither, or with a SYSTEM, the timing self-test runs
+    as well.
 
-    Exits with 1 if the input is bad or cannot be read, the self-test fails or a system cannot be had.
+    Exits with 1 if the input is bad, cannot be read or has no speech on a side, the self-test fails or a system cannot
+    be had.
     """
     from fdbcore.audio import AUDIO_SUFFIXES
 
@@ -72,7 +74,10 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
 
 
 def _is_fit(health: Mapping[str, Any]) -> bool:
-    return health.get("verdict") in ("ok", "warn") and not health["damaged"]
+    if "verdict" not in health:
+        return False
+    both_speak = all(side["speech_s"] for side in health["sides"].values())
+    return health["verdict"] != "bad" and not health["damaged"] and both_speak
 
 
 def _healths(

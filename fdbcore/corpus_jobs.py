@@ -151,7 +151,7 @@ def _serve(connection: Connection, how: How) -> None:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         faulthandler.enable()
-        with suppress(EOFError, BrokenPipeError):
+        with suppress(EOFError, ConnectionError):
             while True:
                 number, session = connection.recv()
                 connection.send(_replay(number, session, how))

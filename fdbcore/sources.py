@@ -26,7 +26,7 @@ MOST_OFFSET_MS: Final = 600_000
 
 V1_FILES: Final = ("input.wav", "output.wav")
 
-_OTHER_SIDE: Final = "give each side's own file (-a FILE -b FILE)"
+_OTHER_SIDE: Final = "give the file of each side, A's first"
 _PathLike = str | os.PathLike[str]
 
 

@@ -336,7 +336,7 @@ def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
 def test_a_lone_mono_file_is_refused(tmp_path: Path) -> None:
     session = SessionInput("x", wav(tmp_path / "x.wav", noise(99)))
     with pytest.raises(
-        AudioError, match=r"expected two channels \(left A, right B\), got mono: give each side's own file"
+        AudioError, match=r"expected two channels \(left A, right B\), got mono: give the file of each side, A's first"
     ):
         session.open()
 

@@ -14,4 +14,5 @@ class Ear:
         npt.NDArray[np.uint16],
         npt.NDArray[np.uint16],
         npt.NDArray[np.int16],
+        npt.NDArray[np.int64],
     ]: ...

@@ -1,4 +1,4 @@
-"""What input health takes of each tick of one side, in one pass: level, mean, peak, and the side at 4 kHz."""
+"""What input health takes of one side, in one pass: level, mean and peak of each tick, holes, the side at 4 kHz."""
 
 cimport cython
 from libc.stddef cimport ptrdiff_t
@@ -22,6 +22,7 @@ cdef enum:
     FACTOR = 12
     LOW_FRAME = FRAME // FACTOR
     MOST_TAPS = 96
+    HOLE = FRAME  # samples of digital silence, at least: so that none lies within a tick
 
 assert FRAME == _FRAME_SAMPLES
 
@@ -39,6 +40,7 @@ cdef class Ear:
     cdef float[MOST_TAPS] _taps
     cdef float[MOST_TAPS + FRAME] _pending  # what the filter still needs, then the tick
     cdef ptrdiff_t _n_taps
+    cdef int64_t _taken, _zeros  # samples so far, and how many of the last of them are 0
 
     def __cinit__(self, taps):
         self._n_taps = len(taps)
@@ -48,27 +50,48 @@ cdef class Ear:
         for tap in range(self._n_taps):
             self._taps[tap] = taps[tap]
         memset(self._pending, 0, sizeof(self._pending))
+        self._taken = self._zeros = 0
 
     def hear(self, pcm):
-        """Of each of the next ticks, int16 (480 n,), the arrays (powers, means, peaks, flat), (n,); and low, (40 n,).
+        """Of each of the next ticks, int16 (480 n,), the arrays (powers, means, peaks, flat), (n,); low; and holes.
 
         powers: mean square less that of the mean, of full scale 1, float32. means: of full scale 1, float32. peaks: the
-        largest absolute sample, uint16. flat: how many samples have it, uint16. low: the stream at 4 kHz, int16.
-        FrameError for any other `pcm`.
+        largest absolute sample, uint16. flat: how many samples have it, uint16. low: the stream at 4 kHz, int16
+        (40 n,). holes: start and end, in samples of the stream, of digital silence of 10 ms or more that has ended in
+        these ticks, int64 (m, 2). FrameError for any other `pcm`.
         """
         cdef const int16_t[::1] samples = _whole_ticks(pcm)
-        cdef ptrdiff_t n = samples.shape[0] // FRAME, tick
+        cdef ptrdiff_t n = samples.shape[0] // FRAME, tick, n_holes = 0
         powers, means = np.empty(n, np.float32), np.empty(n, np.float32)
         peaks, flat = np.empty(n, np.uint16), np.empty(n, np.uint16)
-        low = np.empty(n * LOW_FRAME, np.int16)
+        low, holes = np.empty(n * LOW_FRAME, np.int16), np.empty((n + 1, 2), np.int64)
         cdef float[::1] each_power = powers, each_mean = means
         cdef uint16_t[::1] each_peak = peaks, each_flat = flat
         cdef int16_t[::1] each_low = low
+        cdef int64_t[:, ::1] each_hole = holes
         with nogil:
             for tick in range(n):
                 _measure(&samples[tick * FRAME], &each_power[tick], &each_mean[tick], &each_peak[tick], &each_flat[tick])
+                n_holes += self._end_hole(&samples[tick * FRAME], &each_hole[n_holes, 0])
                 self._lower(&samples[tick * FRAME], &each_low[tick * LOW_FRAME])
-        return powers, means, peaks, flat, low
+        return powers, means, peaks, flat, low, holes[:n_holes].copy()
+
+    cdef int _end_hole(self, const int16_t *tick, int64_t *hole) noexcept nogil:
+        """Note a hole that ends in this tick; return whether there was one."""
+        cdef int first = 0, last = FRAME, found = 0
+        if self._zeros:
+            while first < FRAME and tick[first] == 0:
+                first += 1
+            if first < FRAME:
+                if self._zeros + first >= HOLE:
+                    hole[0], hole[1] = self._taken - self._zeros, self._taken + first
+                    found = 1
+                self._zeros = 0
+        while last > first and tick[last - 1] == 0:
+            last -= 1
+        self._zeros += first if first == FRAME else FRAME - last
+        self._taken += FRAME
+        return found
 
     cdef void _lower(self, const int16_t *tick, int16_t *out) noexcept nogil:
         cdef ptrdiff_t before = self._n_taps - FACTOR, i

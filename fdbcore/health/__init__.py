@@ -40,13 +40,15 @@ def examine(
                 suspect[finding.side] = echo.suspect(found[finding.side], voices) & active[finding.side]
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
     own = {side: active[side] & ~suspect[side] for side in SIDES}
-    figures = {side: levels.figures(heard[side], own[side]) for side in SIDES}
+    alone = {side: heard[side].until_its_end for side in SIDES}
+    speech = {side: own[side][: alone[side].n_ticks] for side in SIDES}
+    figures = {side: levels.figures(alone[side], speech[side]) for side in SIDES}
     for side in SIDES:
-        of_tones = list(tones.checks(side, heard[side]))
-        tonal = tones.ticks(of_tones, heard[side].n_ticks)
-        of_side = [*levels.checks(side, heard[side], own[side], tonal, figures[side]), *of_tones]
+        of_tones = list(tones.checks(side, alone[side]))
+        tonal = tones.ticks(of_tones, alone[side].n_ticks)
+        of_side = [*levels.checks(side, alone[side], speech[side], tonal, figures[side]), *of_tones]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
-    findings += [] if live else sides.exchanged(heard, own)
+    findings += [] if live else sides.exchanged(alone, speech)
     findings += sides.out_of_step(own) if two_files else []
     return {
         "schema": HEALTH_SCHEMA,

@@ -223,7 +223,7 @@ def suspect(echo: Echo, sides: Mapping[Side, Heard]) -> Bools:
     ticks = _explained_ticks(source, target, echo.paths)
     lag_ticks = round(echo.lag_samples / LOW_TICK)
     loudest = np.max([np.roll(source.powers, lag_ticks + shift) for shift in range(-2, 5)], axis=0)
-    background = 2 * np.quantile(target.powers, BACKGROUND_SHARE)
+    background = 2 * np.quantile(target.until_its_end.powers, BACKGROUND_SHARE)
     possible = target.powers <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
     taken: Bools = ticks | (near(ticks, NEAR_TICKS) & possible)
     return taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Final, Self, TypeAlias
 
 import numpy as np
@@ -74,7 +74,8 @@ class Heard:
 
     powers: of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have it.
     spectrum: mean power of loud ticks by frequency, 100 Hz a bin. mean: the direct current, of full scale. low: the
-    side at 4 kHz, with it.
+    side at 4 kHz, with it. holes: start and end of digital silence between sounds, int64 (n, 2) samples at 48 kHz.
+    end_tick: where the side's own audio ends; what follows is as silent as it is nobody's.
     """
 
     powers: Floats
@@ -83,6 +84,14 @@ class Heard:
     spectrum: npt.NDArray[np.float64]
     mean: float
     low: LowBand
+    holes: npt.NDArray[np.int64]
+    end_tick: int
+
+    @property
+    def until_its_end(self) -> Heard:
+        """The same without what makes both sides equally long."""
+        columns = {name: getattr(self, name)[: self.end_tick] for name in ("powers", "peaks", "flat")}
+        return replace(self, **columns)
 
     @property
     def n_ticks(self) -> int:
@@ -90,8 +99,11 @@ class Heard:
         return len(self.powers)
 
     def read(self, start_tick: int, end_tick: int) -> Floats:
-        """Samples of a span of ticks at 4 kHz, full scale 1, without direct current."""
-        return self.low.read(start_tick, end_tick) - np.float32(self.mean)
+        """Samples of a span of ticks at 4 kHz, full scale 1, without direct current; silence outside of the audio."""
+        samples = self.low.read(start_tick, end_tick)
+        first, last = (min(max(tick, 0), self.end_tick) - start_tick for tick in (start_tick, end_tick))
+        samples[first * LOW_TICK : last * LOW_TICK] -= np.float32(self.mean)
+        return samples
 
 
 class Hearing:
@@ -129,6 +141,7 @@ class _Track:
         self.low = LowBand()
         self._ear = Ear(_low_pass())
         self._ticks: list[tuple[Floats, Floats, npt.NDArray[np.uint16], npt.NDArray[np.uint16]]] = []
+        self._holes: list[npt.NDArray[np.int64]] = [np.zeros((0, 2), np.int64)]
         self._rest = np.zeros(0, np.int16)
         self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
         self._spectra = 0
@@ -148,8 +161,9 @@ class _Track:
             self._rest = self._rest[:0]
 
     def _take(self, pcm: Pcm) -> None:
-        powers, means, peaks, flat, low = self._ear.hear(pcm)
+        powers, means, peaks, flat, low, holes = self._ear.hear(pcm)
         self._ticks.append((powers, means, peaks, flat))
+        self._holes.append(holes)
         self.low.append(low)
         at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
         loud = at[powers[at] > LOUD_POWER]
@@ -166,4 +180,5 @@ class _Track:
         mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
         powers = within + (means - np.float32(mean)) ** 2
         powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in (powers, peaks, flat))
-        return Heard(powers, peaks, flat, self._spectrum / max(self._spectra, 1), mean, self.low)
+        spectrum, holes = self._spectrum / max(self._spectra, 1), np.concatenate(self._holes)
+        return Heard(powers, peaks, flat, spectrum, mean, self.low, holes, self.n_ticks)

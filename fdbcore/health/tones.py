@@ -201,8 +201,14 @@ def _sounding(heard: Heard) -> npt.NDArray[np.float64]:
     """Each 60 ms, 1 where there is any sound, both then and 180 ms later; else 0."""
     n = -(-heard.n_ticks // MUSIC_HOP_TICKS)
     blocks = [_frames(heard, at, min(at + MUSIC_BLOCK, n + MUSIC_LAG)) for at in range(0, n + MUSIC_LAG, MUSIC_BLOCK)]
-    loud = np.concatenate([np.einsum("ij,ij->i", frames, frames) for frames in blocks]) > MUSIC_WINDOW * LEAST_POWER
+    loud = np.concatenate([_powers(frames) for frames in blocks]) > LEAST_POWER
     return (loud[:-MUSIC_LAG] & loud[MUSIC_LAG:]).astype(np.float64)
+
+
+def _powers(frames: Floats) -> Floats:
+    """The mean square of each frame, less that of its mean: a step of the direct current is no sound."""
+    powers: Floats = np.einsum("ij,ij->i", frames, frames) / MUSIC_WINDOW - frames.mean(axis=1) ** 2
+    return powers
 
 
 def _steadiness(heard: Heard, start: int, end: int) -> npt.NDArray[np.float64]:

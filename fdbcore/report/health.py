@@ -14,10 +14,10 @@ SHOWN_SPANS: Final = 6
 GIVEN: Final = " The figures count these events; the tables give both, and the worst moments leave them out."
 
 FIGURES: Final = (
-    ("level_dbov", "speech {:.0f} dBov"),
-    ("noise_dbov", "background {:.0f} dBov"),
+    ("level_dbov", "speech {:z.0f} dBov"),
+    ("noise_dbov", "background {:z.0f} dBov"),
     ("snr_db", "SNR {:.0f} dB"),
-    ("peak_dbov", "peak {:.0f} dBov"),
+    ("peak_dbov", "peak {:z.0f} dBov"),
 )
 
 
