@@ -2,9 +2,10 @@
 
 The hub is the product, in a process of its own: two WebRTC legs a call, voice activity, recording. LONG_CALLS last from
 the beginning to the end, each with peers whose clock is off by PPM; beside them SHORT_CALLS come and go, over and over.
-The peers send a click a second, by which the delay through the hub is measured, wire in to wire out. A bystander, a
-process of the highest priority that does nothing but keep time, tells what no program could have kept: when the machine
-itself stood still, as virtual ones do now and then. A line a minute; then the verdict, which is also the exit status.
+The peers send a click a second, by which the delay through the hub is measured, wire in to wire out. Bystanders, a
+process of the highest priority on each processor that does nothing but keep time, tell what no program could have kept:
+when a processor itself stood still, as virtual ones do now and then. A line a minute; then the verdict, which is also
+the exit status.
 FDBCORE_SOAK_MINUTES: 30 by default.
 """
 
@@ -19,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -120,9 +121,10 @@ class Hub:
             print(json.dumps(found), flush=True)
 
 
-def stand_by() -> None:
+def stand_by(processor: int) -> None:
     """A line for each time it is held up: from when to when, ns. None without the priority: others may hold it up."""
     with suppress(PermissionError):
+        os.sched_setaffinity(0, [processor])
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max(os.SCHED_FIFO)))
         while True:
             began_ns = now_ns()
@@ -132,17 +134,21 @@ def stand_by() -> None:
 
 
 @contextmanager
-def bystander() -> Iterator[list[tuple[int, int]]]:
-    """When it was held up, once the context is left."""
+def bystanders() -> Iterator[list[tuple[int, int]]]:
+    """When any of them was held up, once the context is left."""
     held_up: list[tuple[int, int]] = []
-    command = [sys.executable, "-m", "benchmarks.soak", BYSTANDER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield held_up
-        finally:
+    with ExitStack() as started:
+        processes = []
+        for processor in os.sched_getaffinity(0):
+            command = [sys.executable, "-m", "benchmarks.soak", BYSTANDER, str(processor)]
+            process = started.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            started.callback(process.terminate)
+            processes.append(process)
+        yield held_up
+        for process in processes:
             process.terminate()
-        assert process.stdout is not None
-        held_up += [(start, end) for start, end in map(json.loads, process.stdout)]
+            assert process.stdout is not None
+            held_up += [(start, end) for start, end in map(json.loads, process.stdout)]
 
 
 def short_turns() -> int:
@@ -172,7 +178,7 @@ def main() -> None:
     port = free_port()
     print(f"{machine()}\n{LONG_CALLS} long and {SHORT_CALLS} short calls, {MINUTES:g} minutes")
     command = [sys.executable, "-m", "benchmarks.soak", str(port)]
-    with bystander() as held_up, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as hub:
+    with bystanders() as held_up, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as hub:
         probes = [(Probe(10, clicks=True), Probe(10, clicks=False)) for _ in range(LONG_CALLS)]
         peers = [threading.Thread(target=call_long, args=(port, n, pair)) for n, pair in enumerate(probes)]
         peers.append(threading.Thread(target=call_short, args=(port,)))
@@ -221,7 +227,7 @@ def verdict(reports: list[dict[str, Any]], end: Mapping[str, Any], held_up: Sequ
         f"memory grew by {grown_mb:.1f} MB, {known_mb:.1f} of them known": grown_mb - known_mb <= MOST_GROWTH_MB,
         f"delays changed by {', '.join(map(str, drifts))} samples": all(abs(d) <= MOST_DRIFT_SAMPLES for d in drifts),
         f"{len(missed_ns)} ticks missed ({end['late']} late) in {end['calls']} calls, "
-        f"{excused} of them while the machine stood still ({stood_still})": len(missed_ns) == excused,
+        f"{excused} of them while a processor stood still ({stood_still})": len(missed_ns) == excused,
         f"{len(end['odd_ends'])} calls ended early {end['odd_ends'][:1] or ''}".strip(): not end["odd_ends"],
     }
     print(f"{'PASSED' if all(checks.values()) else 'FAILED'}: " + "; ".join(checks))
@@ -229,8 +235,8 @@ def verdict(reports: list[dict[str, Any]], end: Mapping[str, Any], held_up: Sequ
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == [BYSTANDER]:
-        stand_by()
+    if sys.argv[1:2] == [BYSTANDER]:
+        stand_by(int(sys.argv[2]))
     elif len(sys.argv) > 1:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         with tempfile.TemporaryDirectory() as recordings:
