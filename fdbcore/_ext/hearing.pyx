@@ -5,17 +5,12 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t
 from libc.string cimport memcpy, memset
 
+from fdbcore._ext.dot cimport fdb_filter
+
 import numpy as np
 
 from fdbcore.errors import FrameError
 from fdbcore.types import FRAME_SAMPLES as _FRAME_SAMPLES
-
-
-cdef extern from "dot.h" nogil:
-    void fdb_filter(
-        const float *window, ptrdiff_t window_step, const float *coefficients, ptrdiff_t taps,
-        int16_t *out, ptrdiff_t out_step, ptrdiff_t count,
-    )
 
 cdef enum:
     FRAME = 480
@@ -64,7 +59,7 @@ cdef class Ear:
         cdef ptrdiff_t n = samples.shape[0] // FRAME, tick, n_holes = 0
         powers, means = np.empty(n, np.float32), np.empty(n, np.float32)
         peaks, flat = np.empty(n, np.uint16), np.empty(n, np.uint16)
-        low, holes = np.empty(n * LOW_FRAME, np.int16), np.empty((n + 1, 2), np.int64)
+        low, holes = np.empty(n * LOW_FRAME, np.int16), np.empty((n, 2), np.int64)
         cdef float[::1] each_power = powers, each_mean = means
         cdef uint16_t[::1] each_peak = peaks, each_flat = flat
         cdef int16_t[::1] each_low = low

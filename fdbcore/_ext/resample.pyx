@@ -5,17 +5,12 @@ from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int16_t
 from libc.string cimport memmove, memset
 
+from fdbcore._ext.dot cimport fdb_filter
+
 import numpy as np
 
 from fdbcore._ext.filters import filter_bank
 from fdbcore.errors import FrameError
-
-
-cdef extern from "dot.h" nogil:
-    void fdb_filter(
-        const float *window, ptrdiff_t window_step, const float *coefficients, ptrdiff_t taps,
-        int16_t *out, ptrdiff_t out_step, ptrdiff_t count,
-    )
 
 cdef enum:
     CHUNK_SAMPLES = 2048
