@@ -40,7 +40,7 @@ PPM: Final = (0, 50, 100, -100)
 LONG_CALLS: Final = len(PPM)
 SHORT_CALLS: Final = 4
 SHORT_S: Final = 15.0
-BETWEEN_S: Final = 8.0  # to join, to wait for the clock map, to hang up
+BETWEEN_S: Final = 4.0  # to join, to wait for the clock map, to hang up
 SHORT_SESSIONS: Final = 1000
 
 REPORT_S: Final = min(60.0, MINUTES * 60 / 5)
@@ -158,14 +158,14 @@ def short_turns() -> int:
 
 def call_long(port: int, n: int, probes: tuple[Probe, Probe]) -> None:
     """The peers of one long call."""
-    probe_calls(port, probes, 2, 10, MINUTES * 60 + BETWEEN_S, first_session=n, ppm=PPM[n])
+    probe_calls(port, probes, 2, 10, MINUTES * 60 + 2 * BETWEEN_S, first_session=n, ppm=PPM[n])
 
 
 def call_short(port: int) -> None:
     """The peers of all short calls, one after the other."""
     for turn in range(short_turns()):
         probes = [Probe(10, clicks=False) for _ in range(2 * SHORT_CALLS)]
-        probe_calls(port, probes, 2, 10, SHORT_S + BETWEEN_S / 2, SHORT_SESSIONS + turn * SHORT_CALLS)
+        probe_calls(port, probes, 2, 10, SHORT_S + BETWEEN_S, SHORT_SESSIONS + turn * SHORT_CALLS)
 
 
 def delays_in(probes: tuple[Probe, Probe], since_s: float, until_s: float) -> float:
