@@ -37,5 +37,5 @@ setup(
             "auto_pickle": False,
             "autotestdict": False,
         },
-    )
+    ),
 )
