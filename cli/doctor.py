@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,7 +39,7 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     files = [subject for subject in subjects if Path(subject).exists()]
     systems = [subject for subject in subjects if subject not in files]
     for subject in systems:
-        if Path(subject).suffix.lower() in AUDIO_SUFFIXES and "://" not in subject and not subject.startswith("exec:"):
+        if Path(subject).suffix.lower() in AUDIO_SUFFIXES and ":" not in subject:
             raise click.UsageError(f"{subject}: expected audio or a system, got no such file")
     found, sane = _examined(files, vad, show=not as_json) if files else ({}, True)
     if systems or not files:
@@ -136,12 +137,14 @@ def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
 
     started_ns = now_ns()
     try:
-        party.open("B")
-        return {"ready": True, "seconds": (now_ns() - started_ns) / 1e9, "party": dict(party.describe())}
+        with closing(party):
+            party.open("B")
+            found = {"ready": True, "seconds": (now_ns() - started_ns) / 1e9, "party": dict(party.describe())}
     except FdbError as error:
         return {"ready": False, "why_not": redacted(str(error))}
-    finally:
-        party.close()
+    if party.left not in (None, "finished"):
+        return {"ready": False, "why_not": redacted(party.left)}
+    return found
 
 
 def _line(address: str, probe: dict[str, Any]) -> str:

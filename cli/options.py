@@ -86,6 +86,13 @@ def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Folder of the run.")
 
 
+def finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """A number that is neither infinite nor none at all, which click's ranges let pass."""
+    if not math.isfinite(value):
+        raise click.BadParameter(f"expected a finite number, got {value}")
+    return value
+
+
 def columns() -> int:
     """How wide a table may be: as the terminal is, within what is readable; 80 where there is none."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, FEWEST_COLUMNS), MOST_COLUMNS)
@@ -103,7 +110,7 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
         key, _, value = change.partition("=")
         if key not in TurnSettings.__slots__ or not value.strip().isdecimal():
             raise SettingsError(
-                f"--set {change}: expected key=milliseconds, key one of {', '.join(TurnSettings.__slots__)}"
+                f"--set {change}: expected NAME=milliseconds, NAME one of {', '.join(TurnSettings.__slots__)}"
             )
         values[key] = int(value)
     TurnSettings(**values)

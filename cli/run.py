@@ -40,7 +40,14 @@ CLIPS_HELP = (
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
               "input-clocked systems in lockstep, as fast as they compute; compute time is not counted.")  # fmt: skip
-@click.option("--max-s", type=click.FloatRange(0.01), default=600.0, show_default=True, help="Longest conversation.")
+@click.option(
+    "--max-s",
+    type=click.FloatRange(0.01),
+    callback=options.finite,
+    default=600.0,
+    show_default=True,
+    help="Longest conversation.",
+)
 @click.option(
     "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four to a process."
 )

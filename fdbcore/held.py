@@ -61,7 +61,7 @@ def changed_source(recording: Recording) -> str | None:
             return f"{path.name} is gone, or cannot be read"
         if not same:
             return f"{path.name} has another content than when it was replayed"
-    return None
+    return None if recording.meta.get("source") else f"{AUDIO} is gone"
 
 
 def settings_of(held: Recording) -> TurnSettings:

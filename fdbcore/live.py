@@ -173,5 +173,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     if not recording.has_spoken("B"):
         if recording.has_replied("B"):
             return {"kind": "done", "side": "B", "reason": IN_TEXT}
-        return _blame("B" if recording.has_spoken("A") else "A", SILENT)  # who was asked nothing need not answer
+        left_first = b.left is not None and a.left is None
+        asked = recording.has_spoken("A")  # who was asked nothing need not answer, but has to stay
+        return _blame("B" if asked or left_first else "A", SILENT)
     return {"kind": "done", "side": None, "reason": None}

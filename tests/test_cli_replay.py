@@ -222,7 +222,7 @@ def test_bad_input_gets_one_line_and_exit_code_1(name: str, tmp_path: Path, run_
         (["-a", "x.wav"], "-a FILE -b FILE"),
         (["--vad", "nope", "x.wav"], "silero, energy"),
         (["--set", "min_silence_ms=205", "x.wav"], "multiple of 10"),
-        (["--set", "nope=1", "x.wav"], "key one of"),
+        (["--set", "nope=1", "x.wav"], "NAME one of"),
         (["--set", "min_speech_ms=300", "x.wav"], "at most min_silence_ms"),
         (["--nope"], "No such option"),
     ],

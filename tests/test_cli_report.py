@@ -177,6 +177,19 @@ def test_a_source_that_has_changed_is_not_heard(tmp_path: Path) -> None:
     assert 'src="../../slow.wav"' not in page
 
 
+def test_a_call_whose_own_audio_is_gone_costs_the_others_nothing(tmp_path: Path) -> None:
+    for name in ("slow", "mute"):
+        write(tmp_path / f"{name}.flac", voices(BUILT[name].drawing))
+    replay(*(tmp_path / f"{name}.flac" for name in ("slow", "mute")), out=tmp_path / "run")
+    meta_path = tmp_path / "run" / "slow" / "meta.json"
+    meta = json.loads(meta_path.read_text())
+    meta_path.write_text(json.dumps(meta | {"source": None}))  # as of a live call, which has no source
+    (tmp_path / "run" / "slow" / "session.wav").unlink(missing_ok=True)
+    result = report(tmp_path / "run")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == ["fdbcore report: slow: no audio: session.wav is gone"]
+
+
 def test_a_page_without_audio_does_not_tell_which_file_it_was(ran: Ran) -> None:
     report(ran.run, "--call", "slow", "--no-audio")
     page = (ran.run / "slow" / REPORT).read_text()

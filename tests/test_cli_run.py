@@ -261,6 +261,28 @@ def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -
     assert opened(log) == 2
 
 
+def test_what_fails_at_the_far_end_is_told_as_if_it_were_here(run_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "parrot.py").write_text(
+        "import sys\n"
+        "for _ in range(50):\n"
+        "    sys.stdout.buffer.write(sys.stdin.buffer.read(960))\n"
+        "    sys.stdout.buffer.flush()\n"
+        "sys.exit(3)\n"
+    )
+    party = f"exec:{sys.executable} {tmp_path / 'parrot.py'}"
+    result = run("--a", "echo", "--system", f"here={party}", "--system", f"there=far:{party}", out=run_path)
+    assert result.exit_code == 1
+    here, there = (Recording(run_path / name).meta["outcome"] for name in ("here", "there"))
+    assert there == here
+    assert (here["kind"], here["side"]) == ("failed", "B")
+    assert "code 3" in here["reason"]
+
+
+def test_who_hangs_up_before_anybody_spoke_has_failed(run_path: Path) -> None:
+    run(*FAST, "--a", "fake:?speak=50-90&finish=300", "--system", "x=fake:?finish=20", out=run_path)
+    assert Recording(run_path / "x").meta["outcome"] == {"kind": "failed", "side": "B", "reason": "no speech found"}
+
+
 def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = make_plan([System("webrtc", "webrtc://:8791")], [User("", "webrtc://:8791")], LiveSettings())
     display = Display(RunFolder(run_path, plan), lines=True)
@@ -285,7 +307,13 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
         (["--a", A, "--system", "fake:", "--limit", "x=1"], "expected the name of a system"),
         (["--a", A, "--system", "x y=fake:"], "expected NAME=ADDRESS, the name of letters"),
         (["--a", A, "--system", "fake:", "--vad", "nope"], "silero, energy"),
-        (["--a", A, "--system", "fake:", "--set", "nope=1"], "key one of"),
+        (["--a", A, "--system", "fake:", "--set", "nope=1"], "NAME one of"),
+        (["--a", A, "--system", "fake:", "--max-s", "nan"], "expected a finite number, got nan"),
+        (["--a", A, "--system", "fake:", "--max-s", "inf", "--dry-run"], "expected a finite number, got inf"),
+        (["--a", A, "--system", "webrtc:?silent_s=-3"], "expected silent_s above 0, up to 86400, got -3"),
+        (["--a", A, "--system", "whip:?join_s=nan"], "expected join_s above 0, up to 86400, got nan"),
+        (["--a", A, "--system", "webrtc:?ice=foo"], "expected ice=stun:HOST:PORT, got 'foo'"),
+        (["--a", A, "--system", "webrtc:?ice=stun:h:99999"], "expected ice=stun:HOST:PORT"),
         (["--a", A, "--system", "fake:", "--jobs", "0"], "0 is not in the range"),
         (
             ["--clock", "virtual", "--a", A, "--system", "fake:?clocking=burst"],

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from scipy.io import wavfile
 
 from fdbcore.selftest import Mirrored, reflect_clicks, timing_selftest, verdict
 
@@ -57,6 +59,16 @@ def test_doctor_probes_each_system() -> None:
     assert not other["ready"]
     assert "cannot be reached" in other["why_not"]
     assert "secret" not in done.stdout + done.stderr
+
+
+def test_doctor_tells_what_fails_at_the_far_end(tmp_path: Path) -> None:
+    wavfile.write(clip := tmp_path / "clip.wav", 8000, np.zeros(800, np.int16))
+    done = doctor("--json", "far:echo", "far:moshi://127.0.0.1:9", "far:exec:false", f"clip:{clip}")
+    found: dict[str, Any] = json.loads(done.stdout)["systems"]
+    assert done.returncode == 1
+    assert [probe["ready"] for probe in found.values()] == [True, False, False, True]
+    assert "cannot be reached" in found["far:moshi://127.0.0.1:9"]["why_not"]
+    assert "exited with code 1" in found["far:exec:false"]["why_not"]
 
 
 def test_doctor_refuses_an_unknown_system_in_one_line() -> None:

@@ -12,6 +12,7 @@ variable FDBCORE_TOKEN.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from abc import abstractmethod
@@ -41,6 +42,7 @@ DEFAULT_PORT: Final = 8790
 TOKEN: Final = "FDBCORE_TOKEN"
 LOOPBACK: Final = ("127.0.0.1",)
 FAR_ENDS_S: Final = 3.0
+MOST_WAIT_S: Final = 86_400.0
 _CLOSE_S: Final = 10.0
 _OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "session": ""}
 
@@ -81,6 +83,11 @@ class WebRtcEndpoint(Endpoint):
             self._port = DEFAULT_PORT if self._url.port is None else self._url.port
         except ValueError as error:
             raise SettingsError(f"{kind}: expected HOST:PORT, join_s and silent_s in seconds, got {error}") from None
+        for name, wait_s in (("join_s", self._join_s), ("silent_s", self._silent_s)):
+            if not 0 < wait_s <= MOST_WAIT_S:
+                raise SettingsError(f"{kind}: expected {name} above 0, up to {MOST_WAIT_S:.0f}, got {wait_s:g}")
+        if (ice := self._options["ice"]) and not _is_stun(ice):
+            raise SettingsError(f"{kind}: expected ice=stun:HOST:PORT, got {ice!r}")
         self._host = self._url.hostname or DEFAULT_HOST
         self._background = Background()
         self._peer: Peer | None = None
@@ -267,17 +274,29 @@ class Far(Joined):
 
     async def _invite(self, server: SignallingServer) -> None:
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
-        self._process = await asyncio.create_subprocess_exec(sys.executable, "-m", "fdbcore.far", self._party, seat)
+        command = (sys.executable, "-m", "fdbcore.far", self._party, seat)
+        self._process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
 
     async def _hang_up(self) -> None:
         await super()._hang_up()
-        if self._process is not None and self._process.returncode is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FAR_ENDS_S):
-                    await self._process.wait()
-        if self._process is not None and self._process.returncode is None:
+        if self._process is None:
+            return
+        try:
+            async with asyncio.timeout(FAR_ENDS_S):
+                told, _ = await self._process.communicate()
+        except TimeoutError:
             self._process.kill()
             await self._process.wait()
+            return
+        self._note_fault(told, self._process.returncode)
+
+    def _note_fault(self, told: bytes, code: int | None) -> None:
+        """What went wrong with the party: to us it has only hung up."""
+        if told:
+            fault = json.loads(told.splitlines()[-1])
+            self.left, self.transient = fault["reason"], fault["transient"]
+        elif code:
+            self.left = f"its process ended with code {code}"
 
     def describe(self) -> Mapping[str, Any]:
         """The party in the other process, and the connection to it."""
@@ -321,6 +340,15 @@ class Dialled(WebRtcEndpoint):
             with suppress(aiohttp.ClientError, TimeoutError):
                 async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as http:
                     await http.delete(self._location, headers=_authorization())
+
+
+def _is_stun(address: str) -> bool:
+    scheme, _, place = address.partition(":")
+    try:
+        url = urlsplit(f"//{place}")
+        return scheme == "stun" and bool(url.hostname) and url.netloc == place and url.port != 0
+    except ValueError:
+        return False
 
 
 def _authorization() -> dict[str, str]:
