@@ -1,11 +1,12 @@
 """The far end of `far:ADDRESS`: `python -m fdbcore.far ADDRESS SEAT` lets a party join a hub until either leaves.
 
-What went wrong with the party is printed at the end, in a line of JSON: {"reason", "transient"}.
+What went wrong with the party is printed at the end, as JSON: {"reason", "transient"}; nothing else is.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,14 +18,14 @@ from fdbcore.registry import endpoint
 
 def main() -> None:
     """Hold the party's own side of the conversation; what it hears and says is recorded at the hub."""
-    party, seat = sys.argv[1:]
+    told = os.dup(1)
+    os.dup2(2, 1)  # a party may print what it likes
+    party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:
-        held = converse(endpoint(party), endpoint(seat), Path(folder), LiveSettings(vad="energy"), {}, Event())
-        outcome = held.meta["outcome"]
-    if (
-        outcome["side"] == "A" and outcome["kind"] != "done" and outcome["reason"] != SILENT
-    ):  # that is for the hub to say
-        print(json.dumps({"reason": outcome["reason"], "transient": outcome.get("transient", False)}))
+        outcome = converse(party, seat, Path(folder), LiveSettings(vad="energy"), {}, Event()).meta["outcome"]
+    if outcome["side"] == "A" and outcome["reason"] != SILENT:  # whether it was silent is for the hub to say
+        fault = {"reason": outcome["reason"], "transient": outcome.get("transient", party.transient)}
+        os.write(told, json.dumps(fault).encode())
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def session_of(recording: Recording) -> SessionInput:
 
 
 def changed_source(recording: Recording) -> str | None:
-    """What has become of the files that a recording links instead of audio of its own; None if they are as they were.
+    """What has become of a recording's audio, its own or the files that it links; None if it is as it was.
 
     A file of the same size and time is taken for the same, any other is read.
     """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from fakes.run_parties import install
 from scipy.io import wavfile
 
 from fdbcore.selftest import Mirrored, reflect_clicks, timing_selftest, verdict
@@ -69,6 +70,15 @@ def test_doctor_tells_what_fails_at_the_far_end(tmp_path: Path) -> None:
     assert [probe["ready"] for probe in found.values()] == [True, False, False, True]
     assert "cannot be reached" in found["far:moshi://127.0.0.1:9"]["why_not"]
     assert "exited with code 1" in found["far:exec:false"]["why_not"]
+
+
+def test_what_the_far_end_prints_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(install(tmp_path / "plugin")), str(Path(__file__).parent)]))
+    prints = "far:fake:?prints=200000"  # more than a pipe holds
+    done = doctor("--json", prints, f"{prints}&open_error=refused")
+    fine, refused = json.loads(done.stdout)["systems"].values()
+    assert fine["ready"]
+    assert refused == {"ready": False, "why_not": "fake: refused with 401"}
 
 
 def test_doctor_refuses_an_unknown_system_in_one_line() -> None:

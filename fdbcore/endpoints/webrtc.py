@@ -293,7 +293,7 @@ class Far(Joined):
     def _note_fault(self, told: bytes, code: int | None) -> None:
         """What went wrong with the party: to us it has only hung up."""
         if told:
-            fault = json.loads(told.splitlines()[-1])
+            fault = json.loads(told)
             self.left, self.transient = fault["reason"], fault["transient"]
         elif code:
             self.left = f"its process ended with code {code}"

@@ -36,7 +36,8 @@ class Fake(Endpoint):
 
     leave, die: the tick of leaving unasked, and of killing its process (with `once`, a file: the first time only).
     open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
-    log: a file that gets a line when it is opened, and closed. at_once, clocking: what it declares.
+    log: a file that gets a line when it is opened, and closed. prints: how many characters, when it is opened.
+    at_once, clocking: what it declares.
     """
 
     def __init__(self, does: Mapping[str, str]) -> None:
@@ -47,6 +48,7 @@ class Fake(Endpoint):
 
     def open(self, side: Side) -> None:
         self._log("open")
+        print("x" * int(self.does.get("prints", 0)), end="", flush=True)
         time.sleep(float(self.does.get("hang_s", 0)))
         if "open_error" in self.does:
             raise ERRORS[self.does["open_error"]]
