@@ -9,7 +9,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -165,43 +165,61 @@ def _lines(path: Path) -> tuple[list[str], int, str]:
 
 
 def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddities) -> list[PlannedCall]:
-    """The sessions with their rows of the table `meta`, joined by file name, or by as much of the path as is given.
+    """The sessions with their rows of the table `meta`, joined as `NameIndex` does, by path before name.
 
-    The column agent_channel (left, right, 1 or 2) says where side B is. Rows without files, files without rows, and
-    rows that fit several files or the same one are noted in `oddities`; nothing is left out.
+    The column agent_channel (left, right, 1 or 2) says where side B is. Rows without files and files without rows are
+    noted in `oddities`. Raises SettingsError where a row could be of several files, or a file has several rows that
+    differ, and where no row is of any file.
     """
     _note_doubles(sessions, oddities)
     if meta is None:
         return [PlannedCall(session) for session in sessions]
     key, table = read_table(meta)
-    index = NameIndex(map(_known, sessions))
+    numbers = NameIndex(map(_known, sessions)).joined((row[key] for row in table), meta)
     rows: dict[int, dict[str, str]] = {}
     for row in table:
-        fitting = index.fitting(row[key])
-        if len(fitting) != 1:
-            what = f"rows of {meta.name} that fit several files" if fitting else f"rows of {meta.name} without a file"
-            oddities.add(what, [row[key]])
-        elif rows.setdefault(fitting[0], row) != row:
-            oddities.add(f"rows of {meta.name} for a file that has another, left out", [row[key]])
+        number = numbers[row[key]]
+        if number is None:
+            oddities.add(f"rows of {meta.name} without a file", [row[key]])
+        elif _without(key, first := rows.setdefault(number, row)) != _without(key, row):
+            raise SettingsError(
+                f"{meta}: expected one row of the call {sessions[number].name}, "
+                f"got {first[key]!r} and {row[key]!r}, which differ"
+            )
+    _refuse_none(rows, numbers, sessions, meta, "rows")
     without = [session.name for number, session in enumerate(sessions) if number not in rows]
     oddities.add(f"files without a row in {meta.name}", without)
-    return [
-        _with_row(session, {name: text for name, text in rows.get(number, {}).items() if name != key})
-        for number, session in enumerate(sessions)
-    ]
+    return [_with_row(session, _without(key, rows.get(number, {}))) for number, session in enumerate(sessions)]
 
 
 def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) -> list[PlannedCall]:
     """The calls, each with its labels from a file or a folder of them; without labels where it has none there.
 
-    What cannot be read, or fits no call, is noted in `oddities`. Raises SettingsError if there is no label at all.
+    What cannot be read, or fits no call, is noted in `oddities`. Raises SettingsError if there is no label at all, or
+    none of any call, or one that could be of several.
     """
     sessions = [call.session for call in calls]
     found = read_labels(path, oddities)
     by_call = found.by_call([_known(session) for session in sessions], lambda n: sessions[n].swap, oddities)
+    _refuse_none(by_call, (label.call for label in found.labels), sessions, path, "labels")
     source = str(path.resolve())
     labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
     return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
+
+
+def _without(key: str, row: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in row.items() if name != key}
+
+
+def _refuse_none(
+    found: Mapping[int, object], texts: Iterable[str], sessions: Sequence[SessionInput], path: Path, what: str
+) -> None:
+    """SettingsError where nothing was found of any of the sessions."""
+    text = next(iter(texts), None)
+    if not found:
+        file = _known(sessions[0])[1][0]
+        got = "an empty table" if text is None else f"none that is, such as {text!r}"
+        raise SettingsError(f"{path}: expected {what} of the calls that are named, such as {file}; got {got}")
 
 
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
@@ -213,7 +231,7 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
 
 def _known(session: SessionInput) -> tuple[str, list[Path]]:
     """The name of a session, and the files by which a table may know it."""
-    return session.name, [session.recording] if session.recording else session.paths
+    return session.name, [path.absolute() for path in ([session.recording] if session.recording else session.paths)]
 
 
 def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:

@@ -6,16 +6,19 @@ What cannot be read as a label is left out and noted, by what is wrong with it, 
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
+from urllib.parse import quote, unquote
 
 from fdbcore.errors import SettingsError
 from fdbcore.labels import FileLabel, LabelKind, LabelSet, Place
 from fdbcore.names import DELIMITERS, FILE_COLUMNS, Oddities
+from fdbcore.types import TurnKind
 
 _PLACES: Final[Mapping[Place, Sequence[str]]] = {
     "A": ("a", "user", "caller", "customer", "human", "examiner"),
@@ -27,8 +30,8 @@ SIDE_NAMES: Final = {name: place for place, names in _PLACES.items() for name in
 """What a side may be called, in any case; a channel is a side once it is known which."""
 
 _KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
-    "turn_end": ("turn_end", "turn_ends", "end_of_turn", "eot"),
-    "speech": ("speech", "ipu", "ipus", "utterance"),
+    "turn_end": ("turn_end", "turn_ends", "end_of_turn", "eot", "turn", "turns"),
+    "speech": ("speech", "ipu", "ipus", "utterance", "speech_end"),
     "pause": ("pause", "pauses", "mid_turn_pause"),
     "interruption": ("interruption", "interruptions", "barge_in", "bargein"),
     "backchannel": ("backchannel", "backchannels", "bc", "aizuchi"),
@@ -36,7 +39,12 @@ _KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
     "noise": ("noise", "noises", "background", "background_speech"),
 }
 KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in names}
-"""What a kind may be called, in any case, with spaces, hyphens or underscores."""
+"""What a kind may be called, in any case, with spaces, hyphens or underscores; of a span that is a turn, its end."""
+
+EVENTS: Final = frozenset({*get_args(TurnKind), "overlap"} - set(KIND_NAMES))
+"""What stands beside labels in exports of turn events, and is none."""
+
+_CENSORED: Final = "(censored)"  # decided only by the end of the recording
 
 _START: Final = {"start_s": 1.0, "start": 1.0, "begin_s": 1.0, "begin": 1.0, "onset": 1.0, "start_ms": 0.001}
 _END: Final = {"end_s": 1.0, "end": 1.0, "stop": 1.0, "offset": 1.0, "end_ms": 0.001}
@@ -61,7 +69,8 @@ Parser = Callable[[str, Path, Oddities], Iterator[Entry]]
 def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     """The labels of a file, or of all label files in a folder and below it; what is left out is noted.
 
-    A TextGrid, an Audacity track, and a CSV without a column of files are of the call that is called like the file.
+    A TextGrid, an Audacity track, and a CSV without a column of files are of the call that is called like the file,
+    and lies in a folder of the same name where that is one below `path`.
     A file of a folder that cannot be read is noted as well. Raises SettingsError for a single file that cannot be read,
     and where there is no label at all.
     """
@@ -76,7 +85,8 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
                 raise
             oddities.add("label files that cannot be read, left out", [str(error)])
             continue
-        found = [label for entry in entries if (label := _label(entry, file, oddities)) is not None]
+        call = _call(file, path)
+        found = [label for entry in entries if (label := _label(entry, call, oddities)) is not None]
         oddities.add("label files without a label", [] if found else [str(file)])
         named = named or any(entry.call is not None for entry in entries)
         labels += found
@@ -94,9 +104,13 @@ def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _stem(path: Path) -> str:
-    """The file's name without its suffix, and without the .labels of an exported Audacity track."""
-    return path.stem.removesuffix(".labels")
+def _call(path: Path, top: Path) -> str:
+    """What a file calls its call: its own name without suffix, and the folders below `top` in which it lies.
+
+    An exported Audacity track ends with .labels as well.
+    """
+    below = path.relative_to(top) if path != top else Path(path.name)
+    return (below.parent / path.stem.removesuffix(".labels")).as_posix()
 
 
 def _parser(path: Path) -> Parser:
@@ -121,8 +135,10 @@ def _text(path: Path) -> str:
         raise SettingsError(f"{path}: expected text in UTF-8 or UTF-16, got: {error}") from error
 
 
-def _label(entry: Entry, path: Path, oddities: Oddities) -> FileLabel | None:
-    """The label that an entry is; None, noted, where it is none."""
+def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
+    """The label that an entry is, of `call` where it names none; None where it is none, noted but for EVENTS."""
+    if _plain(entry.kind) in EVENTS:
+        return None
     kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
     if kind is None:
         oddities.add(f"labels of unknown kind {entry.kind!r}{_meant(entry.kind, KIND_NAMES)}, left out", [entry.where])
@@ -140,7 +156,7 @@ def _label(entry: Entry, path: Path, oddities: Oddities) -> FileLabel | None:
     if kind != "turn_end" and start_s == end_s:
         oddities.add(f"labels of kind {kind} without a length, left out", [entry.where])
         return None
-    return FileLabel(entry.call or _stem(path), place, kind, start_s, end_s)
+    return FileLabel(entry.call or call, place, kind, start_s, end_s)
 
 
 def _plain(text: str) -> str:
@@ -163,12 +179,12 @@ def _number(text: str) -> float | None:
 
 def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """A table with a header; columns in any order, others passed over."""
-    lines = text.splitlines()
-    delimiter = max(DELIMITERS, key=lines[0].count) if lines else ","
-    rows = csv.reader(lines, delimiter=delimiter)
+    head = _lines(text)[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count))
     header = [_plain(name) for name in next(rows, [])]
     side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
     start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
+    censored = _column(header, ("censored",))
     if side is None or kind is None or start is None:
         got = ", ".join(header) or "none"
         raise SettingsError(f"{path}: expected the columns side, kind, start_s, end_s; got {got}")
@@ -179,9 +195,17 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if len(row) < len(header):
             oddities.add(f"rows with fewer than {len(header)} fields, left out", [where])
             continue
+        is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # it was heard, whatever the end decided
+        if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
+            continue
         name = row[call].strip() if call is not None else None
         start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
         yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a file: what Unicode calls the end of one may be part of a name."""
+    return re.split(r"\r\n|\r|\n", text)
 
 
 def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
@@ -194,13 +218,21 @@ def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units
     return None if column is None or number is None else number * units[header[column]]
 
 
+def rttm_name(call: str) -> str:
+    """The name of a call as one field of RTTM: blanks, control characters and % are %20 and so on, as in a URL."""
+    return re.sub(r"[\s%\x00-\x1f\x7f]", lambda found: quote(found[0], safe=""), call)
+
+
 def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
-    """SPEAKER lines are speech; the side is the speaker's name, or else the channel if no other speaks on it."""
+    """SPEAKER lines are speech; the side is the speaker's name, or else the channel if no other speaks on it.
+
+    Names of calls are as `rttm_name` makes them.
+    """
     speakers: dict[tuple[str, str], set[str]] = {}
-    for fields in map(str.split, text.splitlines()):
+    for fields in map(str.split, _lines(text)):
         if fields[:1] == ["SPEAKER"] and len(fields) >= 8:
             speakers.setdefault((fields[1], fields[2]), set()).add(fields[7])
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_lines(text), 1):
         fields, where = line.split(), f"{path.name}, line {number}"
         if not fields or fields[0].startswith(";"):
             continue
@@ -213,18 +245,20 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
             end = None if start is None or length is None else start + length
             alone = len(speakers[fields[1], fields[2]]) == 1
             side = fields[2] if alone and _plain(fields[7]) not in SIDE_NAMES else fields[7]
-            yield Entry(fields[1], side, "speech", start, end, where)
+            yield Entry(unquote(fields[1]), side, "speech", start, end, where)
 
 
 def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
     """Start, end and a text that begins with the side and the kind: "A pause", "A interruption: cut off"."""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_lines(text), 1):
         fields = line.split("\t", 2)
         if not line.strip() or fields[0] == "\\":  # the second line of a label with a range of frequencies
             continue
         where = f"{path.name}, line {number}"
         if len(fields) < 3:
             oddities.add("lines that are not start, end and text, left out", [where])
+            continue
+        if fields[2].endswith(_CENSORED):
             continue
         side, kind = _side_and_kind(fields[2])
         yield Entry(None, side, kind, _number(fields[0]), _number(fields[1]), where)
@@ -236,9 +270,13 @@ def _side_and_kind(text: str) -> tuple[str, str]:
     has_side = bool(words) and _plain(words[0]) in SIDE_NAMES
     for first, length in ((first, length) for first in (0, 1)[: 1 + has_side] for length in (3, 2, 1)):
         kind, following = "_".join(words[first : first + length]), words[first + length : first + length + 1]
-        if len(words) >= first + length and _plain(kind) in KIND_NAMES:
+        if len(words) >= first + length and _is_known(kind):
             return words[0] if first else "".join(following), kind
     return (words[0], " ".join(words[1:2])) if has_side else ("", " ".join(words[:1]))
+
+
+def _is_known(kind: str) -> bool:
+    return _plain(kind) in KIND_NAMES or _plain(kind) in EVENTS
 
 
 _TOKEN: Final = re.compile(
@@ -301,8 +339,9 @@ def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
     side, kind = _side_and_kind(name)
     has_side, has_kind = _plain(side) in SIDE_NAMES, _plain(kind) in KIND_NAMES
     marks = [mark for mark in marks if mark[2] or (is_points and has_kind)]  # a point says enough by being there
+    marks = [mark for mark in marks if not mark[2].endswith(_CENSORED)]
     told = [_from_mark(side, kind, has_side, has_kind, mark[2]) for mark in marks]
-    if not has_kind and not any(_plain(each) in KIND_NAMES for _, each in told):
+    if not has_kind and not any(_is_known(each) for _, each in told):
         told_of = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []
         oddities.add("TextGrid tiers without a kind in their name or their texts, left out", told_of)
         return

@@ -90,16 +90,14 @@ class LabelSet:
     ) -> dict[int, list[Label]]:
         """The labels of each known call (see `NameIndex`) that has any, by its number.
 
-        swapped: whether the left channel of a call is B. Names that fit no call, or several, are noted.
+        swapped: whether the left channel of a call is B. Names that fit no call are noted; SettingsError for one that
+        fits several.
         """
-        index = NameIndex(known)
-        numbers: dict[str, int | None] = {}
-        for name, count in Counter(label.call for label in self.labels).items():
-            fitting = [0] if self.is_one_call and len(known) == 1 else index.fitting(name)
-            numbers[name] = fitting[0] if len(fitting) == 1 else None
-            if len(fitting) != 1:
-                what = "several of the calls" if fitting else "a call that is not here"
-                oddities.add(f"names in {self.path.name} that fit {what}, with their labels", [f"{name} ({count})"])
+        counts = Counter(label.call for label in self.labels)
+        is_the_only = self.is_one_call and len(known) == 1
+        numbers = dict.fromkeys(counts, 0) if is_the_only else NameIndex(known).joined(counts, self.path)
+        strange = [f"{name} ({count})" for name, count in counts.items() if numbers[name] is None]
+        oddities.add(f"names in {self.path.name} that fit a call that is not here, with their labels", strange)
         found: dict[int, list[Label]] = {}
         for label in self.labels:
             number = numbers[label.call]

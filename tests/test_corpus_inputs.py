@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fdbcore.corpus_inputs import PlannedCall, named_files, planned, read_table
 from fdbcore.errors import SettingsError
-from fdbcore.names import Oddities
+from fdbcore.names import NameIndex, Oddities
 from fdbcore.sources import SessionInput, session_inputs
 
 
@@ -96,7 +98,7 @@ def joined(text: str, sessions: Sequence[SessionInput], folder: Path) -> tuple[l
 def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
     sessions = session_inputs([tmp_path / name for name in ("a.wav", "b.mp3", "x/c.wav", "y/c.wav", "d.wav")])
     table = (
-        "language,File,version\nen,a.wav,1\nde,b,2\nfr,y/c.wav,3\nit,C:\\calls\\x\\c.wav,4\nes,gone.wav,5\nes,a.wav,6\n"
+        "language,File,version\nen,a.wav,1\nde,b,2\nfr,y/c.wav,3\nit,C:\\calls\\x\\c.wav,4\nes,gone.wav,5\nen,a.wav,1\n"
     )
     calls, oddities = joined(table, sessions, tmp_path)
     assert [dict(call.columns) for call in calls] == [
@@ -108,16 +110,67 @@ def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
     ]
     assert oddities == {
         "rows of meta.csv without a file": ["gone.wav"],
-        "rows of meta.csv for a file that has another, left out": ["a.wav"],
         "files without a row in meta.csv": ["d"],
     }
 
 
-def test_a_row_that_fits_several_files_is_told_and_left_out(tmp_path: Path) -> None:
-    sessions = session_inputs([tmp_path / "x" / "c.wav", tmp_path / "y" / "c.wav"])
-    calls, oddities = joined("file;lang\nc.wav;en\n", sessions, tmp_path)
-    assert [call.columns for call in calls] == [{}, {}]
-    assert oddities["rows of meta.csv that fit several files"] == ["c.wav"]
+@pytest.mark.parametrize(
+    ("files", "text", "expected"),
+    [
+        ("x/c.wav y/c.wav", "c.wav,1", r"meta.csv: 'c.wav' fits 2 of the calls \(x-c, y-c\): expected each"),
+        ("x/c.wav y/c.wav", "c.wav,1\nx/c.wav,2", "'c.wav' fits 2"),  # not by elimination
+        ("c.wav c.mp3", "c,1", "'c' fits 2"),
+        ("a.wav A.wav", "A.WAV,1", "'A.WAV' fits 2"),
+        ("a.wav", "a.wav,1\na,2", "expected one row of the call a, got 'a.wav' and 'a', which differ"),
+        ("a.wav", "b.wav,1\nc.wav,2", r"expected rows of the calls .*/a.wav; got none that is, such as 'b.wav'"),
+        ("tuesday/c.wav", "monday/c.wav,1", "got none that is, such as 'monday/c.wav'"),
+        ("a.wav", "", "got an empty table"),
+    ],
+)
+def test_what_could_fit_twice_or_fits_nothing_is_refused(tmp_path: Path, files: str, text: str, expected: str) -> None:
+    sessions = session_inputs([tmp_path / name for name in files.split()])
+    with pytest.raises(SettingsError, match=expected):
+        joined(f"file,n\n{text}\n", sessions, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "rows", "expected"),
+    [
+        ("tuesday/c.wav", "monday/c.wav tuesday/c.wav", "2"),  # the exact path, also where it comes later
+        ("tuesday/c.wav", "c.wav tuesday/c.wav", "2"),
+        ("x/c.wav y/c.wav", "c.wav x/c.wav y/c.wav", "2 3"),
+        ("tuesday/c.wav b.wav", "monday/c.wav b.wav", "- 2"),
+        ("Tuesday/c.wav", "tuesday/C.WAV monday/c.wav", "1"),
+        ("02/audio/1.wav", "/data/01/audio/1.wav /data/02/audio/1.wav", "2"),
+        ("02/audio/1.wav 02/audio/2.wav", "s3://x/01/audio/1.wav s3://x/01/audio/3.wav s3://x/02/audio/2.wav", "- 3"),
+        ("x/c.wav y/c.wav", "D:\\\\old\\\\y\\\\c.wav D:\\\\old\\\\x\\\\c.wav", "2 1"),
+        ("x/c.wav d.wav", "../x/c.wav ./d", "1 2"),
+    ],
+)
+def test_folders_that_contradict_join_nothing(tmp_path: Path, files: str, rows: str, expected: str) -> None:
+    sessions = session_inputs([tmp_path / name for name in files.split()])
+    table = "".join(f"{row},{number}\n" for number, row in enumerate(rows.split(), 1))
+    calls, _ = joined(f"file,n\n{table}", sessions, tmp_path)
+    assert [call.columns.get("n", "-") for call in calls] == expected.split()
+
+
+NAMES = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), unique=True, max_size=6)
+
+
+@given(NAMES.filter(bool), NAMES)
+def test_no_row_of_another_path_is_ever_joined(files: list[str], rows: list[str]) -> None:
+    """Whatever a row joins ends with what the row says, and no other row says more of it; or there is a refusal."""
+    index = NameIndex((f"call {n}", [Path("/top", f"{name}.wav")]) for n, name in enumerate(files))
+    try:
+        joined = index.joined(rows, Path("t.csv"))
+    except SettingsError:
+        assert any(sum(f"/top/{name}".endswith(f"/{row}") for name in files) > 1 for row in rows)
+        return
+    for row, number in joined.items():
+        ends = [n for n, name in enumerate(files) if f"/top/{name}".endswith(f"/{row}")]
+        longer = [n for n in ends if any(len(r) > len(row) and f"/top/{files[n]}".endswith(f"/{r}") for r in rows)]
+        assert number in ends if number is not None else set(ends) == set(longer)
+        assert number not in longer
 
 
 def test_a_row_is_for_the_file_at_that_very_path_before_others_of_its_name(tmp_path: Path) -> None:
@@ -193,6 +246,6 @@ def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes,
 
 def test_another_case_fits_where_nothing_else_does(tmp_path: Path) -> None:
     sessions = session_inputs([tmp_path / name for name in ("a.wav", "A.wav", "b.wav")])
-    calls, oddities = joined("file,n\nB.WAV,3\na,1\nA,2\nA.WAV,4\n", sessions, tmp_path)
+    calls, oddities = joined("file,n\nB.WAV,3\na,1\nA,2\n", sessions, tmp_path)
     assert [call.columns["n"] for call in calls] == ["1", "2", "3"]
-    assert oddities == {"rows of meta.csv that fit several files": ["A.WAV"]}
+    assert oddities == {}

@@ -64,13 +64,23 @@ def test_rttm_has_a_line_a_unit_with_its_channel(recording: Recording, tmp_path:
         kind, name, channel, start, length, *rest = line.split()
         assert (kind, name, rest) == (
             "SPEAKER",
-            'a_"quoted",_name',
+            'a%20"quoted",%20name',
             ["<NA>", "<NA>", "AB"[int(channel) - 1], "<NA>", "<NA>"],
         )
         starts.append(float(start))
         found[rest[2]].append((float(start), round(float(start) + float(length), 2)))
     assert found == units(recording)
     assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize(("channels", "told"), [("left right", "1 2"), ("right left", "2 1"), ("mono mono", "1 2")])
+def test_the_channel_of_rttm_is_that_of_the_replayed_file(channels: str, told: str, tmp_path: Path) -> None:
+    sides = {side: {"channel": channel} for side, channel in zip(SIDES, channels.split(), strict=True)}
+    recording = drawn_recording(
+        tmp_path / "call", "A 0-1 | B 2-3", source={"sides": sides, "files": [], "playable_in_browser": False}
+    )
+    lines = [line.split() for line in exported(recording, "rttm", tmp_path).splitlines()]
+    assert {line[7]: line[2] for line in lines} == dict(zip(SIDES, told.split(), strict=True))
 
 
 def parsed_textgrid(text: str) -> dict[str, Any]:

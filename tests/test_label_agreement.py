@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from fdbcore.agreement import labels_of
+from fdbcore.cli.corpus import write_tables
 from fdbcore.cli.main import main
 from fdbcore.labels import CONTRIBUTIONS, Label, LabelKind
 from fdbcore.measures.agreement import edge_errors, found_by_both, items_of_side, kind_agreement, span_agreement
 from fdbcore.raters import MISSING
 from fdbcore.recording import META, TURNS, write_json
+from fdbcore.report.exports import export
 from fdbcore.score import score
 
 Spans = npt.NDArray[np.float64]
@@ -163,6 +165,27 @@ def test_a_run_agrees_with_its_own_labels(run: Path, tmp_path: Path) -> None:
     assert {kind: found["f1"]["value"] for kind, found in pair["spans"].items()} == dict.fromkeys(pair["spans"], 1.0)
     assert {"speech", "pause", "turn_end"} <= set(pair["spans"])
     assert pair["kinds"]["only_first"] == pair["kinds"]["only_second"] == 0
+
+
+@pytest.mark.parametrize("fmt", ["textgrid", "audacity", "csv", "rttm", "events.csv"])
+def test_a_run_agrees_with_its_own_exports(fmt: str, tmp_path: Path) -> None:
+    drawings = DRAWINGS | {"a b\u2028c%20d": "A 0-3 4-5 9-12 | B 2.5-2.8 4.2-4.6 5.5-8 11-11.4"}
+    recordings = [drawn_recording(tmp_path / "RUN" / name, text, 0) for name, text in drawings.items()]
+    for recording in recordings:
+        score(recording)
+    if fmt == "events.csv":
+        write_tables(tmp_path / "RUN", show=False)
+        content = document(tmp_path / "RUN" / fmt, tmp_path / "RUN")
+    else:
+        export(recordings, fmt, tmp_path / "out")
+        content = document(tmp_path / "out", tmp_path / "RUN")
+    assert content["problems"] == {}
+    assert set(content["calls"]) == set(drawings)
+    spans = content["pairs"][0]["spans"]
+    assert {kind: found["f1"]["value"] for kind, found in spans.items()} == dict.fromkeys(spans, 1.0)
+    assert set(spans) == ({"speech"} if fmt == "rttm" else {"speech", "pause", "turn_end"})
+    for kind, found in spans.items():
+        assert found["n"][0] == found["n"][1] > 0, kind
 
 
 def test_a_bias_has_its_sign(run: Path, tmp_path: Path) -> None:

@@ -272,14 +272,25 @@ def by_call(
 
 def test_labels_find_their_calls_by_name(tmp_path: Path) -> None:
     calls = [("a", [Path("/x/mon/a.wav")]), ("a-2", [Path("/x/tue/a.wav")]), ("b", [Path("/x/b.flac")])]
-    rows = ["mon/a.wav,A,pause,1,2", "b,A,pause,3,4", "a.wav,A,pause,5,6", "c.wav,A,pause,7,8", "c.wav,B,pause,7,8"]
+    rows = ["mon/a.wav,A,pause,1,2", "b,A,pause,3,4", "wed/a.wav,A,pause,5,6", "c.wav,A,noise,7,8", "c.wav,B,noise,7,8"]
     table = written(tmp_path, "x.csv", "\n".join(["file,side,kind,start_s,end_s", *rows]))
     found, odd = by_call(table, calls)
     assert {number: [label.start_s for label in labels] for number, labels in found.items()} == {0: [1.0], 2: [3.0]}
-    assert odd == {
-        "names in x.csv that fit several of the calls, with their labels": ["a.wav (1)"],
-        "names in x.csv that fit a call that is not here, with their labels": ["c.wav (2)"],
-    }
+    assert odd == {"names in x.csv that fit a call that is not here, with their labels": ["wed/a.wav (1)", "c.wav (2)"]}
+    table.write_text("file,side,kind,start_s,end_s\na.wav,A,pause,5,6\n")
+    with pytest.raises(SettingsError, match=r"x.csv: 'a.wav' fits 2 of the calls \(a, a-2\)"):
+        by_call(table, calls)
+
+
+def test_label_files_in_folders_are_of_the_calls_in_folders_of_their_name(tmp_path: Path) -> None:
+    for number, day in enumerate(("mon", "tue")):
+        (tmp_path / "hand" / day).mkdir(parents=True)
+        written(tmp_path / "hand" / day, "call.txt", f"{number}\t9\tA speech\n")
+    known = {day: [Path(f"/calls/{day}/call.wav")] for day in ("mon", "tue", "wed")}
+    found, odd = by_call(tmp_path / "hand", [("call", known["tue"])])
+    assert [label.start_s for label in found[0]] == [1.0]
+    assert odd == {"names in hand that fit a call that is not here, with their labels": ["mon/call (1)"]}
+    assert by_call(tmp_path / "hand", [("call", known["wed"])])[0] == {}
 
 
 def test_a_file_that_names_no_call_is_of_the_only_one_or_of_its_namesake(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from fdbcore.errors import InputError
+from fdbcore.label_files import rttm_name
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import Recording, write_text
 from fdbcore.report.document import document
@@ -60,14 +60,25 @@ def left_out(recording: Recording, fmt: str) -> str | None:
 
 
 def rttm(recording: Recording) -> str:
-    """NIST RTTM: a SPEAKER line for each inter-pausal unit, by time; side A is channel 1, side B channel 2."""
-    name = re.sub(r"\s", "_", recording.name)
+    """NIST RTTM: a SPEAKER line for each inter-pausal unit, by time, with its channel in the file.
+
+    The name has no blanks there: it is `rttm_name`. Of two files, and of live calls, A is channel 1, B channel 2.
+    """
+    name, channels = rttm_name(recording.name), _channels(recording)
     units = sorted((start, end, side) for side in SIDES for start, end, _ in _ipus(recording, side))
     return "".join(
-        f"SPEAKER {name} {SIDES.index(side) + 1} {ticks_to_s(start):.2f} {ticks_to_s(end - start):.2f}"
+        f"SPEAKER {name} {channels[side]} {ticks_to_s(start):.2f} {ticks_to_s(end - start):.2f}"
         f" <NA> <NA> {side} <NA> <NA>\n"
         for start, end, side in units
     )
+
+
+def _channels(recording: Recording) -> dict[Side, int]:
+    """The channel of each side, from 1, in the stereo file that was replayed, or else in session.wav."""
+    sides = (recording.meta.get("source") or {}).get("sides", {})
+    if {side["channel"] for side in sides.values()} == {"left", "right"}:
+        return {side: 1 + (sides[side]["channel"] == "right") for side in SIDES}
+    return {"A": 1, "B": 2}
 
 
 def textgrid(recording: Recording) -> str:
