@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -119,8 +119,8 @@ class AudioFile:
     """One audio file with one or two channels, decoded once from start to end; memory does not grow with its length.
 
     Sample 0 is the file's time 0 (of MP3 and MPEG streams the first timestamp). Gaps in the timestamps become silence
-    (an error in Ogg FLAC, which does not tell where they lie), what overlaps is dropped; deviations below 5 ms are the
-    container's rounding and change nothing.
+    (an error in Ogg FLAC, which does not tell where they lie), what overlaps is dropped; deviations below 5 ms, and
+    those of a single frame, are the container's and change nothing.
 
     path, container, codec, rate_hz, channels: of the file; the rate is that of the decoded audio.
     bit_depth: of uncompressed and lossless audio, otherwise None.
@@ -152,8 +152,8 @@ class AudioFile:
 
         AudioError also for NaN or infinity (names the first), damage inside, a change of rate or channels.
         """
-        for frame in self._frames:
-            shift = self._shift(frame)
+        for frame, following in pairwise(chain(self._frames, [None])):
+            shift = self._shift(frame, following)
             while shift > 0:
                 silence = min(shift, self.rate_hz)
                 self.samples += silence
@@ -290,23 +290,34 @@ class AudioFile:
                 yield frame
         self._ended = True
 
-    def _shift(self, frame: Any) -> int:  # noqa: ANN401
-        """Samples from the end of what was given to the start of `frame`; 0 if that is only rounding."""
+    def _shift(self, frame: Any, following: Any) -> int:  # noqa: ANN401
+        """Samples from the end of what was given to the start of `frame`; 0 if that is only rounding.
+
+        The frame `following` (None at the end) has to agree: FFmpeg misplaces single frames of Ogg Vorbis, by up to
+        19 ms, where the sizes of its blocks change. Of two that differ, the one nearer to 0 is right, or neither.
+        """
         if frame.pts is None:
             return 0
-        unit = frame.time_base
-        start = self._at_rate(frame.pts * unit.numerator, unit.denominator) - self._origin_samples
-        shift = start - self.samples
+        shift, unit = self._start(frame) - self.samples, frame.time_base
         rounding_samples = max(self._at_rate(JITTER_MS, 1000), self._at_rate(unit.numerator, unit.denominator))
+        if following is not None and following.pts is not None:
+            next_shift = self._start(following) - frame.samples - self.samples
+            if abs(next_shift - shift) > rounding_samples:
+                shift = min(shift, next_shift, key=abs) if shift * next_shift > 0 else 0
         if shift == 0 or (self.samples and abs(shift) <= rounding_samples):
             return 0
         unsure = (self.container, self.codec) in _PLACED_BY_PAGE
         if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= MOST_GAP_S * self.rate_hz:
-            at_s, to_s = self.samples / self.rate_hz, start / self.rate_hz
+            at_s, to_s = self.samples / self.rate_hz, (self.samples + shift) / self.rate_hz
             raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s", expected="timestamps that go on")
         self.inserted_samples += max(shift, 0)
         self.overlapping_samples += min(max(-shift, 0), frame.samples)
         return shift
+
+    def _start(self, frame: Any) -> int:  # noqa: ANN401
+        """The sample at which `frame` begins, by its timestamp."""
+        unit = frame.time_base
+        return self._at_rate(frame.pts * unit.numerator, unit.denominator) - self._origin_samples
 
     def _int16(self, frame: Any, start_sample: int) -> Block:  # noqa: ANN401
         kind = (frame.sample_rate, frame.layout.nb_channels, frame.format.name)
