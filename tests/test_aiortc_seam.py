@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from typing import Any
 
 import aioice.ice
 import aiortc
 import aiortc.clock
+import numpy as np
 import pylibsrtp
 import pytest
 from aiortc.rtcdtlstransport import RTCDtlsTransport, SRTPProtectionProfile
 from aiortc.rtcrtpreceiver import StreamStatistics
 from fakes.aiortc_peer import AiortcPeer
 
+from fdbcore.clock import now_ns
 from fdbcore.network import await_result
+from fdbcore.opus import OpusEncoder
 from fdbcore.rtc import aiortc_seam
+from fdbcore.rtc.peer import Peer
+from fdbcore.rtc.rtp import RtpPacket
 
 
 async def names_of_a_connection() -> dict[str, bool]:
@@ -34,6 +41,7 @@ async def names_of_a_connection() -> dict[str, bool]:
         "RTCDtlsTransport._role": hasattr(dtls, "_role"),
         "RTCDtlsTransport._srtp_profiles": hasattr(dtls, "_srtp_profiles"),
         "Connection._nominated": hasattr(ice, "_nominated"),
+        "Connection._protocols": ice._protocols == [protocol],
         "StunProtocol.transport": hasattr(protocol, "transport"),
         "the socket of a transport": protocol.transport.get_extra_info("socket") is not None,
         "candidates only where told": [candidate.host for candidate in ice.local_candidates] == ["127.0.0.1"],
@@ -61,7 +69,69 @@ def test_every_private_name_is_still_there() -> None:
         "pylibsrtp.Session._srtp": "_srtp" in vars(pylibsrtp.Session()),
         "libsrtp's numbers": [pylibsrtp.ERRORS[status].partition(" (")[0] for status in aiortc_seam.REPLAYED]
         == ["replay check failed"] * 2,
+        "RTCPeerConnection.__connect": inspect.iscoroutinefunction(
+            getattr(aiortc.RTCPeerConnection, "_RTCPeerConnection__connect", None)
+        ),
         "EXTRACTOR-dtls_srtp": "EXTRACTOR-dtls_srtp" in inspect.getsource(RTCDtlsTransport._setup_srtp),
     }
     missing = [name for name, is_there in held.items() if not is_there]
     assert not missing, f"aiortc {aiortc.__version__} has changed: {', '.join(missing)}"
+
+
+class End:
+    """One of two connected peers of ours, at two addresses, by its wire; `came` is what it heard."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.peer = Peer(addresses=addresses)
+        self.came: asyncio.Queue[RtpPacket] = asyncio.Queue()
+
+    async def open(self) -> None:
+        transceiver = await self.peer.transceiver(10)
+        self.wire = aiortc_seam.AudioWire(transceiver, lambda packet, _: self.came.put_nowait(packet))
+        dtls: Any = transceiver.sender.transport
+        self.ice = dtls.transport._connection
+
+    async def close(self) -> None:
+        self.wire.close()
+        await self.peer.close()
+
+    async def nominate_another(self) -> tuple[str, int]:
+        """Move to the other of its addresses and the other of its partner's, and leave the first; where to."""
+        before = self.ice._nominated[1]
+        protocol = next(p for p in self.ice._protocols if p is not before.protocol)
+        candidates = [c for c in self.ice.remote_candidates if c.host != before.remote_candidate.host]
+        remote = next(c for c in self.ice._remote_candidates if c.host == candidates[0].host)
+        pair = aioice.ice.CandidatePair(protocol, remote)
+        request = self.ice.build_request(pair, nominate=True)
+        await protocol.request(request, pair.remote_addr, integrity_key=self.ice.remote_password.encode())
+        self.ice._nominated[1] = pair
+        before.protocol.transport.close()
+        return pair.local_addr
+
+
+async def heard_after_another_nomination() -> list[tuple[str, str]]:
+    hub, guest = End("127.0.0.1", "127.0.0.3"), End("127.0.0.2", "127.0.0.4")
+    await guest.peer.accept(await hub.peer.answer(await guest.peer.offer()))
+    await asyncio.gather(hub.open(), guest.open())
+    payload = OpusEncoder(10).encode(np.zeros(480, np.int16))
+    heard = []
+    for number in range(2):
+        for speaker, listener in ((hub, guest), (guest, hub)):
+            speaker.wire.send(payload, number, 480 * number, now_ns())
+            async with asyncio.timeout(5):
+                assert (await listener.came.get()).sequence == number
+        heard.append((hub.ice._nominated[1].local_addr[0], hub.ice._nominated[1].remote_addr[0]))
+        if number == 0:
+            moved_to = await guest.nominate_another()
+            async with asyncio.timeout(5):
+                while hub.ice._nominated[1].remote_addr != moved_to:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+    await asyncio.gather(hub.close(), guest.close())
+    return heard
+
+
+def test_a_pair_that_is_nominated_later_is_sent_to_and_heard() -> None:
+    """The controlling peer moves to other addresses, at both ends, and is no longer at the first."""
+    (before, after) = await_result(heard_after_another_nomination(), 30)
+    assert before[0] != after[0]
+    assert before[1] != after[1]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.aiortc_peer import AiortcPeer
+from fakes.aiortc_peer import AiortcPeer, PcmTrack
 from fakes.parties import Caller, Speaker
 
 from fdbcore.endpoints.webrtc import webrtc
@@ -126,6 +126,21 @@ def test_packets_have_the_length_that_was_asked_for(tmp_path: Path, port: int, p
     hold(Speaker([True] * 150), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     wire = party.measured()["wire"]
     assert packets - 5 <= wire["n"] <= packets
+
+
+def test_of_two_tracks_the_first_is_heard(tmp_path: Path, port: int) -> None:
+    async def made_with_two() -> AiortcPeer:
+        peer = AiortcPeer(bursts(6, 440, 0.0))
+        peer.connection.addTrack(PcmTrack(bursts(6, 1760, 0.0)))
+        return peer
+
+    b = await_result(made_with_two(), 5)
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}")
+    recording = hold(Speaker([True] * 200), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
+    spectrum = np.abs(np.fft.rfft(stored(recording)[:, 1].astype(np.float64)))
+    first, second = (spectrum[round(hz * len(stored(recording)) / SAMPLE_RATE_HZ)] for hz in (440, 1760))
+    assert first > 100 * second
+    assert party.measured()["new_ssrcs"] == 0
 
 
 def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import socket
 import threading
 import time
@@ -161,6 +162,17 @@ async def changes_ssrc(peer: BarePeer) -> None:
     await peer.speak(1.0, ssrc=99)
 
 
+async def speaks_on_a_track_beside(peer: BarePeer) -> None:
+    """As one that offers two tracks and heeds no answer: the second's packets between the first's, of its own times."""
+    offer = (await peer.offer()).replace("BUNDLE 0", "BUNDLE 0 1")
+    section = re.sub(r"a=ssrc:\d+", "a=ssrc:99", offer[offer.index("m=audio") :]).replace("a=mid:0", "a=mid:1")
+    await peer.join(offer + section)
+    await peer.speak(BEFORE_S)
+    async for packet in peer.paced(1.5):
+        peer.wire.send_packet(packet)
+        peer.wire.send_packet(packet._replace(ssrc=99, timestamp=packet.timestamp + 7777))
+
+
 async def restarts_timestamps(peer: BarePeer) -> None:
     await peer.speak(BEFORE_S + 0.5)
     peer.timestamp = 12_345
@@ -231,6 +243,7 @@ SCRIPTS: Mapping[str, Call] = {
     "freeze_skip": Call(freezes_and_skips, max_s=FREEZE_S),
     "mess": Call(loses_repeats_and_reorders),
     "new_ssrc": Call(changes_ssrc),
+    "beside": Call(speaks_on_a_track_beside, joins=False),
     "restart": Call(restarts_timestamps),
     "killed": Call(is_killed, options="&silent_s=0.4", max_s=9),
     "bye": Call(says_bye, options="&silent_s=0.4", max_s=9),
@@ -320,6 +333,15 @@ def test_another_ssrc_goes_on_at_once(calls: Mapping[str, Future[Call]]) -> None
     assert call.measured["new_ssrcs"] == 1
     assert call.changes.count("new_ssrc") == 1
     assert call.sounds[5:130].mean() > MOSTLY
+
+
+def test_a_second_track_is_not_heard(calls: Mapping[str, Future[Call]]) -> None:
+    call = call_of(calls, "beside")
+    assert call.left is None
+    assert call.measured["other_sources"] == 75
+    assert call.measured["new_ssrcs"] == 0
+    assert call.measured["late"] < 30
+    assert call.sounds[5:100].mean() > MOSTLY
 
 
 def test_timestamps_that_start_anew_are_followed(calls: Mapping[str, Future[Call]]) -> None:
@@ -492,7 +514,7 @@ def test_an_offer_without_opus_is_refused_and_another_taken(port: int, tmp_path:
 def test_a_peer_that_never_connects_is_named(port: int, tmp_path: Path) -> None:
     call = Call(Door.never_connects, joins=False, options="&join_s=0.4").hold(tmp_path, port, "door")
     assert call.recording is not None
-    reason = "webrtc: expected a connection within 0.4 s, got: connecting"
+    reason = "webrtc: expected a connection within 0.4 s, got: connecting, without a path by ICE"
     assert call.recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": reason, "transient": False}
     assert call.recording.n_ticks == 0
 

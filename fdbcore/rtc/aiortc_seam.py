@@ -14,15 +14,16 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
 import aioice.ice
 import aiortc.clock
 import pylibsrtp._binding
-from aiortc import MediaStreamTrack, RTCRtpTransceiver
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtpTransceiver
 from aiortc.rtcrtpreceiver import StreamStatistics
 
 from fdbcore.clock import now_ns
@@ -70,6 +71,21 @@ def candidates_only_at(addresses: Sequence[str] | None) -> Iterator[None]:
         _addresses.reset(token)
 
 
+class Connection(RTCPeerConnection):
+    """aiortc's, which tells `on_fault` of what ends the task that connects; nobody else would ever look at it."""
+
+    def __init__(self, configuration: RTCConfiguration, on_fault: Callable[[Exception], None]) -> None:
+        super().__init__(configuration)
+        self._on_fault = on_fault
+
+    async def _RTCPeerConnection__connect(self) -> None:
+        base: Any = super()
+        try:
+            await base._RTCPeerConnection__connect()
+        except Exception as fault:
+            self._on_fault(fault)
+
+
 class SilentTrack(MediaStreamTrack):
     """Keeps aiortc's own sender waiting: its packets are sent by `AudioWire`."""
 
@@ -85,7 +101,8 @@ class WireCounts:
     """What came and was not taken, and what could not be sent: packets.
 
     malformed: none of RFC 7983. undecipherable: not by the peer. repeated: came twice, or far too late (RFC 3711,
-    section 3.3.2). other_payload: not Opus as negotiated. other_sources: of more SSRCs than one peer needs.
+    section 3.3.2). other_payload: not Opus as negotiated. other_sources: of a track beside, or of more SSRCs than one
+    peer needs.
     """
 
     malformed: int = 0
@@ -99,12 +116,17 @@ class WireCounts:
 class AudioWire:
     """The audio packets of one connected peer connection, past aiortc's queues.
 
-    on_packet is called on the event loop. `send` may be called by one thread, any. Made on the event loop once
-    `is_encrypted`; PartyError if the peer is reached only through a relay, whose packets need aiortc's own path.
+    on_packet is called on the event loop, but not for packets of `sources_beside`. `send` may be called by one thread,
+    any. It follows the pair of addresses that is nominated, also when the controlling peer nominates another later.
+    Made on the event loop once `is_encrypted`; PartyError if the peer is reached only through a relay, whose packets
+    need aiortc's own path.
     """
 
-    def __init__(self, transceiver: RTCRtpTransceiver, on_packet: OnPacket) -> None:
+    def __init__(
+        self, transceiver: RTCRtpTransceiver, on_packet: OnPacket, sources_beside: frozenset[int] = frozenset()
+    ) -> None:
         self.counts = WireCounts()
+        self._sources_beside = sources_beside
         self._on_packet = on_packet
         self._sender: Any = transceiver.sender
         receiver: Any = transceiver.receiver
@@ -114,53 +136,56 @@ class AudioWire:
         dtls: Any = transceiver.sender.transport
         self._incoming = _Srtp(dtls._rx_srtp)
         self._outgoing = _outgoing_session(dtls)
-        pair = dtls.transport._connection._nominated[_COMPONENT]
-        self._protocol = pair.protocol
-        bound = getattr(self._protocol, "transport", None) and self._protocol.transport.get_extra_info("socket")
-        if bound is None:
-            raise PartyError("webrtc: expected a direct path to the peer, got one through a relay")
-        self._socket = socket.socket(bound.family, bound.type, fileno=os.dup(bound.fileno()))
-        self._remote = _socket_address(self._socket.family, pair.remote_addr)
+        ice = dtls.transport._connection
+        self._nominated: dict[int, Any] = ice._nominated
+        self._path = _Path(self._nominated[_COMPONENT])
         self._packets = self._octets = 0
-        self._pass_on = self._protocol.datagram_received
-        self._protocol.datagram_received = self._datagram_received
+        self._protocols = ice._protocols[:]
+        for protocol in self._protocols:
+            protocol.datagram_received = partial(self._datagram_received, protocol.datagram_received)
 
     def send(self, payload: bytes, sequence: int, timestamp: int, due_ns: int) -> int:
         """Send one packet; by how many ns after `due_ns` the socket got it."""
         packet = RtpPacket(self._payload_type, sequence, timestamp, self._ssrc, payload)
         sealed = self._outgoing.protect(pack(packet))
+        if (pair := self._nominated.get(_COMPONENT)) not in (None, self._path.pair):
+            self._follow(pair)
         lateness_ns = now_ns() - due_ns
-        if _libc.sendto(self._socket.fileno(), sealed, len(sealed), 0, self._remote, len(self._remote)) < 0:
+        if not self._path.send(sealed):
             self.counts.unsent += 1
         self._report_sent(timestamp, len(payload))
         return lateness_ns
 
-    def close(self) -> None:
-        """Give the socket back; the connection is closed by its owner."""
-        self._protocol.__dict__.pop("datagram_received", None)
-        self._socket.close()
+    def _follow(self, pair: Any) -> None:  # noqa: ANN401
+        with suppress(PartyError, OSError):  # of a connection that is being closed
+            path = _Path(pair)
+            self._path.close()
+            self._path = path
 
-    def _datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+    def close(self) -> None:
+        """Give the sockets back; the connection is closed by its owner."""
+        for protocol in self._protocols:
+            protocol.__dict__.pop("datagram_received", None)
+        self._path.close()
+
+    def _datagram_received(self, pass_on: Callable[..., None], data: bytes, addr: tuple[Any, ...]) -> None:
         """Tell packets apart by their first byte (RFC 7983); aiortc ends the call over those that are none."""
         first = data[0] if 0 < len(data) <= MAX_DATAGRAM_BYTES else FOREIGN
         is_packet = 128 <= first < 192
         if is_packet and not is_rtcp(data):
             self._take(data)
         elif is_packet or first < 4 or 20 <= first < 64:
-            self._hand_on(data, addr)
+            try:
+                pass_on(data, addr)
+            except struct.error:  # of aioice, for STUN attributes that are cut short
+                self.counts.malformed += 1
         else:
-            self.counts.malformed += 1
-
-    def _hand_on(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        """Let aiortc have its STUN, DTLS and RTCP."""
-        try:
-            self._pass_on(data, addr)
-        except struct.error:  # of aioice, for STUN attributes that are cut short
             self.counts.malformed += 1
 
     def _take(self, data: bytes) -> None:
         arrival_ns = now_ns()
-        if len(self._streams) >= MAX_SOURCES and int.from_bytes(data[8:12]) not in self._streams:
+        ssrc = int.from_bytes(data[8:12])
+        if ssrc in self._sources_beside or (ssrc not in self._streams and len(self._streams) >= MAX_SOURCES):
             self.counts.other_sources += 1
             return
         try:
@@ -199,6 +224,25 @@ def is_encrypted(transceiver: RTCRtpTransceiver) -> bool:
     """Whether packets can be sent and read."""
     dtls: Any = transceiver.sender.transport
     return dtls._tx_srtp is not None and _COMPONENT in dtls.transport._connection._nominated
+
+
+class _Path:
+    """The socket and the remote address of a nominated pair; PartyError if it goes through a relay."""
+
+    def __init__(self, pair: Any) -> None:  # noqa: ANN401
+        self.pair = pair
+        bound = getattr(pair.protocol, "transport", None) and pair.protocol.transport.get_extra_info("socket")
+        if bound is None:
+            raise PartyError("webrtc: expected a direct path to the peer, got one through a relay")
+        self._socket = socket.socket(bound.family, bound.type, fileno=os.dup(bound.fileno()))
+        self._remote = _socket_address(self._socket.family, pair.remote_addr)
+
+    def send(self, packet: bytes) -> bool:
+        """Whether the kernel has taken it."""
+        return int(_libc.sendto(self._socket.fileno(), packet, len(packet), 0, self._remote, len(self._remote))) >= 0
+
+    def close(self) -> None:
+        self._socket.close()
 
 
 def _socket_address(family: socket.AddressFamily, remote: tuple[str, int]) -> bytes:

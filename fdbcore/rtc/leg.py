@@ -25,10 +25,12 @@ MAX_DELAY_CHANGES: Final = 1000
 class Leg:
     """Made on the event loop once the peer is connected; then `start`, `send` and `play_into` on the tick thread.
 
-    packet_ms: 10, or 20, of which a packet leaves with its second frame.
+    packet_ms: 10, or 20, of which a packet leaves with its second frame. sources_beside: SSRCs not to be heard.
     """
 
-    def __init__(self, transceiver: RTCRtpTransceiver, packet_ms: int) -> None:
+    def __init__(
+        self, transceiver: RTCRtpTransceiver, packet_ms: int, sources_beside: frozenset[int] = frozenset()
+    ) -> None:
         self.packet_ms = packet_ms
         self.heard_from = asyncio.Event()
         self.last_arrival_ns: int | None = None
@@ -44,7 +46,7 @@ class Leg:
         self._logged_tick = -1
         self._delay_changes: list[dict[str, Any]] = []
         self._untold_changes = 0
-        self._wire = AudioWire(transceiver, self._on_packet)
+        self._wire = AudioWire(transceiver, self._on_packet, sources_beside)
 
     def start(self, origin_ns: int) -> None:
         """Tick 0 is at this monotonic time."""

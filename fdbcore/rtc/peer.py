@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
-from aiortc import (
-    RTCConfiguration,
-    RTCIceServer,
-    RTCPeerConnection,
-    RTCRtpSender,
-    RTCRtpTransceiver,
-    RTCSessionDescription,
-)
+from aiortc import RTCConfiguration, RTCIceServer, RTCRtpSender, RTCRtpTransceiver, RTCSessionDescription
 from aiortc.exceptions import InvalidStateError
 from aiortc.sdp import candidate_from_sdp
 
 from fdbcore.errors import PartyError
 from fdbcore.rtc import HUNG_UP
-from fdbcore.rtc.aiortc_seam import SilentTrack, candidates_only_at
+from fdbcore.rtc.aiortc_seam import Connection, SilentTrack, candidates_only_at
+from fdbcore.rtc.description import RemoteDescription
 from fdbcore.rtc.leg import Leg
 
 SHORT_PACKET_MS: Final = 10
@@ -48,18 +42,25 @@ class Peer:
         self._addresses = addresses
         self._leg: Leg | None = None
         self._settled = asyncio.Event()  # connected, or never to be
-        self._connection = RTCPeerConnection(RTCConfiguration([RTCIceServer(url) for url in ice_servers]))
+        self._sources_beside: frozenset[int] = frozenset()
+        servers = RTCConfiguration([RTCIceServer(url) for url in ice_servers])
+        self._connection = Connection(servers, self._on_fault)
         self._connection.on("connectionstatechange", self._on_state)
         self._transceiver = self._connection.addTransceiver(SilentTrack(), "sendrecv")
         opus = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]
         self._transceiver.setCodecPreferences(opus)
 
     async def answer(self, offer_sdp: str) -> str:
-        """Our answer to an offer; PartyError if it cannot be used."""
-        await self._hear_description(offer_sdp, "offer")
-        with candidates_only_at(self._addresses):
+        """Our answer to an offer, in which only its first audio section is active; PartyError if it cannot be used."""
+        offer = self._read(offer_sdp, "offer")
+        with _usable("offer"), candidates_only_at(self._addresses):
+            await self._connection.setRemoteDescription(RTCSessionDescription(str(offer), "offer"))
+            for beside in self._connection.getTransceivers():
+                if beside is not self._transceiver:
+                    beside.direction = "inactive"
             await self._connection.setLocalDescription(await self._connection.createAnswer())
-        return self._description()
+        self._heed(offer)
+        return self._description(bundles=offer.bundles)
 
     async def offer(self) -> str:
         """Our own offer; `accept` takes the answer to it."""
@@ -69,7 +70,10 @@ class Peer:
 
     async def accept(self, answer_sdp: str) -> None:
         """The peer's answer to `offer`; PartyError if it cannot be used."""
-        await self._hear_description(answer_sdp, "answer")
+        answer = self._read(answer_sdp, "answer")
+        with _usable("answer"):
+            await self._connection.setRemoteDescription(RTCSessionDescription(str(answer), "answer"))
+        self._heed(answer)
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
         """One more address of the peer, as in a line of SDP; "" says that there are no more."""
@@ -90,7 +94,7 @@ class Peer:
 
     async def connected(self, timeout_s: float) -> Leg:
         """The audio, once packets go both ways and the clock map can be set; PartyError after `timeout_s`."""
-        self._leg = Leg(await self.transceiver(timeout_s), self._packet_ms)
+        self._leg = Leg(await self.transceiver(timeout_s), self._packet_ms, self._sources_beside)
         with suppress(TimeoutError):
             async with asyncio.timeout(SILENCE_S):
                 await self._leg.heard_from.wait()
@@ -104,7 +108,7 @@ class Peer:
             async with asyncio.timeout(timeout_s):
                 await self._settled.wait()
         if self.left is not None or not self._settled.is_set():
-            state = self.left or self._connection.connectionState
+            state = self.left or f"{self._connection.connectionState}, {self._stage()}"
             raise PartyError(f"webrtc: expected a connection within {timeout_s:g} s, got: {state}")
         return self._transceiver
 
@@ -120,24 +124,45 @@ class Peer:
         if state == "connected":
             self._settled.set()
         elif state in ("failed", "closed"):
-            self.leave("connection failed" if state == "failed" else HUNG_UP)
+            self.leave(f"connection failed, {self._stage()}" if state == "failed" else HUNG_UP)
 
-    async def _hear_description(self, sdp: str, kind: str) -> None:
+    def _stage(self) -> str:
+        """How far it came, for who must find out what stands in the way."""
+        has_path = self._connection.iceConnectionState == "completed"
+        return "with a path by ICE, without encryption by DTLS" if has_path else "without a path by ICE"
+
+    def _on_fault(self, fault: Exception) -> None:
+        self.leave(f"connection failed: {fault!r}")
+
+    def _read(self, sdp: str, kind: str) -> RemoteDescription:
         if not (sdp.startswith("v=0") and re.search(r"^m=audio ", sdp, re.MULTILINE)):
             raise PartyError(f"webrtc: expected an SDP {kind} with audio, got {sdp[:REMOTE_SDP_CHARS]!r}")
-        try:
-            await self._connection.setRemoteDescription(RTCSessionDescription(sdp, kind))
-        except Exception as error:  # aiortc's parser has no error of its own: KeyError, IndexError, AssertionError ...
-            raise PartyError(f"webrtc: expected an SDP {kind} with Opus, got one that fails: {error!r}") from error
-        least_ms = max((int(ms) for ms in re.findall(r"^a=fmtp:.*\bminptime=(\d+)", sdp, re.MULTILINE)), default=0)
-        most_ms = min((int(ms) for ms in re.findall(r"^a=maxptime:(\d+)", sdp, re.MULTILINE)), default=LONG_PACKET_MS)
+        description = RemoteDescription(sdp)
+        if not description.is_certified:
+            raise PartyError(f"webrtc: expected an SDP {kind} with a=fingerprint, got none: only DTLS is spoken")
+        return description
+
+    def _heed(self, description: RemoteDescription) -> None:
+        """Take over what the peer states beside what aiortc negotiates."""
+        least_ms, most_ms = description.packet_ms()
         if least_ms > SHORT_PACKET_MS:
             self._packet_ms = LONG_PACKET_MS
         if most_ms < LONG_PACKET_MS:
             self._packet_ms = SHORT_PACKET_MS
+        self._sources_beside = description.sources_beside(self._transceiver.mid)
 
-    def _description(self) -> str:
+    def _description(self, bundles: bool = True) -> str:
         """Our description with the length of our packets, which aiortc does not state (RFC 7587, section 7)."""
         opus = r"^(a=rtpmap:(\d+) opus/48000/2\r?\n)"
         stated = rf"\1a=fmtp:\2 minptime={SHORT_PACKET_MS}\r\na=ptime:{self._packet_ms}\r\n"
-        return re.sub(opus, stated, self._connection.localDescription.sdp, count=1, flags=re.MULTILINE)
+        sdp = re.sub(opus, stated, self._connection.localDescription.sdp, count=1, flags=re.MULTILINE)
+        return sdp if bundles else re.sub(r"^a=group:BUNDLE.*\r\n", "", sdp, count=1, flags=re.MULTILINE)
+
+
+@contextmanager
+def _usable(kind: str) -> Iterator[None]:
+    """PartyError for whatever a description makes aiortc raise: its parser has no error of its own."""
+    try:
+        yield
+    except Exception as error:  # KeyError, IndexError, AssertionError, AttributeError ...
+        raise PartyError(f"webrtc: expected an SDP {kind} with Opus, got one that fails: {error!r}") from error

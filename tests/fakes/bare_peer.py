@@ -51,7 +51,7 @@ class RawWire(AudioWire):
 
     def __init__(self, transceiver: RTCRtpTransceiver, on_packet: OnPacket) -> None:
         super().__init__(transceiver, on_packet)
-        self.hub: tuple[str, int] = self._sender.transport.transport._connection._nominated[1].remote_addr
+        self.hub: tuple[str, int] = self._path.pair.remote_addr
 
     def packet(self, payload: bytes, sequence: int, timestamp: int, **other: int) -> RtpPacket:
         """One in order, unless `other` gives it another ssrc or payload_type."""
@@ -67,7 +67,7 @@ class RawWire(AudioWire):
         self.send_bytes(self.seal(packet))
 
     def send_bytes(self, datagram: bytes) -> None:
-        self._protocol.transport.sendto(datagram, self.hub)
+        self._path.pair.protocol.transport.sendto(datagram, self.hub)
 
     async def send_rtcp(self, rtcp: bytes) -> None:
         await self._sender.transport._send_rtp(rtcp)
@@ -77,7 +77,7 @@ class RawWire(AudioWire):
 
     def die(self) -> None:
         """The socket is gone, without a word: what the kernel leaves of a process that was killed."""
-        self._protocol.transport.abort()
+        self._path.pair.protocol.transport.abort()
 
 
 class BarePeer:
@@ -109,10 +109,11 @@ class BarePeer:
     async def offer(self) -> str:
         return await self._peer.offer()
 
-    async def join(self) -> None:
-        status, answer = await self.post(await self.offer())
+    async def join(self, offer: str | None = None) -> None:
+        """By the peer's own offer, or one that has more sections, of which the peer knows the first alone."""
+        status, answer = await self.post(offer or await self.offer())
         assert status == 201, answer
-        await self._peer.accept(answer)
+        await self._peer.accept("m=audio".join(answer.split("m=audio")[:2]))
         self.wire = RawWire(await self._peer.transceiver(JOIN_S), lambda packet, arrival_ns: self.heard.append(packet))
 
     async def post(self, offer: str, patience_s: float = JOIN_S) -> tuple[int, str]:
