@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.generate import Price, Progress
 
 NAME = "fdbcore dataset generate"
+MODEL_HELP = "gemini:NAME or openai:NAME; NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
 
 
 @click.command()
-@click.option("--model", "address", required=True, metavar="VENDOR:NAME", help="gemini:NAME or openai:NAME.")
-@click.option("--base-url", metavar="URL", help="Another server that speaks the vendor's API.")
+@click.option("--model", "address", required=True, metavar="VENDOR:NAME", help=MODEL_HELP)
 @click.option("-n", "n", type=click.IntRange(1), required=True, help="How many records.")
 @click.option(
     "--topics",
@@ -45,7 +45,6 @@ NAME = "fdbcore dataset generate"
 @options.quiet
 def generate(
     address: str,
-    base_url: str | None,
     n: int,
     topics: Path | None,
     out: Path,
@@ -73,7 +72,7 @@ def generate(
         costs = None if price is None else _price(price)
         with status(quiet) as show, _interruptible():
             watch = partial(_watch, show, quiet)
-            progress = made.generate(plan, model(address, base_url), out, jobs, costs, watch)
+            progress = made.generate(plan, model(address), out, jobs, costs, watch)
     for item, reason in progress.left.items():
         click.echo(f"{NAME}: {item}: left, the same command asks again: {reason}", err=True)
     if not quiet:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from fdbcore.redaction import write_no_secrets
+
 from .lazy import LazyCommands
 
 COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "score")
@@ -21,6 +23,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     if Path(".env").is_file():
         _load_tokens(Path(".env"))
+    write_no_secrets()
 
 
 def _load_tokens(path: Path) -> None:

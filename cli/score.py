@@ -19,14 +19,16 @@ _OF_SUITES: Final = {
     "references": "--references",
     "annotators": "--annotator",
     "asr": "--asr",
-    "base_url": "--base-url",
     "repeats": "--repeats",
     "as_given": "--as-given",
     "published": "--published",
     "figures": "--figures",
 }
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
-ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts (the ceiling), with this model."
+ANNOTATOR_HELP: Final = (
+    "Label the replies that lack it, and the reference texts (the ceiling), with this model; "
+    "NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
+)
 
 
 @click.command()
@@ -39,7 +41,6 @@ ANNOTATOR_HELP: Final = "Label the replies that lack it, and the reference texts
 @click.option("--references", multiple=True, type=FILE, metavar="FILE", help=REFERENCES_HELP)
 @click.option("--annotator", "annotators", multiple=True, metavar="VENDOR:NAME", help=ANNOTATOR_HELP)
 @click.option("--asr", metavar="VENDOR:NAME", help="Let this model hear the replies of a run that have no text.")
-@click.option("--base-url", metavar="URL", help="Another server that speaks the API of these models.")
 @click.option("--repeats", type=click.IntRange(1), default=1, show_default=True, help="Annotations of each reply.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes, as many as processors; of a suite, requests [4].")
 @click.option("--as-given", is_flag=True, help="Take importances as they are, whatever they sum to.")
@@ -60,7 +61,6 @@ def score(
     references: Sequence[Path],
     annotators: Sequence[str],
     asr: str | None,
-    base_url: str | None,
     repeats: int,
     jobs: int | None,
     as_given: bool,
@@ -89,7 +89,7 @@ def score(
         sys.exit(score_run(paths[0], Asked(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
     from .score_acts import Replies, score_replies
 
-    replies = Replies(paths, references, annotators, asr, base_url, repeats, jobs, as_given)
+    replies = Replies(paths, references, annotators, asr, repeats, jobs, as_given)
     sys.exit(score_replies(replies, published, figures, out, as_json, quiet))
 
 

@@ -35,7 +35,6 @@ class Replies:
     references: Sequence[Path]
     annotators: Sequence[str]
     asr: str | None
-    base_url: str | None
     repeats: int
     jobs: int | None
     as_given: bool
@@ -60,8 +59,8 @@ def _scored(replies: Replies, published: bool, out: Path, quiet: bool) -> tuple[
     from fdbcore.suites.dialogue_acts.comparison import Settings
     from fdbcore.suites.dialogue_acts.document import document
 
-    models = [model(address, replies.base_url) for address in replies.annotators]
-    hears = None if replies.asr is None else transcriber(replies.asr, replies.base_url)
+    models = [model(address) for address in replies.annotators]
+    hears = None if replies.asr is None else transcriber(replies.asr)
     sets, responses, problems = _material(replies.paths, replies.references, replies.as_given, hears)
     jobs = replies.jobs or DEFAULT_REQUESTS
     for annotator in models:

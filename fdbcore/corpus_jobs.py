@@ -27,6 +27,7 @@ from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
 from fdbcore.recording import META, Recording, settings_hash, write_json
+from fdbcore.redaction import write_no_secrets
 from fdbcore.registry import VADS, resolve
 from fdbcore.run_folder import LOG, shared_lock
 from fdbcore.score import read_quantities, read_scores, score, unscored
@@ -150,6 +151,7 @@ def _serve(connection: Connection, how: How) -> None:
     with shared_lock(how.run_path), open(how.run_path / LOG, "a", buffering=1) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
+        write_no_secrets()
         faulthandler.enable()
         with suppress(EOFError, ConnectionError):
             while True:

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import RecordingError
+from fdbcore.redaction import clean
 from fdbcore.spool import Spool
 from fdbcore.types import Happening, Pcm, Side, TurnEvent
 
@@ -57,9 +58,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: object, in_one_line: bool = False) -> None:
-    """Write `value` as JSON, as `write_text` does. in_one_line: for what nobody reads; it takes a tenth of the time."""
+    """Write `value` as JSON without known secrets, as `write_text` does.
+
+    in_one_line: for what nobody reads; it takes a tenth of the time.
+    """
     indent = None if in_one_line else 1
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
+    write_text(path, json.dumps(clean(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401
@@ -148,7 +152,7 @@ class RecordingWriter:
         """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
         if kind == REPLY:
             self._replied.add(side)
-        self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **fields}, ensure_ascii=False))
+        self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **clean(fields)}, ensure_ascii=False))
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""

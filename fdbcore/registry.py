@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from importlib.metadata import entry_points
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint, Model, Speaker, Transcriber
@@ -48,7 +49,11 @@ MODELS: Final = {
     "gemini": "fdbcore.models.gemini:gemini",
     "openai": "fdbcore.models.openai:openai",
 }
-"""Each makes a language model from its name at the vendor, and the address of another server that speaks its API."""
+"""Each makes a language model from its name at the vendor and the settings MODEL_SETTINGS, by name."""
+
+MODEL_SETTINGS: Final = ("base_url", "key_variable")
+"""Of a model's address, "openai:NAME?base_url=URL&key_variable=VARIABLE": another server that speaks the vendor's API,
+and the variable of the environment whose secret that server is sent. It is never sent the vendor's key."""
 
 TRANSCRIBERS: Final = {
     "openai": "fdbcore.asr.openai:openai",
@@ -67,18 +72,26 @@ SUITES: Final = {
 }
 
 
-def model(address: str, base_url: str | None = None) -> Model:
-    """The language model "VENDOR:NAME", at the vendor or at `base_url`. SettingsError if unknown."""
-    vendor, _, name = address.partition(":")
-    made: Model = resolve("model", MODELS, vendor)(name, base_url)
+def model(address: str) -> Model:
+    """The language model "VENDOR:NAME", with MODEL_SETTINGS as a query. SettingsError for what is unknown."""
+    made: Model = _at_vendor("model", MODELS, address)
     return made
 
 
-def transcriber(address: str, base_url: str | None = None) -> Transcriber:
-    """The speech recogniser "VENDOR:NAME", at the vendor or at `base_url`. SettingsError if unknown."""
-    vendor, _, name = address.partition(":")
-    made: Transcriber = resolve("asr", TRANSCRIBERS, vendor)(name, base_url)
+def transcriber(address: str) -> Transcriber:
+    """The speech recogniser "VENDOR:NAME", with MODEL_SETTINGS as a query. SettingsError for what is unknown."""
+    made: Transcriber = _at_vendor("asr", TRANSCRIBERS, address)
     return made
+
+
+def _at_vendor(kind: str, names: dict[str, str], address: str) -> Any:  # noqa: ANN401
+    vendor, _, rest = address.partition(":")
+    name, _, query = rest.partition("?")
+    settings = dict(parse_qsl(query, keep_blank_values=True))
+    make = resolve(kind, names, vendor)
+    if unknown := sorted(settings.keys() - {*MODEL_SETTINGS}):
+        raise SettingsError(f"{vendor}: expected settings of {', '.join(MODEL_SETTINGS)}, got {unknown[0]!r}")
+    return make(name, **settings)
 
 
 def speaker(address: str) -> Speaker:

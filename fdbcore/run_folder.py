@@ -24,6 +24,7 @@ from fdbcore.clock import utc_now
 from fdbcore.corpus import RUN, RUN_SCHEMA
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording import META, RECORDING_SCHEMA, Recording, read_json, write_json, write_text
+from fdbcore.redaction import clean
 from fdbcore.versions import versions
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
@@ -249,10 +250,9 @@ def read_plan(path: Path) -> dict[str, Any]:
 
 
 def _plan_json(plan: Plan) -> dict[str, Any]:
-    """As it is read back: JSON has no tuples."""
-    planned: dict[str, Any] = json.loads(
-        json.dumps({"plan": plan.decided_by, "cases": [case.to_json() for case in plan.cases]})
-    )
+    """As it is read back: JSON has no tuples, and no secret is written."""
+    plain = clean({"plan": plan.decided_by, "cases": [case.to_json() for case in plan.cases]})
+    planned: dict[str, Any] = json.loads(json.dumps(plain))
     return planned
 
 

@@ -25,7 +25,7 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.live import OPENING, LiveSettings, converse
 from fdbcore.recording import Recording
-from fdbcore.redaction import redacted
+from fdbcore.redaction import redacted, write_no_secrets
 from fdbcore.registry import VADS, endpoint, resolve
 from fdbcore.run_folder import LOG, Outcome, shared_lock
 
@@ -137,6 +137,7 @@ def _serve(connection: Connection, progress: list[int], run_path: Path, settings
     with shared_lock(run_path), open(run_path / LOG, "a", buffering=1) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
+        write_no_secrets()
         faulthandler.enable()
         resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # loads it while no call is live
         calls = _Calls(connection, progress, settings)

@@ -40,7 +40,7 @@ def kept(tmp_path: Path) -> Path:
 
 
 def label_all(server: FakeGemini, kept: Path, responses: list[Response] | None = None, **settings: Any) -> Annotated:
-    model = registry.model("gemini:labeller", server.base_url)
+    model = registry.model(server.address_of("gemini:labeller"))
     return annotate(RESPONSES if responses is None else responses, RECORDS, model, kept, **settings)
 
 

@@ -30,9 +30,8 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.got: list[tuple[str, str, bytes]] = []
 
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
+    def address_of(self, name: str) -> str:
+        return f"openai:{name}?base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -64,7 +63,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def test_the_recording_is_sent_and_its_words_come_back(server: Server) -> None:
-    hears = transcriber("openai:gpt-4o-transcribe", server.base_url)
+    hears = transcriber(server.address_of("gpt-4o-transcribe"))
     assert (hears.name, hears.transcribe(WAV, "ja")) == ("openai:gpt-4o-transcribe", "晴れです。")
     ((path, key, body),) = server.got
     assert (path, key) == ("/v1/audio/transcriptions", f"Bearer {KEY}")
@@ -84,7 +83,7 @@ def test_the_recording_is_sent_and_its_words_come_back(server: Server) -> None:
 def test_what_goes_wrong_is_one_line_without_the_key(server: Server, status: int, answer: str, expected: str) -> None:
     server.status, server.answer = status, answer
     with pytest.raises(PartyError, match=expected) as error:
-        transcriber("openai:whisper-1", server.base_url).transcribe(WAV, "ja")
+        transcriber(server.address_of("whisper-1")).transcribe(WAV, "ja")
     assert KEY not in str(error.value)
     assert "\n" not in str(error.value)
 

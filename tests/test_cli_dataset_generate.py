@@ -33,7 +33,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def words(server: FakeModelServer, out: Path, *more: object, model: str = "openai:writer") -> list[str]:
-    given = ["dataset", "generate", "--model", model, "--base-url", server.base_url, "--out", str(out)]
+    given = ["dataset", "generate", "--model", server.address_of(model), "--out", str(out)]
     return given + list(map(str, more))
 
 
@@ -231,7 +231,8 @@ def test_quiet_prints_nothing(tmp_path: Path) -> None:
         (("--locale", "fr-FR", "--topics", __file__), "locale fr-FR"),
         (("--model", "oracle:x"), "expected one of gemini, openai"),
         (("--model", "openai:"), "no name"),
-        (("--base-url", "ftp://x"), "expected http"),
+        (("--model", "openai:x?base_url=ftp://x"), "expected http"),
+        (("--model", "openai:x?rate=3"), "expected settings of base_url, key_variable, got 'rate'"),
     ],
 )
 def test_what_is_wrongly_asked_is_told_before_anything_is_done(

@@ -242,7 +242,7 @@ def test_a_model_annotates_replies_and_reference_texts_once(tmp_path: Path, monk
     references, answers = unannotated_files(tmp_path)
     said = {"REPLY-0": "Q 1", "REPLY-1": "Inf 1", "text r0": "Q 1", "text r1": "Inf .5 Ans .5"}
     with FakeOpenAI(annotating(said)) as server:
-        arguments = ["--references", references, "--annotator", "openai:labeller", "--base-url", server.base_url]
+        arguments = ["--references", references, "--annotator", server.address_of("openai:labeller")]
         content = scored(answers, *arguments, cwd=tmp_path, code=1)
         asked = len(server.asked)
         again = scored(tmp_path / "out" / "annotations.jsonl", *arguments, cwd=tmp_path, code=1)
@@ -262,7 +262,7 @@ def test_what_a_model_cannot_annotate_is_named_once_and_unscored(
     references, answers = unannotated_files(tmp_path)
     said = annotating({"REPLY-0": "Q 1", "text r": "Q 1"})
     with FakeOpenAI(lambda asked: Refuses("refusal") if "REPLY-1" in asked.user else said(asked)) as server:
-        arguments = ["--references", references, "--annotator", "openai:labeller", "--base-url", server.base_url]
+        arguments = ["--references", references, "--annotator", server.address_of("openai:labeller")]
         content = scored(answers, *arguments, "--repeats", 2, cwd=tmp_path, code=1)
     assert (content["rows"][0]["n"], content["rows"][0]["unscored"], content["settings"]["repeats"]) == (1, 1, 2)
     named = [problem for problem in content["problems"] if problem["where"].startswith("r1, s")]
@@ -275,7 +275,7 @@ def test_a_model_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
     references, answers = unannotated_files(tmp_path)
     with FakeOpenAI(annotating({})) as server:
-        arguments = ["--references", references, "--annotator", "openai:labeller", "--base-url", server.base_url]
+        arguments = ["--references", references, "--annotator", server.address_of("openai:labeller")]
         result = score(answers, *arguments, cwd=tmp_path)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("\n") == 1
@@ -303,11 +303,11 @@ def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkey
     assert speak_records(list(of.records.values()), tmp_path / "data", speaker(f"exec:{TALKER}")) == []
     labels = annotating({"REPLY": "Q 1", "text r0": "Q 1", "text r1": "Inf .5 Ans .5"})
     with FakeOpenAI(lambda asked: "REPLY" if asked.wav else labels(asked)) as server:
-        system = f"voice=openai-chat:audio?base_url={server.base_url}"
+        system = f"voice={server.address_of('openai-chat:audio')}"
         arguments = ["--suite", "dialogue-acts", "--system", system, "--data", tmp_path / "data", "--vad", "energy"]
         command = ["run", *map(str, arguments), "--clock", "virtual", "--out", str(tmp_path / "run"), "--quiet"]
         assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
-        arguments = ["--annotator", "openai:labeller", "--base-url", server.base_url]
+        arguments = ["--annotator", server.address_of("openai:labeller")]
         content = scored(tmp_path / "run", *arguments, cwd=tmp_path)
     rows = {row["system"]: row for row in content["rows"] if row["weights"] == "given"}
     assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["mean"]) == (2, 0.625)

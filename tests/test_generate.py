@@ -49,7 +49,7 @@ class Maker:
 
     def __call__(self, n: int, jobs: int = 1, **changes: Any) -> Progress:
         plan = Plan(n, changes.pop("topics", TOPICS), Prompts(), changes.pop("seed", 100))
-        model = registry.model(changes.pop("model", "openai:writer"), self.server.base_url)
+        model = registry.model(self.server.address_of(changes.pop("model", "openai:writer")))
         return generate(plan, model, changes.pop("folder", self.folder), jobs, **changes)
 
     def lines(self, name: str) -> list[dict[str, Any]]:
@@ -305,7 +305,7 @@ def test_other_prompts_are_refused(serving: Serving, tmp_path: Path) -> None:
         make(1)
         plan = Plan(1, TOPICS, Prompts(folder=tmp_path), 100)
         with pytest.raises(SettingsError, match="prompts"):
-            generate(plan, registry.model("openai:writer", make.server.base_url), make.folder)
+            generate(plan, registry.model(make.server.address_of("openai:writer")), make.folder)
 
 
 def test_a_folder_of_something_else_is_refused(serving: Serving) -> None:

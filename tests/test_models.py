@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import wave
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from fakes.model_server import (
     Drops,
     Fails,
     FakeModelServer,
+    Moves,
     Refuses,
     Says,
 )
@@ -59,7 +60,7 @@ class Vendor:
 
         quick = {"backoff_s": 0.01} if self.name == "gemini" else {}
         kind: Any = {"gemini": GeminiModel, "openai": OpenAIModel}[self.name]
-        made: VendorModel = kind(self.model, server.base_url, **quick, **settings)
+        made: VendorModel = kind(self.model, server.base_url, self.variable, **quick, **settings)
         return made
 
 
@@ -136,7 +137,7 @@ def test_threads_share_a_model(vendor: Vendor, serve: Serve) -> None:
 
 
 def test_the_registry_makes_models_that_contact_nobody_and_tell_no_secret(vendor: Vendor) -> None:
-    model = registry.model(f"{vendor.name}:x", "http://user:hunter2@127.0.0.1:9/v1?key=hunter2")
+    model = registry.model(f"{vendor.name}:x?base_url=http://user:hunter2@127.0.0.1:9/v1?key=hunter2")
     assert model.name == f"{vendor.name}:x"
     described = model.describe()
     assert described["server"] == "http://127.0.0.1:9/v1"
@@ -152,14 +153,14 @@ def test_a_model_needs_a_name(address: str) -> None:
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ws://127.0.0.1", "http://", "http://x:port", "http://[x"])
 def test_a_server_needs_an_http_address(vendor: Vendor, url: str) -> None:
     with pytest.raises(SettingsError, match="expected http"):
-        registry.model(f"{vendor.name}:x", url)
+        registry.model(f"{vendor.name}:x?base_url={url}")
 
 
 def test_a_key_that_no_header_can_hold_is_told(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(vendor.variable, "あいことば")
+    monkeypatch.setenv(vendor.variable, "ひみつのあいことば")
     with pytest.raises(PartyError, match=f"ASCII letters in {vendor.variable}") as raised:
         vendor.at(serve([])).ask(Request("質問"))
-    assert "あいことば" not in str(raised.value)
+    assert "ひみつのあいことば" not in str(raised.value)
 
 
 @pytest.mark.parametrize("passing", [Fails(429, retry_after_s=0.05), Fails(503, retry_after_s=0.05), Drops()])
@@ -217,10 +218,55 @@ def test_a_missing_key_is_named(vendor: Vendor, serve: Serve, monkeypatch: pytes
 
 def test_gemini_takes_both_variables_in_the_order_of_its_vendor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", FakeGemini.KEY)
-    monkeypatch.setenv("GEMINI_API_KEY", "another")
+    monkeypatch.setenv("GEMINI_API_KEY", "another key")
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     with FakeGemini(["はい"]) as server:
-        assert GEMINI.at(server).ask(Request("質問")).text == "はい"
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.base_url)
+        assert registry.model("gemini:gemini-2.5-flash").ask(Request("質問")).text == "はい"
+
+
+def test_another_server_is_never_sent_the_key_of_the_vendor(vendor: Vendor, serve: Serve) -> None:
+    server = serve([])
+    with pytest.raises(PartyError, match=r"a request without a key \(key_variable=VARIABLE") as raised:
+        registry.model(f"{vendor.name}:{vendor.model}?base_url={server.base_url}").ask(Request("質問"))
+    assert not raised.value.transient
+    assert {key_of(headers) for headers in server.headers} == {"none"}
+
+
+def test_each_server_gets_its_own_key_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
+    monkeypatch.setenv("GEMINI_API_KEY", FakeGemini.KEY)
+    monkeypatch.setenv("THIRD_ACCESS", "sk-of-the-third-server")
+    with FakeOpenAI(["a"]) as first, FakeGemini(["b"]) as second, FakeOpenAI([]) as third:
+        assert registry.model(first.address_of("openai:x")).ask(Request("質問")).text == "a"
+        assert registry.model(second.address_of("gemini:x")).ask(Request("質問")).text == "b"
+        with pytest.raises(PartyError, match="does not take the key in THIRD_ACCESS"):
+            registry.model(f"openai:x?base_url={third.base_url}&key_variable=THIRD_ACCESS").ask(Request("質問"))
+    got = [{key_of(headers) for headers in server.headers} for server in (first, second, third)]
+    assert got == [{FakeOpenAI.KEY}, {FakeGemini.KEY}, {"sk-of-the-third-server"}]
+
+
+def test_a_key_follows_no_redirect(vendor: Vendor, serve: Serve) -> None:
+    other = serve(["はい"])
+    with vendor.server([Moves(other.address)] * ATTEMPTS) as server:
+        with pytest.raises(PartyError, match="307"):
+            vendor.at(server).ask(Request("質問"))
+    assert other.headers == []
+
+
+def test_a_key_that_is_too_short_to_be_kept_out_of_texts_is_refused(
+    vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(vendor.variable, "sk-1234")
+    server = serve([])
+    with pytest.raises(SettingsError, match=f"{vendor.variable}: expected a secret of at least 8 characters, got 7"):
+        vendor.at(server).ask(Request("質問"))
+    assert server.headers == []
+
+
+def test_a_reply_that_quotes_the_key_is_taken_without_it(vendor: Vendor, serve: Serve) -> None:
+    server = serve([Says(f"your key is {vendor.server.KEY}!")])
+    assert vendor.at(server).ask(Request("質問")).text == "your key is ***!"
 
 
 def test_a_wrong_key_is_told_without_it(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +306,7 @@ def test_no_answer_in_time(vendor: Vendor, serve: Serve, monkeypatch: pytest.Mon
 
 def test_nobody_there(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fdbcore.models.vendor.ATTEMPTS", 1)
-    model = registry.model(f"{vendor.name}:x", "http://127.0.0.1:1")
+    model = registry.model(f"{vendor.name}:x?base_url=http://127.0.0.1:1")
     with pytest.raises(PartyError, match=r"cannot be reached: .*refused") as raised:
         model.ask(Request("質問"))
     assert raised.value.transient
@@ -350,7 +396,7 @@ def test_a_used_up_quota_does_not_pass(vendor: Vendor, serve: Serve) -> None:
 @pytest.mark.parametrize("vendor", [OPENAI], indirect=True)
 def test_audio_models_are_asked_for_text(vendor: Vendor, serve: Serve) -> None:
     server = serve(["はい"])
-    registry.model("openai:gpt-4o-audio-preview", server.base_url).ask(Request("質問", wav=a_wav()))
+    registry.model(server.address_of("openai:gpt-4o-audio-preview")).ask(Request("質問", wav=a_wav()))
     assert server.asked[0].body["modalities"] == ["text"]
 
 
@@ -377,6 +423,11 @@ def test_importing_the_models_loads_no_sdk() -> None:
     code = "import sys, fdbcore.models.gemini, fdbcore.models.openai; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert set(loaded.stdout.split()) & {"openai", "google.genai", "httpx2", "tenacity"} == set()
+
+
+def key_of(headers: Mapping[str, str]) -> str:
+    """As either vendor's header has it."""
+    return headers.get("x-goog-api-key") or headers["authorization"].removeprefix("Bearer ")
 
 
 def shares(text: str, key: str, size: int = 6) -> bool:

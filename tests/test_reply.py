@@ -64,7 +64,7 @@ class Answers(Model):
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Answers:
     answers = Answers()
-    monkeypatch.setattr(registry, "model", lambda address, base_url: answers)
+    monkeypatch.setattr(registry, "model", lambda address: answers)
     return answers
 
 
@@ -242,7 +242,10 @@ def test_no_secret_of_its_server_is_written_down() -> None:
     [
         ("gemini:", "expected gemini:NAME of a model"),
         ("gemini:x?pause_ms=705", "pause_ms: expected a multiple of 10"),
-        ("openai-chat:x?voice=alloy", "expected settings of base_url, pause_ms, system, user, got 'voice'"),
+        (
+            "openai-chat:x?voice=alloy",
+            "expected settings of base_url, key_variable, pause_ms, system, user, got 'voice'",
+        ),
         ("gemini:x?base_url=localhost:1", "gemini:x: expected http://"),
         ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: expected a prompt in UTF-8"),
     ],

@@ -75,8 +75,8 @@ def run(*arguments: object, out: Path) -> Result:
 
 
 def systems(gemini: FakeModelServer, openai: FakeModelServer) -> list[str]:
-    addresses = [f"g=gemini:gemini-2.5-flash?base_url={gemini.base_url}"]
-    addresses += [f"o=openai-chat:gpt-4o-audio-preview?base_url={openai.base_url}"]
+    addresses = [f"g={gemini.address_of('gemini:gemini-2.5-flash')}"]
+    addresses += [f"o={openai.address_of('openai-chat:gpt-4o-audio-preview')}"]
     return [option for address in addresses for option in ("--system", address)]
 
 
@@ -185,7 +185,7 @@ def test_a_wrong_key_or_model_stops_the_run_and_the_same_command_goes_on(
     with FakeGemini(lambda asked: "はい。", models=["right"] if fault == "key" else []) as server:
         if fault == "key":
             monkeypatch.setenv("GEMINI_API_KEY", "not-the-right-one")
-        system = ["--system", f"g=gemini:right?base_url={server.base_url}"]
+        system = ["--system", f"g={server.address_of('gemini:right')}"]
         result = run(*FAST, "--data", data, *system, out=tmp_path / "run")
         assert result.exit_code == 1
         (line,) = result.stderr.splitlines()
@@ -215,7 +215,7 @@ def test_a_server_that_fails_is_asked_again_by_the_same_run_and_no_reply_of_scor
 ) -> None:
     answers: list[Fails | Broken | str] = [answer] * 6
     with FakeOpenAI(lambda asked: answers[asked.number] if asked.number < len(answers) else "はい。") as server:
-        named = {"o": f"openai-chat:x?base_url={server.base_url}"}
+        named = {"o": server.address_of("openai-chat:x")}
         assert held(str(data), named, tmp_path / "run", realtime) == {"failed"}
         assert len(server.asked) == 6, "each of two calls three times, with one request"
         responses, problems = responses_of(tmp_path / "run")

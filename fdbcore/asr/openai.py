@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fdbcore.models.openai import OpenAIModel
 from fdbcore.protocols import Transcriber
+from fdbcore.redaction import without_values
 
 
-def openai(name: str, base_url: str | None = None) -> Transcriber:
-    """The recogniser `name`, at OpenAI or at `base_url` ("http://127.0.0.1:8000/v1"); its key is in OPENAI_API_KEY."""
-    return OpenAITranscriber(name, base_url)
+def openai(name: str, base_url: str | None = None, key_variable: str | None = None) -> Transcriber:
+    """The recogniser `name` at OpenAI, with the key in OPENAI_API_KEY; or at `base_url` ("http://127.0.0.1:8000/v1")."""
+    return OpenAITranscriber(name, base_url, key_variable)
 
 
 class OpenAITranscriber(OpenAIModel, Transcriber):
@@ -27,4 +28,4 @@ class OpenAITranscriber(OpenAIModel, Transcriber):
         text = getattr(found, "text", None)
         if not isinstance(text, str):
             raise self.error(f"{self.server} answers with something other than a transcript", transient=True)
-        return text.strip()
+        return without_values(text.strip())

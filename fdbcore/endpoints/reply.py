@@ -3,7 +3,8 @@
     gemini:NAME
     openai-chat:NAME?base_url=http://localhost:8000/v1&pause_ms=1500&system=@FILE&user=TEXT
 
-base_url       another server that speaks the vendor's API.
+base_url       another server that speaks the vendor's API; it is never sent the vendor's key.
+key_variable   the variable of the environment with the key for base_url.
 pause_ms       how long the other side must have been silent for its utterance to be over; 700 by default.
 system, user   what the model is told beside the audio: a text, or @ and the path of a file with it; nothing by default.
 
@@ -34,7 +35,7 @@ from fdbcore.clips import read_clip
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import VendorModel
-from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.protocols import Clocking, Endpoint, Model
 from fdbcore.recording import REFUSAL, REPLY
 from fdbcore.types import (
     FRAME_SAMPLES,
@@ -56,7 +57,7 @@ PAUSE_MS: Final = 700
 CLOSE_S: Final = 1.0
 
 _VENDORS: Final = {"gemini": "gemini", "openai-chat": "openai"}
-_SETTINGS: Final = ("base_url", "pause_ms", "system", "user")
+_SETTINGS: Final = (*registry.MODEL_SETTINGS, "pause_ms", "system", "user")
 
 
 def reply(address: str) -> ReplyEndpoint:
@@ -66,10 +67,12 @@ def reply(address: str) -> ReplyEndpoint:
         raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
     if unknown := sorted(settings.keys() - {*_SETTINGS}):
         raise SettingsError(f"{kind}: expected settings of {', '.join(_SETTINGS)}, got {unknown[0]!r}")
+    of_model: dict[str, str] = {
+        setting: settings[setting] for setting in registry.MODEL_SETTINGS if setting in settings
+    }
     return ReplyEndpoint(
         kind,
-        name,
-        settings.get("base_url"),
+        registry.model(f"{_VENDORS[kind]}:{name}?{urlencode(of_model)}"),
         _pause_ms(settings.get("pause_ms", str(PAUSE_MS))),
         _text(settings.get("system", "")),
         _text(settings.get("user", "")),
@@ -119,9 +122,9 @@ class ReplyEndpoint(Endpoint):
 
     clocking: Clocking = "input"
 
-    def __init__(self, kind: str, name: str, base_url: str | None, pause_ms: int, system: str, user: str) -> None:
+    def __init__(self, kind: str, model: Model, pause_ms: int, system: str, user: str) -> None:
         self._kind = kind
-        self._model = registry.model(f"{_VENDORS[kind]}:{name}", base_url)
+        self._model = model
         self._pause_ms, self._system, self._user = pause_ms, system, user
         self._origin_ns: int | None = None
         self._down = Resampler(SAMPLE_RATE_HZ, REQUEST_RATE_HZ)

@@ -11,15 +11,16 @@ from typing import Any, Final
 from fdbcore.errors import PartyError
 from fdbcore.models.vendor import TIMEOUT_S, VendorModel
 from fdbcore.protocols import Model
+from fdbcore.redaction import without_values
 from fdbcore.types import Reply, Request
 
 _PASSING: Final = (408, 429, 500, 502, 503, 504)
 _LONGEST_WAIT_S: Final = 120.0
 
 
-def gemini(name: str, base_url: str | None = None) -> Model:
-    """The model `name`, at Google or at `base_url`; its key is in GOOGLE_API_KEY or GEMINI_API_KEY."""
-    return GeminiModel(name, base_url)
+def gemini(name: str, base_url: str | None = None, key_variable: str | None = None) -> Model:
+    """The model `name` at Google, with the key in GOOGLE_API_KEY or GEMINI_API_KEY; or at `base_url`."""
+    return GeminiModel(name, base_url, key_variable)
 
 
 class GeminiModel(VendorModel):
@@ -33,16 +34,22 @@ class GeminiModel(VendorModel):
     default_base_url = "https://generativelanguage.googleapis.com"
 
     def __init__(
-        self, name: str, base_url: str | None = None, timeout_s: float = TIMEOUT_S, backoff_s: float = 1.0
+        self,
+        name: str,
+        base_url: str | None = None,
+        key_variable: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        backoff_s: float = 1.0,
     ) -> None:
-        super().__init__(name, base_url, timeout_s)
+        super().__init__(name, base_url, key_variable, timeout_s)
         self._backoff_s = backoff_s
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
         from google import genai
 
-        options: Any = {"base_url": self.base_url, "timeout": round(self._timeout_s * 1000)}
+        stays = {"follow_redirects": False}  # the key is for this server
+        options: Any = {"base_url": self.base_url, "timeout": round(self._timeout_s * 1000), "client_args": stays}
         client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
@@ -111,7 +118,7 @@ class GeminiModel(VendorModel):
         usage = answer.usage_metadata
         tokens_in = _sum(usage, "prompt_token_count", "tool_use_prompt_token_count")
         tokens_out = _sum(usage, "candidates_token_count", "thoughts_token_count")
-        return Reply(text, answer.model_version or self._model, tokens_in, tokens_out)
+        return Reply(without_values(text), answer.model_version or self._model, tokens_in, tokens_out)
 
     def _failure(self, error: Exception) -> PartyError:
         from google.genai import errors

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from fdbcore.errors import RecordingError, RefusalError
 from fdbcore.protocols import Model
+from fdbcore.redaction import clean
 from fdbcore.types import Reply, Request
 
 
@@ -119,7 +120,7 @@ class KeptModel(Model):
             self._used.add(key)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        data = f"{json.dumps(line)}\n".encode()  # ASCII: what a model says need not be valid Unicode
+        data = f"{json.dumps(clean(line))}\n".encode()  # ASCII: what a model says need not be valid Unicode
         with self._lock:
             end = self._file.seek(0, os.SEEK_END)
             try:

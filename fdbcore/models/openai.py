@@ -12,14 +12,15 @@ from typing import Any, Final
 from fdbcore.errors import PartyError
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Model
+from fdbcore.redaction import without_values
 from fdbcore.types import Reply, Request
 
 _FILTERS: Final = ("content_filter", "content_policy_violation")
 
 
-def openai(name: str, base_url: str | None = None) -> Model:
-    """The model `name`, at OpenAI or at `base_url` ("http://127.0.0.1:8000/v1"); its key is in OPENAI_API_KEY."""
-    return OpenAIModel(name, base_url)
+def openai(name: str, base_url: str | None = None, key_variable: str | None = None) -> Model:
+    """The model `name` at OpenAI, with the key in OPENAI_API_KEY; or at `base_url` ("http://127.0.0.1:8000/v1")."""
+    return OpenAIModel(name, base_url, key_variable)
 
 
 class OpenAIModel(VendorModel):
@@ -36,9 +37,10 @@ class OpenAIModel(VendorModel):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401
-        from openai import OpenAI
+        from openai import DefaultHttpxClient, OpenAI
 
-        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s)
+        stays = DefaultHttpxClient(follow_redirects=False)  # the key is for this server
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=stays)
         weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
         return client
 
@@ -100,7 +102,7 @@ class OpenAIModel(VendorModel):
         if not text:
             raise self.refusal(f"the answer is empty ({reason})")
         tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Reply(text, completion.model or self._model, tokens_in or 0, tokens_out or 0)
+        return Reply(without_values(text), completion.model or self._model, tokens_in or 0, tokens_out or 0)
 
     def _failure(self, error: Exception) -> PartyError:
         from openai import APIConnectionError, APIStatusError, APITimeoutError

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from fdbcore.errors import MissingExtraError, PartyError, RefusalError, SettingsError
 from fdbcore.protocols import Model
+from fdbcore.redaction import secret, without_values
 from fdbcore.types import Reply, Request
 
 TIMEOUT_S: Final = 120.0
@@ -20,6 +21,9 @@ TIMEOUT_S: Final = 120.0
 ATTEMPTS: Final = 6
 """How often a request is sent while its server is busy or away; with growing waits that outlasts most of a minute."""
 
+NO_KEY: Final = "none"
+"""What a server that wants no key is sent in its place: the SDKs always send one."""
+
 _SHOWN_CHARS: Final = 300
 _ECHO_CHARS: Final = 6  # so much of the key in a word makes it an echo of the key
 
@@ -27,19 +31,23 @@ _ECHO_CHARS: Final = 6  # so much of the key in a word makes it an echo of the k
 class VendorModel(Model):
     """A model at a vendor, or at another server that speaks the vendor's API; a subclass speaks it, by one SDK.
 
-    base_url: of that server; None: the vendor's, or what `base_url_variable` says. Raises MissingExtraError if the SDK
-    is not installed, SettingsError if there is no name, or base_url is no http address. The key is asked for later.
+    base_url: of that server; None: the vendor's, or what `base_url_variable` says. key_variable: the variable of the
+    environment with the key for it; None: that of the vendor, and no key at all for a base_url: a key goes to its own
+    server only. Raises MissingExtraError if the SDK is not installed, SettingsError if there is no name, or base_url is
+    no http address. The key is asked for later.
     attempts: how often a request is sent, while its server is busy or away.
     """
 
     vendor: ClassVar[str]
     package: ClassVar[str]
     module: ClassVar[str]
-    key_variables: ClassVar[tuple[str, ...]]
+    key_variables: tuple[str, ...]
     base_url_variable: ClassVar[str]
     default_base_url: ClassVar[str]
 
-    def __init__(self, name: str, base_url: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self, name: str, base_url: str | None = None, key_variable: str | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
         if not name.strip():
             raise SettingsError(f"model: expected {self.vendor}:NAME, got no name")
         if not _is_installed(self.module):
@@ -48,6 +56,10 @@ class VendorModel(Model):
         self.base_url = base_url or os.environ.get(self.base_url_variable) or self.default_base_url
         if not _is_http(self.base_url):
             raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
+        if key_variable is not None:
+            self.key_variables = (key_variable,)
+        elif base_url is not None:
+            self.key_variables = ()
         self._model = name
         self._timeout_s = timeout_s
         self.attempts = ATTEMPTS
@@ -74,9 +86,14 @@ class VendorModel(Model):
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def key(self) -> str:
-        """The key from the environment; PartyError names the variable where there is none."""
+        """The key from the environment, or NO_KEY; PartyError names the variable where it is expected, and not there.
+
+        SettingsError if it is too short to be a secret.
+        """
+        if not self.key_variables:
+            return NO_KEY
         for variable in self.key_variables:
-            if key := os.environ.get(variable, "").strip():
+            if key := secret(variable):
                 if not (key.isascii() and key.isprintable()):
                     raise PartyError(f"{self.name}: expected a key of ASCII letters in {variable}, got others")
                 return key
@@ -96,9 +113,9 @@ class VendorModel(Model):
         times = f", {self.attempts} times" if self.attempts > 1 else ""
         match status:
             case 401:
-                return self.error(f"{self.server} does not take the key in {' or '.join(self.key_variables)}")
+                return self.error(f"{self.server} does not take {self._which_key}")
             case 403:
-                return self.error(f"the key in {' or '.join(self.key_variables)} may not do this: {message}")
+                return self.error(f"{self._which_key} may not do this at {self.server}: {message}")
             case 404:
                 return self.error(f"{self.server} has no such model: {message}")
             case 429:
@@ -107,10 +124,16 @@ class VendorModel(Model):
                 return self.error(f"{self.server} fails with {status}{times}: {message}", transient=True)
         return self.error(f"{self.server} does not take the request ({status}): {message}", status >= 500)
 
+    @property
+    def _which_key(self) -> str:
+        if not self.key_variables:
+            return "a request without a key (key_variable=VARIABLE beside base_url names one)"
+        return f"the key in {' or '.join(self.key_variables)}"
+
     def redacted(self, text: str) -> str:
         """`text` as one line, without words that hold the key or, as vendors echo it, a part of it."""
         keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
-        words = ["…" if any(_echoes(word, key) for key in keys) else word for word in text.split()]
+        words = ["…" if any(_echoes(word, key) for key in keys) else word for word in without_values(text).split()]
         line = " ".join(words)
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 

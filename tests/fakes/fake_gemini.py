@@ -30,6 +30,7 @@ class FakeGemini(FakeModelServer):
     """See `FakeModelServer`. POST /VERSION/models/NAME:generateContent."""
 
     KEY = "AIzaSyFakeGemini0123456789abcdefghijklm"
+    VARIABLE = "GEMINI_API_KEY"
 
     @property
     def base_url(self) -> str:

@@ -19,6 +19,7 @@ class FakeOpenAI(FakeModelServer):
     """See `FakeModelServer`. POST /v1/chat/completions."""
 
     KEY = "sk-proj-fakeOpenAI0123456789abcdefghijklmnop"
+    VARIABLE = "OPENAI_API_KEY"
 
     @property
     def base_url(self) -> str:

@@ -2,7 +2,7 @@
 
     monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)   # GEMINI_API_KEY and FakeGemini.KEY
     with FakeOpenAI(lambda asked: f"{asked.number}") as server:   # FakeGemini; a function, or a list used as a queue
-        registry.model("openai:gpt-5-nano", server.base_url).ask(Request("..."))
+        registry.model(server.address_of("openai:gpt-5-nano")).ask(Request("..."))
         server.asked[0].user, .system, .schema, .seed, .wav, .model, .key, .headers, .body
 
 A text stands for `Says(text)`; other answers are `Refuses`, `Fails`, `Broken` and `Drops`. A queue that is empty fails
@@ -81,7 +81,14 @@ class Drops:
     after_s: float = 0.0
 
 
-Answer: TypeAlias = str | Says | Refuses | Fails | Broken | Drops
+@dataclass(frozen=True)
+class Moves:
+    """Sends the client to the same path of another server."""
+
+    address: str
+
+
+Answer: TypeAlias = str | Says | Refuses | Fails | Broken | Drops | Moves
 
 
 @dataclass(frozen=True)
@@ -113,15 +120,18 @@ class Mistake(Exception):
 class FakeModelServer:
     """A context manager, within which the server runs; the subclasses speak one vendor's protocol.
 
-    models: the only ones that it knows (None: any). Only KEY is a right key.
+    models: the only ones that it knows (None: any). Only KEY is a right key; VARIABLE is where its vendor's users have
+    theirs.
     """
 
     KEY: ClassVar[str]
+    VARIABLE: ClassVar[str]
 
     def __init__(
         self, answers: Callable[[Asked], Answer] | Iterable[Answer], models: Iterable[str] | None = None
     ) -> None:
         self.asked: list[Asked] = []
+        self.headers: list[Mapping[str, str]] = []  # of all requests, also of those that are not taken
         self.models = None if models is None else set(models)
         self._answer = answers if callable(answers) else _Queue(answers)
         self._lock = threading.Lock()
@@ -131,6 +141,10 @@ class FakeModelServer:
     @abstractmethod
     def base_url(self) -> str:
         """What the model's `base_url` has to be."""
+
+    def address_of(self, model: str) -> str:
+        """The address of "VENDOR:NAME" at this server, which is sent the key in VARIABLE."""
+        return f"{model}?base_url={self.base_url}&key_variable={self.VARIABLE}"
 
     @abstractmethod
     def read(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any], number: int) -> Asked:
@@ -166,6 +180,7 @@ class FakeModelServer:
     def take(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> tuple[Asked | None, Answer]:
         """Remember a request, and decide on its answer."""
         with self._lock:
+            self.headers.append(headers)
             try:
                 asked = self.read(path, headers, body, len(self.asked))
             except Mistake as mistake:
@@ -201,19 +216,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif isinstance(answer, Broken):
             self._send(answer.status, answer.body)
+        elif isinstance(answer, Moves):
+            self._send(307, "", headers={"Location": f"{answer.address}{self.path}"})
         elif isinstance(answer, Fails):
             self._send(answer.status, json.dumps(self.fake.failure(answer)), answer.retry_after_s)
         else:
             assert asked is not None
             self._send(200, json.dumps(self.fake.reply(asked, answer)))
 
-    def _send(self, status: int, body: str, retry_after_s: float | None = None) -> None:
+    def _send(
+        self, status: int, body: str, retry_after_s: float | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         data = body.encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         if retry_after_s is not None:
             self.send_header("Retry-After", f"{retry_after_s:g}")
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 

@@ -1,6 +1,6 @@
 """Labels replies with their dialogue acts by a language model: the annotator of the benchmark (section 4.1).
 
-    model = registry.model("gemini:gemini-2.5-flash", base_url)
+    model = registry.model("gemini:gemini-2.5-flash")
     annotated = annotate([*responses, *references(records)], records, model, out / "replies.jsonl", repeats=3, jobs=8)
     annotated.responses    as given, each with an Annotation more per repeat (annotator: the model's name)
     annotated.problems     what is unscored, and why
