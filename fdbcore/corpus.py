@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.recording import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, Recording, read_json, recordings_in
-from fdbcore.score import read_own_quantities, read_quantities, read_without_suspects, unscored
+from fdbcore.score import read_quantities, read_with_echo, unscored
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
 RUN_SCHEMA: Final = "fdbcore.run/1"
@@ -59,14 +59,9 @@ class Call:
         return read_quantities(self.recording) if self.unscored is None else {}
 
     @property
-    def own_quantities(self) -> Mapping[str, Quantity]:
-        """The same without the events that coincide with echo: what groups and runs are compared by."""
-        return read_own_quantities(self.recording) if self.unscored is None else {}
-
-    @property
-    def without_suspects(self) -> Mapping[str, Quantity]:
-        """Those of its quantities that differ without the events that coincide with echo; mostly none."""
-        return read_without_suspects(self.recording) if self.unscored is None else {}
+    def with_echo(self) -> Mapping[str, Quantity]:
+        """Those of its quantities that echo would change, with it; mostly none."""
+        return read_with_echo(self.recording) if self.unscored is None else {}
 
 
 @dataclass(frozen=True)

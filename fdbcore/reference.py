@@ -14,7 +14,7 @@ from fdbcore.distances import BIN_MS, FIRST_MS, LAST_MS, Distances, Sample, comp
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Quantity, Ratio
-from fdbcore.measures.suspects import own_activity, own_dialogue
+from fdbcore.measures.suspects import own_activity
 from fdbcore.measures.timing import composition, fto
 from fdbcore.score import pool, summarise
 from fdbcore.statements import Group, Unit
@@ -51,7 +51,7 @@ def filled(call: Call, settings: TurnSettings) -> Filled:
     """
     recording = call.recording
     if TurnSettings(**recording.meta["settings"]["turns"]) == settings:
-        dialogue = own_dialogue(recording)
+        dialogue = Dialogue.of(recording)
     else:
         events = detect_turns(*own_activity(recording, recording.activity), settings)
         dialogue = Dialogue(events, recording.n_ticks, settings)

@@ -11,7 +11,7 @@ from fdbcore.recording import SCORES, Recording, write_json
 from fdbcore.run_folder import SUMMARY, RunFolder
 from fdbcore.score import score, summary
 
-RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/1"
+RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
 OUTCOMES: Final = ("done", "failed", "invalid")
 
 

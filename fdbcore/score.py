@@ -18,14 +18,14 @@ from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import labelled, stop_share
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.measures.suspects import without_suspects
+from fdbcore.measures.suspects import has_suspects
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
 from fdbcore.shares import wilson, wilson_by_cluster, wilson_difference
 
-SCORES_SCHEMA = "fdbcore.scores/1"
-QUANTITIES_SCHEMA = "fdbcore.quantities/1"
-SUMMARY_SCHEMA = "fdbcore.summary/1"
+SCORES_SCHEMA = "fdbcore.scores/2"
+QUANTITIES_SCHEMA = "fdbcore.quantities/2"
+SUMMARY_SCHEMA = "fdbcore.summary/2"
 
 Quantities = Mapping[str, Quantity]
 
@@ -34,22 +34,22 @@ def score(recording: Recording) -> dict[str, Any]:
     """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
 
     Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings; and unscored, the
-    reason why there are no measures, where a conversation gives none. A measure has a second summary, without_suspects,
-    where events that coincide with echo make a difference.
+    reason why there are no measures, where a conversation gives none. A measure that echo would change has a second
+    summary, with_echo.
     """
     dialogue = Dialogue.of(recording)
     reason = unscored(recording)
     latencies_ms, eligible = ([], 0) if reason else response_curve(dialogue)
     found = {} if reason else quantities(recording)
-    cleaned = {} if reason else _without_suspects(recording, dialogue, found)
+    with_echo = {} if reason else _with_echo(recording, found)
     scores = {
         "schema": SCORES_SCHEMA,
         "settings": recording.meta["settings"],
-        "measures": summarise_beside([found] if found else [], [cleaned] if found else []),
+        "measures": summarise_beside([found] if found else [], [with_echo] if found else []),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
         "warnings": warnings(recording, dialogue),
     } | ({"unscored": reason} if reason else {})
-    items = {"quantities": found, "without_suspects": cleaned}
+    items = {"quantities": found, "with_echo": with_echo}
     kept = {key: {name: stored.to_json(item) for name, item in of.items()} for key, of in items.items()}
     write_json(recording.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **kept}, in_one_line=True)
     write_json(recording.path / SCORES, scores, in_one_line=True)
@@ -70,7 +70,10 @@ def unscored(recording: Recording) -> str | None:
 
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
-    """Every quantity that a recording has the material for, of all its events."""
+    """Every quantity that a recording has the material for.
+
+    None is of echo, but those under the names and rules of published benchmarks, which know of none.
+    """
     return _told(recording, Dialogue.of(recording)) | compat(recording)
 
 
@@ -81,30 +84,20 @@ def _told(recording: Recording, dialogue: Dialogue) -> dict[str, Quantity]:
     return timing(dialogue) | found
 
 
-def _without_suspects(recording: Recording, dialogue: Dialogue, found: Quantities) -> dict[str, Quantity]:
-    """Those quantities that are others once the events that coincide with echo are left out.
-
-    Never those under the names and rules of published benchmarks, which know of no suspects.
-    """
-    cleaned = without_suspects(recording, dialogue)
-    told = _told(recording, cleaned) if cleaned else {}
+def _with_echo(recording: Recording, found: Quantities) -> dict[str, Quantity]:
+    """Those quantities that are others where echo counts as speech."""
+    told = _told(recording, Dialogue.with_echo(recording)) if has_suspects(recording) else {}
     return {name: quantity for name, quantity in told.items() if quantity != found.get(name)}
 
 
 def read_quantities(recording: Recording) -> dict[str, Quantity]:
-    """The quantities that `score` kept for a recording, of all events; none if it is unscored; computed if it was
-    scored by a version that kept none, or others. RecordingError if they cannot be read."""
+    """The quantities that `score` kept for a recording; none if it is unscored; computed if it was scored by a version
+    that kept none, or others. RecordingError if they cannot be read."""
     return _kept(recording)[0]
 
 
-def read_own_quantities(recording: Recording) -> dict[str, Quantity]:
-    """As `read_quantities`, without the events that coincide with echo: what groups and runs are compared by."""
-    found, cleaned = _kept(recording)
-    return found | cleaned
-
-
-def read_without_suspects(recording: Recording) -> dict[str, Quantity]:
-    """Beside `read_quantities`: those of them that differ without the events that coincide with echo; mostly none."""
+def read_with_echo(recording: Recording) -> dict[str, Quantity]:
+    """Beside `read_quantities`: those of them that echo would change, with it; mostly none."""
     return _kept(recording)[1]
 
 
@@ -116,18 +109,18 @@ def _kept(recording: Recording) -> tuple[dict[str, Quantity], dict[str, Quantity
         kept = read_json(path)
         if kept["schema"] != QUANTITIES_SCHEMA:  # what is compared is by one definition
             return _computed(recording)
-        found, cleaned = (
+        found, with_echo = (
             {name: stored.from_json(values) for name, values in items.items()}
-            for items in (kept["quantities"], kept.get("without_suspects", {}))
+            for items in (kept["quantities"], kept["with_echo"])
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
-    return found, cleaned
+    return found, with_echo
 
 
 def _computed(recording: Recording) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     found = quantities(recording)
-    return found, _without_suspects(recording, Dialogue.of(recording), found)
+    return found, _with_echo(recording, found)
 
 
 def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
@@ -156,22 +149,22 @@ def summary(recordings: Sequence[Recording]) -> dict[str, Any]:
     """
     reasons = {recording.name: reason for recording in recordings if (reason := unscored(recording))}
     pooled = [_kept(recording) for recording in recordings if recording.name not in reasons]
-    measures = summarise_beside([found for found, _ in pooled], [cleaned for _, cleaned in pooled])
+    measures = summarise_beside([found for found, _ in pooled], [with_echo for _, with_echo in pooled])
     names = [recording.name for recording in recordings]
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 
 
-def summarise_beside(sessions: Sequence[Quantities], cleaned: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
-    """`summarise`, and in each summary that differs without suspects: that, as "without_suspects".
+def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
+    """`summarise`, and in each summary that echo would change: that, as "with_echo".
 
-    cleaned: of each session, the quantities that are others then.
+    with_echo: of each session, the quantities that are others then.
     """
-    names = {name for session in cleaned for name in session}
+    names = {name for session in with_echo for name in session}
     names.update(*(ids for ids in DIFFERENCES.values() if names & set(ids)))
-    whole = [{**session, **other} for session, other in zip(sessions, cleaned, strict=True)] if names else []
+    whole = [{**session, **other} for session, other in zip(sessions, with_echo, strict=True)] if names else []
     beside = summarise([{name: session[name] for name in names if name in session} for session in whole])
     return {
-        name: found | ({"without_suspects": beside[name]} if beside.get(name, found) != found else {})
+        name: found | ({"with_echo": beside[name]} if beside.get(name, found) != found else {})
         for name, found in summarise(sessions).items()
     }
 
@@ -309,10 +302,10 @@ def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> dict[str, Any]:
 
 
 def read_scores(recording: Recording) -> dict[str, Any]:
-    """The scores that `score` wrote for a recording; it is scored if it has not been."""
+    """The scores that `score` wrote for a recording; it is scored if it has not been, or by other definitions."""
     if not (recording.path / SCORES).is_file():
         return score(recording)
     scores = read_json(recording.path / SCORES)
     if not (isinstance(scores, dict) and "measures" in scores):
         raise RecordingError(f"{recording.path / SCORES}: expected scores, got something else")
-    return scores
+    return scores if scores.get("schema") == SCORES_SCHEMA else score(recording)

@@ -15,7 +15,7 @@ from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.quantities import Quantity
 from fdbcore.parallel import spread
 from fdbcore.recording import Recording
-from fdbcore.score import pool, read_own_quantities, score, summarise
+from fdbcore.score import pool, read_quantities, score, summarise
 
 HEADLINES: Final = (
     "response_latency_ms",
@@ -92,11 +92,11 @@ def rescored(corpus: Corpus, jobs: int, on_call: Callable[[], None] = lambda: No
 
 
 def _rescored(path: Path) -> Mapping[str, Quantity] | str:
-    """The quantities of a recording, without echo, or why there are none."""
+    """The quantities of a recording, or why there are none."""
     try:
         recording = Recording(path)
         score(recording)
-        return read_own_quantities(recording)
+        return read_quantities(recording)
     except FdbError as error:
         return str(error)
 

@@ -113,7 +113,7 @@ def _write_recording(path: Path, a: Track, b: Track, meta: Mapping[str, Any], tu
     dialogue = Dialogue(events, len(a), turns)
     found = responses(dialogue) | floor_taking(dialogue) | composition(dialogue)
     items = {name: stored.to_json(quantity) for name, quantity in found.items()}
-    _write(path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, "quantities": items})
+    _write(path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, "quantities": items, "with_echo": {}})
 
 
 def _write(path: Path, value: object) -> None:

@@ -16,11 +16,12 @@ from test_health import sample, sine, with_echo
 
 from fdbcore.cli.main import main
 from fdbcore.corpus import Corpus
-from fdbcore.recording import HEALTH, Recording, read_json
+from fdbcore.recording import HEALTH, QUANTITIES, SCORES, Recording, read_json, write_json
 from fdbcore.report.corpus_screen import corpus_screen
 from fdbcore.report.document import document
+from fdbcore.report.exports import rttm
 from fdbcore.report.survey import survey
-from fdbcore.score import read_quantities, read_scores, read_without_suspects, summary
+from fdbcore.score import read_quantities, read_scores, read_with_echo, summary
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.wav import WavWriter
 
@@ -46,6 +47,11 @@ def replay(calls: Path, run: Path) -> str:
     return CliRunner().invoke(main, command, catch_exceptions=False).stdout
 
 
+def write(path: Path, pcm: Any) -> None:
+    with WavWriter(path, channels=2) as wav:
+        wav.write(np.ascontiguousarray(pcm))
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The shipped session; with echo of B in A; and with a tone after its end."""
@@ -54,8 +60,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     built = {"clean": sample(), "echo": with_echo(sample(), 1, -22, 120), "tone": np.concatenate([sample(), tone])}
     (path / "calls").mkdir()
     for name, pcm in built.items():
-        with WavWriter(path / "calls" / f"{name}.wav", channels=2) as wav:
-            wav.write(np.ascontiguousarray(pcm))
+        write(path / "calls" / f"{name}.wav", pcm)
     return Ran(path / "run", replay(path / "calls", path / "run"))
 
 
@@ -63,24 +68,37 @@ def test_a_row_of_calls_has_what_was_found(ran: Ran) -> None:
     assert {row["name"]: row["health"] for row in ran.table("calls.csv")} == BUILT
 
 
-def test_a_measure_that_echo_changes_has_columns_without_it(ran: Ran) -> None:
+def test_a_measure_that_echo_would_change_has_columns_with_it(ran: Ran) -> None:
     rows = {row["name"]: row for row in ran.table("calls.csv")}
     clean, echo = rows["clean"], rows["echo"]
-    assert int(echo[f"{ONSETS}_n"]) > int(clean[f"{ONSETS}_n"])
-    assert echo[f"{ONSETS}_without_suspects_n"] == clean[f"{ONSETS}_n"]
-    assert clean[f"{ONSETS}_without_suspects"] == clean[ONSETS]
-    changed = {name.removesuffix("_without_suspects") for name in echo if name.endswith("_without_suspects")}
-    assert changed == set(read_without_suspects(ran.recording("echo")))
+    assert echo[f"{ONSETS}_n"] == clean[f"{ONSETS}_n"]
+    assert int(echo[f"{ONSETS}_with_echo_n"]) > int(clean[f"{ONSETS}_n"])
+    assert clean[f"{ONSETS}_with_echo"] == clean[ONSETS]
+    changed = {name.removesuffix("_with_echo") for name in echo if name.endswith("_with_echo")}
+    assert changed == set(read_with_echo(ran.recording("echo")))
 
 
-def test_quantities_are_of_all_events_with_the_other_reading_beside(ran: Ran) -> None:
+def test_quantities_are_without_echo_and_the_others_beside(ran: Ran) -> None:
     echo, clean = (ran.recording(name) for name in ("echo", "clean"))
-    assert read_without_suspects(clean) == {}
-    whole, beside = read_quantities(echo), read_without_suspects(echo)
+    assert read_with_echo(clean) == {}
+    whole, beside = read_quantities(echo), read_with_echo(echo)
     assert all(quantity != whole[name] for name, quantity in beside.items())
     (echo.path / "derived" / "quantities.json").rename(echo.path / "kept")
-    assert (read_quantities(echo), read_without_suspects(echo)) == (whole, beside)
+    assert (read_quantities(echo), read_with_echo(echo)) == (whole, beside)
     (echo.path / "kept").rename(echo.path / "derived" / "quantities.json")
+
+
+def test_what_an_older_version_has_scored_is_scored_anew(ran: Ran) -> None:
+    echo = ran.recording("echo")
+    scores, whole = read_scores(echo), read_quantities(echo)
+    for path, schema in ((echo.path / SCORES, "fdbcore.scores/1"), (echo.path / QUANTITIES, "fdbcore.quantities/1")):
+        content = read_json(path)
+        for of in ("measures", "quantities"):
+            content[of] = {}
+        write_json(path, content | {"schema": schema})
+    assert read_quantities(echo) == whole
+    assert json.loads(json.dumps(read_scores(echo))) == scores
+    assert read_json(echo.path / QUANTITIES)["schema"] == "fdbcore.quantities/2"
 
 
 def test_events_say_which_are_suspect(ran: Ran) -> None:
@@ -93,20 +111,30 @@ def test_events_say_which_are_suspect(ran: Ran) -> None:
         assert ("true" in told) == (name == "echo")
 
 
-def test_pooled_measures_stand_with_and_without_suspects(ran: Ran) -> None:
+def test_events_that_are_not_suspect_are_those_of_the_figures(ran: Ran) -> None:
+    events = document(ran.recording("echo"), read_scores(ran.recording("echo")))["events"]
+    own = [event for event in events if "suspect" not in event]
+    spans = [(event["start_tick"], event["end_tick"]) for event in own if event["kind"] == "speech_end"]
+    assert len(spans) == sum(read_scores(ran.recording("echo"))["measures"][f"{s}_ipu_per_min"]["n"] for s in "ab")
+    lines = [line.split() for line in rttm(ran.recording("echo")).splitlines()]
+    exported = [(round(100 * float(line[3])), round(100 * float(line[4]))) for line in lines]
+    assert sorted(spans) == sorted((start, start + length) for start, length in exported)
+
+
+def test_pooled_measures_stand_without_and_with_echo(ran: Ran) -> None:
     pooled = read_json(ran.run / "summary.json")["measures"]
     assert pooled == json.loads(json.dumps(summary([ran.recording(name) for name in BUILT])["measures"]))
     n = {name: read_scores(ran.recording(name))["measures"][ONSETS]["n"] for name in BUILT}
-    assert pooled[ONSETS]["n"] == sum(n.values())
-    assert pooled[ONSETS]["without_suspects"]["n"] == 2 * n["clean"] + n["tone"]
+    assert pooled[ONSETS]["n"] == sum(n.values()) == 2 * n["clean"] + n["tone"]
+    assert pooled[ONSETS]["with_echo"]["n"] > pooled[ONSETS]["n"]
 
 
-def test_runs_and_groups_are_compared_without_suspects(ran: Ran, tmp_path: Path) -> None:
-    with_and_without = read_json(ran.run / "summary.json")["measures"]
-    expected = {name: found.get("without_suspects", found) for name, found in with_and_without.items()}
+def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> None:
+    pooled = read_json(ran.run / "summary.json")["measures"]
+    expected = {name: {key: found[key] for key in found if key != "with_echo"} for name, found in pooled.items()}
     scored = CliRunner().invoke(main, ["score", str(ran.run), "--out", str(tmp_path), "--json"])
     content = json.loads(scored.stdout)
-    note = "echo in 1 call: events that coincide with it are left out here: echo"
+    note = "echo in 1 call: no figure counts the events that it makes: echo"
     assert (content["measures"], content["input"]) == (expected, [note])
     assert f"Input: {note}" in (tmp_path / "scores.html").read_text()
     gates = tmp_path / "gates.toml"
@@ -145,13 +173,13 @@ def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
     }
 
 
-def test_the_screen_has_a_line_and_the_figures_without_echo(ran: Ran) -> None:
+def test_the_screen_has_a_line_and_the_figures_with_echo_beside(ran: Ran) -> None:
     told = corpus_screen(survey(Corpus.of(ran.run)), 100)
     assert "health           2 warn of 3 calls | echo 1, tones 1\n" in told
     of_few = ran.screen.splitlines()
     assert "!! tone: B tones, 1.0 s" in of_few
     assert any(line.startswith("!! echo: echo B->A -22 dB at 120 ms") for line in of_few)
-    assert ("\n  without echo" in told, "\n  without echo" in ran.screen) == (True, True)
+    assert ("\n  with echo" in told, "\n  with echo" in ran.screen) == (True, True)
 
 
 def test_a_call_that_was_not_examined_is_replayed(ran: Ran) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.harness import HarnessLegs
+from fdbcore.measures.suspects import has_suspects, own_activity
 from fdbcore.recording import Recording
+from fdbcore.turns import detect_turns
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
@@ -33,8 +35,19 @@ class Dialogue:
     legs: HarnessLegs | None = None
 
     @classmethod
-    def of(cls, recording: Recording) -> Dialogue:
-        """The dialogue of a recording."""
+    def of(cls, recording: Recording) -> Self:
+        """The dialogue of a recording: told without the speech that is echo of the other side, where that was found.
+
+        Every figure, every list and every export is of this one.
+        """
+        dialogue = cls.with_echo(recording)
+        if not has_suspects(recording):
+            return dialogue
+        return replace(dialogue, events=detect_turns(*own_activity(recording, recording.activity), dialogue.settings))
+
+    @classmethod
+    def with_echo(cls, recording: Recording) -> Self:
+        """The dialogue as its turn events were stored, echo and all: what stands beside the figures."""
         settings: dict[str, Any] = recording.meta["settings"]["turns"]
         legs = HarnessLegs.of(recording, "B")
         return cls(recording.turn_events, recording.n_ticks, TurnSettings(**settings), legs)

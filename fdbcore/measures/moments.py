@@ -11,7 +11,6 @@ import numpy as np
 from fdbcore.labels import KeptLabels, kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
-from fdbcore.measures.suspects import own_dialogue
 from fdbcore.measures.timing import LAPSE_TICKS, PREMATURE_FTO_TICKS, fto
 from fdbcore.recording import Recording
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
@@ -59,8 +58,8 @@ class Moment:
 
 
 def worst_moments(recording: Recording) -> list[Moment]:
-    """The moments of a recording, without those that are made of echo, the worst first."""
-    return moments(own_dialogue(recording), kept_labels(recording))
+    """The moments of a recording, the worst first."""
+    return moments(Dialogue.of(recording), kept_labels(recording))
 
 
 def moments(dialogue: Dialogue, labels: KeptLabels | None = None) -> list[Moment]:

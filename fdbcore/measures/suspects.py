@@ -1,4 +1,7 @@
-"""Events that may owe themselves to echo: what becomes of a dialogue without the speech that echo explains."""
+"""Speech that is echo of the other side, and the events that only it makes: these are shown, and no figure counts them.
+
+What a recording has of them is a function of its activity, its settings, and the spans in its health.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import Recording
-from fdbcore.turns import detect_turns
 from fdbcore.types import SIDES, TurnEvent
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
-
-
-def without_suspects(recording: Recording, dialogue: Dialogue) -> Dialogue | None:
-    """The dialogue told anew, without the activity that is echo of the other side; None if there is no such activity.
-
-    A function of the recording: its activity, its settings, and the spans in its health.
-    """
-    if not has_suspects(recording):
-        return None
-    a, b = own_activity(recording, recording.activity)
-    return replace(dialogue, events=detect_turns(a, b, dialogue.settings))
-
-
-def own_dialogue(recording: Recording) -> Dialogue:
-    """The dialogue without the speech that is echo of the other side; what comparisons are made of."""
-    dialogue = Dialogue.of(recording)
-    return without_suspects(recording, dialogue) or dialogue
 
 
 def own_activity(recording: Recording, activity: tuple[Bools, Bools]) -> tuple[Bools, Bools]:
@@ -54,16 +38,20 @@ def suspect_spans(recording: Recording) -> Mapping[str, Sequence[Sequence[int]]]
     return {side: spans.get(side, []) for side in SIDES}
 
 
-def suspects(events: Sequence[TurnEvent], cleaned: Dialogue | None) -> list[bool]:
-    """Of each event, whether it is not told again without echo."""
-    if cleaned is None:
-        return [False] * len(events)
-    left = Counter(map(_timeless, cleaned.events))
-    flags = []
-    for event in map(_timeless, events):
-        flags.append(not left[event])
-        left[event] -= left[event] > 0
-    return flags
+def with_suspects(own: Sequence[TurnEvent], with_echo: Sequence[TurnEvent]) -> list[tuple[TurnEvent, bool]]:
+    """Every event with whether it is suspect: those of the dialogue's `own`, and those that are there with echo alone.
+
+    In the order in which they became known.
+    """
+    left = Counter(map(_timeless, own))
+    told = [(event, False) for event in own]
+    for event in with_echo:
+        known = _timeless(event)
+        if left[known]:
+            left[known] -= 1
+        else:
+            told.append((event, True))
+    return sorted(told, key=lambda each: each[0].known_tick)
 
 
 def _timeless(event: TurnEvent) -> TurnEvent:

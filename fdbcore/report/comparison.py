@@ -54,7 +54,7 @@ def read(corpus: Corpus) -> tuple[Corpus, Group]:
     calls, scored, quantities = [], [], []
     for call in corpus.calls:
         try:
-            found = call.own_quantities
+            found = call.quantities
         except FdbError as error:
             calls.append(replace(call, status=FAILED, reason=str(error), unscored=str(error)))
             continue

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fdbcore.measures.moments import MomentKind
 from fdbcore.report import systems
 from fdbcore.report.corpus_health import line
-from fdbcore.report.screen import by_labels
+from fdbcore.report.screen import by_labels, with_echo
 from fdbcore.report.survey import Survey
 from fdbcore.report.words import clock_text, counted, seconds_text
 from fdbcore.types import ticks_to_s
@@ -62,13 +62,12 @@ def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
 
 
 def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
-    """The figures of all events, and below each that differs that without those that coincide with echo."""
-    cleaned = {name: found.get("without_suspects", found) for name, found in run.measures.items()}
-    without = dict(_figures(cleaned))
+    """The figures, and below each that echo would change: that."""
+    beside = dict(_figures(with_echo(run.measures)))
     for label, text in _figures(run.measures):
         yield label, text
-        if without.get(label, text) != text:
-            yield "  without echo", without[label]
+        if beside.get(label, text) != text:
+            yield "  with echo", beside[label]
 
 
 def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ EVENT_COLUMNS: Final = (
     "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
     "terminal", "other_spoke", "censored", "suspect",
 )  # fmt: skip
-CLEANED: Final = "_without_suspects"
+WITH_ECHO: Final = "_with_echo"
 _NUMBERS: Final = ("start_s", "end_s", "known_s", "fto_ms", "stop_ms")
 
 Row = Mapping[str, object]
@@ -31,13 +31,13 @@ def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
     """Write calls.csv into the run's folder `path`: a row a call, with its columns, and of each measure the headline
     and its n. RecordingError if it cannot be written.
 
-    A measure that echo changes in any call has two columns more, without the events that coincide with it. A column of
+    A measure that echo changes in any call has two columns more, NAME_with_echo and its n. A column of
     the user's that is called like one of ours is called meta_ that.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row.call.columns))
     measures = list(dict.fromkeys(name for row in rows for name in row.figures))
-    changed = {name for row in rows for name in row.without_suspects}
-    told = [each for name in measures for each in ((name, f"{name}{CLEANED}") if name in changed else (name,))]
+    changed = {name for row in rows for name in row.with_echo}
+    told = [each for name in measures for each in ((name, f"{name}{WITH_ECHO}") if name in changed else (name,))]
     figures = [column for name in told for column in (name, f"{name}_n")]
     theirs = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
     header = [*OWN_COLUMNS, *theirs.values(), *figures]
@@ -59,8 +59,8 @@ def _call_row(row: CallRow, theirs: Mapping[str, str], changed: Container[str]) 
     )
     known: dict[str, object] = dict(zip(OWN_COLUMNS, own, strict=True))
     known |= {theirs[name]: text for name, text in call.columns.items()}
-    cleaned = {name: of for name, of in {**row.figures, **row.without_suspects}.items() if name in changed}
-    for name, (value, n) in [*row.figures.items(), *((f"{name}{CLEANED}", of) for name, of in cleaned.items())]:
+    beside = {name: of for name, of in {**row.figures, **row.with_echo}.items() if name in changed}
+    for name, (value, n) in [*row.figures.items(), *((f"{name}{WITH_ECHO}", of) for name, of in beside.items())]:
         known |= {name: value, f"{name}_n": n}
     return known
 
@@ -81,9 +81,9 @@ class EventTable:
         if error[0] is None:
             _write_parquet(self._path, dict.fromkeys(_NUMBERS, "double"), EVENT_COLUMNS)
 
-    def add(self, call: Call, events: Iterable[TurnEvent], suspect: Iterable[bool | None]) -> None:
-        """The events of a call, in the order in which they became known; and of each, whether it is suspect."""
-        self._write(_event_row(call.name, *each) for each in zip(events, suspect, strict=True))
+    def add(self, call: Call, events: Iterable[tuple[TurnEvent, bool | None]]) -> None:
+        """The events of a call, in the order in which they became known, each with whether it is suspect."""
+        self._write(_event_row(call.name, *each) for each in events)
 
 
 def _event_row(name: str, event: TurnEvent, suspect: bool | None) -> Row:

@@ -11,30 +11,29 @@ from typing import Any, Final
 from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
-from fdbcore.measures.suspects import suspects, without_suspects
+from fdbcore.measures.suspects import with_suspects
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import held
 from fdbcore.report.marks import marks_of
 from fdbcore.types import ticks_to_s
 
-DOCUMENT_SCHEMA: Final = "fdbcore.replay/1"
+DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
 
 def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that is known of a recording and its scores, as JSON values."""
     unscored = scores.get("unscored")
-    dialogue, events = Dialogue.of(recording), recording.turn_events
-    cleaned = without_suspects(recording, dialogue)
-    suspect = suspects(events, cleaned)
+    dialogue = Dialogue.of(recording)
+    events = with_suspects(dialogue.events, recording.turn_events)
     return {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(recording),
         "settings": recording.meta["settings"],
         "health": recording.health,
-        "events": [e.to_json() | ({"suspect": True} if odd else {}) for e, odd in zip(events, suspect, strict=True)],
+        "events": [event.to_json() | ({"suspect": True} if suspect else {}) for event, suspect in events],
         "measures": scores["measures"],
         "curves": scores["curves"],
-        "moments": [] if unscored else _moments(recording, cleaned or dialogue),
+        "moments": [] if unscored else _moments(recording, dialogue),
         "labels": _labels(recording),
         "warnings": scores["warnings"],
         "unscored": unscored,

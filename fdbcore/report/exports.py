@@ -83,7 +83,7 @@ def _channels(recording: Recording) -> dict[Side, int]:
 
 def textgrid(recording: Recording) -> str:
     """A Praat TextGrid (long text format): the units, turns and pauses of each side, what lies between, intrusions."""
-    events = recording.turn_events
+    events = Dialogue.of(recording).events
     overlaps = [(*stretch, event) for event in events for stretch in _overlapping(event)]
     intervals: dict[str, list[Interval]] = {}
     points: dict[str, list[Point]] = {}
@@ -106,7 +106,7 @@ def audacity(recording: Recording) -> str:
     """An Audacity label track: all events by time, and the speech of both sides."""
     units = {(side, start): end for side in SIDES for start, end, _ in _ipus(recording, side)}
     labels = [(start, end, f"{side} speech") for (side, start), end in units.items()]
-    for event in recording.turn_events:
+    for event in Dialogue.of(recording).events:
         if not event.kind.startswith("speech_"):
             # An intrusion that took the floor and was still speaking ends with its unit.
             end_tick = units[event.side, event.start_tick] if event.end_tick is None else event.end_tick
@@ -120,7 +120,7 @@ def csv_table(recording: Recording) -> str:
     text = io.StringIO()
     table = csv.DictWriter(text, ["recording", *names, "start_s", "end_s"], lineterminator="\r\n")
     table.writeheader()
-    for event in recording.turn_events:
+    for event in Dialogue.of(recording).events:
         row = event.to_json()
         if event.stretches is not None:
             row["stretches"] = " ".join(f"{start}-{end}" for start, end in event.stretches)

@@ -319,6 +319,8 @@ TERMS: Final = {
     "By chance": "The share to expect if the sides did not hear each other: the same starts against the other's track "
     "shifted in time within the session.",
     "Censored": "Decided only by the end of the recording. Such events are shown, and counted in no figure.",
+    "Echo": "One side heard again on the other. Where it counts as speech it makes events that never were: these are "
+    "suspect, are drawn pale, and are in no figure. What a figure would be “with echo” stands beside it.",
     "Delay change": "The moment at which audio of a side begins to be played earlier or later after its arrival.",
     "Floor": "The right to speak, as the two sides handle it: one side holds it, then the other (Sacks, Schegloff and "
     "Jefferson 1974).",

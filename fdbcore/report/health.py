@@ -11,7 +11,7 @@ from fdbcore.report.words import clock_text
 from fdbcore.types import SIDES, ticks_to_s
 
 SHOWN_SPANS: Final = 6
-GIVEN: Final = " The figures count these events; the tables give both, and the worst moments leave them out."
+GIVEN: Final = " No figure counts these events; the tables say beside it what each would be with echo."
 
 FIGURES: Final = (
     ("level_dbov", "speech {:z.0f} dBov"),

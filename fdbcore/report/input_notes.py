@@ -27,7 +27,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
             echoing += [call.name] if has_suspects(recording) else []
         except RecordingError:
             continue
-    return [*_line("bad input", bad, ""), *_line("echo", echoing, ": events that coincide with it are left out here")]
+    return [*_line("bad input", bad, ""), *_line("echo", echoing, ": no figure counts the events that it makes")]
 
 
 def _worst(health: dict[str, object]) -> str:

@@ -54,7 +54,7 @@ def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUM
 
 
 def _figures(recording: Recording, measures: Measures) -> list[str]:
-    cleaned = {name: summary.get("without_suspects", summary) for name, summary in measures.items()}
+    beside = with_echo(measures)
     lines = []
     for label, told in (
         ("B answers", partial(_answers, recording)),
@@ -63,9 +63,14 @@ def _figures(recording: Recording, measures: Measures) -> list[str]:
         ("by your labels", by_labels),
     ):
         lines += [_labelled(label, told(measures))] if told(measures) else []
-        if told(cleaned) != told(measures):
-            lines.append(_labelled("  without echo", told(cleaned)))
+        if told(beside) != told(measures):
+            lines.append(_labelled("  with echo", told(beside)))
     return [*lines, _labelled("worst", _worst(recording))]
+
+
+def with_echo(measures: Measures) -> Measures:
+    """The same measures where echo counts as speech."""
+    return {name: summary.get("with_echo", summary) for name, summary in measures.items()}
 
 
 def _held(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
@@ -96,8 +101,8 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int =
     failed = sum((recording.as_held.get("outcome") or {}).get("kind") == "failed" for recording in scored)
     head += f"; {failed} of {len(scored)} scored ones failed, and count as far as they went" if failed else ""
     rows.append(_session_row("all" if scored == recordings else "scored", clock_text(_seconds(scored)), pooled, ""))
-    cleaned = {name: summary.get("without_suspects", summary) for name, summary in pooled.items()}
-    rows += [_session_row("  without echo", "", cleaned, "")] if cleaned != pooled else []
+    beside = with_echo(pooled)
+    rows += [_session_row("  with echo", "", beside, "")] if beside != pooled else []
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",

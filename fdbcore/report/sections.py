@@ -119,7 +119,7 @@ def measures(summaries: Measures, settings: TurnSettings) -> str:
     return "\n".join(parts)
 
 
-MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "without echo", NOTES)
+MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "with echo", NOTES)
 
 
 def _measure_row(name: str, text: MeasureText, m: Mapping[str, Any], settings: TurnSettings) -> tuple[str, list[str]]:
@@ -135,17 +135,17 @@ def _measure_row(name: str, text: MeasureText, m: Mapping[str, Any], settings: T
     headline = 0 if numbers[0] else 2  # what the interval belongs to: rates and shares have no median
     numbers[headline] = f"<strong>{numbers[headline]}</strong>"
     interval = " to ".join(number_text(limit, unit) for limit in m["ci95"]) if m["ci95"] else ""
-    return label, [n, *numbers, interval, UNITS.get(unit, unit), _without_suspects(m), "; ".join(_notes(m))]
+    return label, [n, *numbers, interval, UNITS.get(unit, unit), _with_echo(m), "; ".join(_notes(m))]
 
 
-def _without_suspects(m: Mapping[str, Any]) -> str:
-    """The headline and its n without the events that coincide with echo, where they differ."""
-    cleaned = m.get("without_suspects")
-    if cleaned is None:
+def _with_echo(m: Mapping[str, Any]) -> str:
+    """The headline and its n with the events that echo makes, where they differ."""
+    beside = m.get("with_echo")
+    if beside is None:
         return ""
-    value = cleaned["mean"] if cleaned["median"] is None else cleaned["median"]
-    n = f"{cleaned['count']} of {cleaned['n']}" if "count" in cleaned else f"n = {cleaned['n']}"
-    return f"{number_text(value, cleaned['unit'])} ({n})"
+    value = beside["mean"] if beside["median"] is None else beside["median"]
+    n = f"{beside['count']} of {beside['n']}" if "count" in beside else f"n = {beside['n']}"
+    return f"{number_text(value, beside['unit'])} ({n})"
 
 
 def _notes(m: Mapping[str, Any]) -> Iterator[str]:
@@ -167,9 +167,10 @@ def _measure_table(rows: Sequence[tuple[str, list[str]]]) -> str:
 
 
 def events(found: Sequence[Mapping[str, Any]], settings: TurnSettings) -> str:
-    """How many events of each kind each side has, and what they are."""
-    counts = Counter((event["kind"], event["side"]) for event in found if not event["censored"])
-    censored = Counter(event["kind"] for event in found if event["censored"])
+    """How many events of each kind each side has, without suspect ones, and what they are."""
+    own = [event for event in found if not event.get("suspect")]
+    counts = Counter((event["kind"], event["side"]) for event in own if not event["censored"])
+    censored = Counter(event["kind"] for event in own if event["censored"])
     rows = []
     for kind, meaning in EVENTS.items():
         name = f"{kind.replace('_', ' ')}<span class='meaning'>{in_words(meaning, settings)}</span>"

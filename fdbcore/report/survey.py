@@ -13,7 +13,7 @@ from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment, MomentKind, moments
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.measures.suspects import suspects, without_suspects
+from fdbcore.measures.suspects import with_suspects
 from fdbcore.measures.timing import fto
 from fdbcore.score import read_scores, summarise_beside
 from fdbcore.stats import quantile
@@ -25,7 +25,7 @@ OF_ONE_CALL: Final = 3
 """The most of them that one call has: a single broken call must not hide all others."""
 
 
-OnEvents: TypeAlias = Callable[[Call, Sequence[TurnEvent], Sequence[bool | None]], None]
+OnEvents: TypeAlias = Callable[[Call, Sequence[tuple[TurnEvent, bool | None]]], None]
 
 LEAD_TICKS: Final = 2 * TICKS_PER_S
 CLIP_TICKS: Final = 10 * TICKS_PER_S
@@ -73,15 +73,15 @@ class CallHealth:
 class CallRow:
     """What the tables say of one call.
 
-    length_s: None where nothing was scored. figures: the headline of each measure, with its n; without_suspects: of
-    those that differ. counts: of the measures that are shares, how many of the n. health: None where it was not
-    examined. worst: its worst moment.
+    length_s: None where nothing was scored. figures: the headline of each measure, with its n; with_echo: of
+    those that echo would change. counts: of the measures that are shares, how many of the n. health: None where it was
+    not examined. worst: its worst moment.
     """
 
     call: Call
     length_s: float | None = None
     figures: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
-    without_suspects: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
+    with_echo: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     health: CallHealth | None = None
@@ -93,9 +93,9 @@ class Survey:
     """A run in figures; made by `survey`.
 
     rows: a row a call, in the run's order. measures: pooled over all scored calls, as `score.summarise_beside` gives
-    them. worst, found: the worst moments of each kind, and how many there are in all, those that echo makes left out;
-    all else is of all events. pooled, without_suspects: the items of each scored call. fto_ms: of each side's turns
-    after the other's. overlaps_s: lengths of all stretches in which both speak.
+    them. worst, found: the worst moments of each kind, and how many there are in all. pooled: the items of each scored
+    call; with_echo: those that echo would change. fto_ms: of each side's turns after the other's. overlaps_s: lengths
+    of all stretches in which both speak.
     """
 
     corpus: Corpus
@@ -106,7 +106,7 @@ class Survey:
     fto_ms: Mapping[Side, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})
     overlaps_s: list[float] = field(default_factory=list)
     pooled: list[Mapping[str, Quantity]] = field(default_factory=list)
-    without_suspects: list[Mapping[str, Quantity]] = field(default_factory=list)
+    with_echo: list[Mapping[str, Quantity]] = field(default_factory=list)
 
     @property
     def scored(self) -> list[CallRow]:
@@ -129,10 +129,10 @@ class Survey:
 
 def survey(
     corpus: Corpus,
-    on_events: OnEvents = lambda call, events, suspect: None,
+    on_events: OnEvents = lambda call, events: None,
     on_call: Callable[[int], None] = lambda number: None,
 ) -> Survey:
-    """Read every call once. on_events: told of the events of each call, in order, and of each whether it is suspect
+    """Read every call once. on_events: told of the events of each call, in order, each with whether it is suspect
     (None: not examined); on_call: of its number, for progress.
 
     A recording that cannot be read is a failed call in the rows.
@@ -144,7 +144,7 @@ def survey(
         except FdbError as error:
             found.rows.append(CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error))))
         on_call(number)
-    found.measures = summarise_beside(found.pooled, found.without_suspects)
+    found.measures = summarise_beside(found.pooled, found.with_echo)
     return found
 
 
@@ -154,16 +154,16 @@ def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         return CallRow(call)
     recording = call.recording
     dialogue, scores, health = Dialogue.of(recording), read_scores(recording), recording.health
-    cleaned = without_suspects(recording, dialogue)
-    on_events(call, dialogue.events, suspects(dialogue.events, cleaned) if health else [None] * len(dialogue.events))
-    quantities, beside = call.quantities, call.without_suspects
+    events = with_suspects(dialogue.events, recording.turn_events)
+    on_events(call, [(event, suspect if health else None) for event, suspect in events])
+    quantities, beside = call.quantities, call.with_echo
     found.pooled.append(quantities)
-    found.without_suspects.append(beside)
+    found.with_echo.append(beside)
     for side in SIDES:
         found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
     found.overlaps_s.extend(_overlaps_s(dialogue))
-    worst = moments(cleaned or dialogue, kept_labels(recording))
-    _keep_worst(call, cleaned or dialogue, worst, found)
+    worst = moments(dialogue, kept_labels(recording))
+    _keep_worst(call, dialogue, worst, found)
     return CallRow(
         call,
         ticks_to_s(recording.n_ticks),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import InputError
+from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import Recording, write_text
 from fdbcore.types import SIDES, Side, TurnEvent, ticks_to_s
 
@@ -35,7 +36,7 @@ def export_turnbench(recordings: Sequence[Recording], folder: Path) -> Path:
 
 
 def _conversation(recording: Recording) -> dict[str, Any]:
-    told = [event for event in recording.turn_events if not event.censored]
+    told = [event for event in Dialogue.of(recording).events if not event.censored]
     speakers = {f"speaker_{number}": _speaker(told, side, recording.n_ticks) for number, side in enumerate(SIDES, 1)}
     return {"conversation_id": recording.name, **speakers}
 

@@ -172,7 +172,7 @@ function marks(data, side, scene) {
       symbol: events.map((event) => (event.outcome === "taken" ? symbol : `${symbol}-open`)),
       size: 10,
       color: palette.text,
-      opacity: events.map((event) => (event.censored ? 0.35 : 1)),
+      opacity: events.map((event) => (isPale(event) ? 0.35 : 1)),
     },
     hovertext: events.map(describe),
     hoverinfo: "text",
@@ -194,7 +194,7 @@ function bars(data, scene) {
     width: ROW_HEIGHT,
     marker: {
       color: looks.map((each) => each.fill),
-      opacity: events.map((event) => (event.censored ? 0.4 : 1)),
+      opacity: events.map((event) => (isPale(event) ? 0.4 : 1)),
       line: { width: looks.map((each) => each.border), color: looks.map((each) => each.edge) },
       pattern: { shape: looks.map((each) => each.pattern), size: 9, solidity: 0.15 },
     },

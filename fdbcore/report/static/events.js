@@ -10,23 +10,28 @@ const KIND_NAMES = {
   no_response: "no answer",
 };
 
-/** Stretches of speech of a side as [start_s, end_s]. */
+/** Stretches of speech of a side as [start_s, end_s], without echo of the other side. */
 function speechOf(side, events) {
   return events
-    .filter((event) => event.kind === "speech_end" && event.side === side)
+    .filter((event) => event.kind === "speech_end" && event.side === side && !event.suspect)
     .map((event) => [event.start_s, event.end_s]);
 }
 
 /** All events but the bare starts and ends of speech, by start; one that was still open ends with its speech. */
 function floorEvents(events) {
   const ends = new Map();
-  for (const event of events) {
+  for (const event of [...events].sort((one, other) => Boolean(other.suspect) - Boolean(one.suspect))) {
     if (event.kind === "speech_end") ends.set(event.side + event.start_tick, event.end_s);
   }
   return events
     .filter((event) => event.kind in KIND_NAMES)
     .map((event) => ({ ...event, end_s: event.end_s ?? ends.get(event.side + event.start_tick) }))
     .sort((one, other) => one.start_s - other.start_s || one.end_s - other.end_s);
+}
+
+/** Whether no figure counts an event: the end of the recording decided it, or only echo makes it. */
+function isPale(event) {
+  return event.censored || Boolean(event.suspect);
 }
 
 function length(event) {
@@ -52,7 +57,7 @@ function describe(event) {
     intrusion: () => describeIntrusion(event, side, other, lasting),
   };
   const uncounted = event.censored ? " Decided only by the end of the recording: not counted." : "";
-  const suspect = event.suspect ? " Suspect: it is not there once echo is left out." : "";
+  const suspect = event.suspect ? " Suspect: only echo makes it, and no figure counts it." : "";
   return sentences[event.kind]() + suspect + uncounted;
 }
 

@@ -36,9 +36,10 @@ function disturbances(held) {
   return { missed, delays };
 }
 
-/** All stretches in which both speak. */
+/** All stretches in which both speak, and neither is echo. */
 function overlapSpans(events) {
   return events.flatMap((event) => {
+    if (event.suspect) return [];
     if (event.kind === "overlap_within") return [[event.start_s, event.end_s]];
     return (event.stretches ?? []).map((stretch) => stretch.map((tick) => tick / TICKS_PER_S));
   });
