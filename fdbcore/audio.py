@@ -19,6 +19,7 @@ from fdbcore._ext.filters import is_served
 from fdbcore._ext.pcm import to_int16
 from fdbcore._ext.resample import Resampler
 from fdbcore.errors import AudioError, FrameError
+from fdbcore.lengths import is_cut_mpeg_frame, stated_s, wav_data
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 Block = npt.NDArray[np.int16]
@@ -38,12 +39,11 @@ _STARTS_ANYWHERE: Final = frozenset({"mp3", "mpegts", "mpeg"})
 
 # These do not store by how much the encoder delayed the audio, usually 20 to 50 ms.
 _LOSES_DELAY: Final = frozenset({"aac", "mpegts", "mpeg", "flv", "avi"})
+_MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
 _DELAYED: Final = frozenset({"aac", "mp2", "mp3"})
 
 # Only the end of each page is placed: a gap is known, but not where in the page it lies.
 _PLACED_BY_PAGE: Final = {("ogg", "flac")}
-
-_LEFT_OPEN_BYTES: Final = 0x7FFF_F000  # writers that cannot go back state 2 or 4 GiB, less their header or a page
 
 AUDIO_SUFFIXES: Final = frozenset(
     {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".aac", ".aiff", ".aif", ".au", ".wma"}
@@ -134,11 +134,13 @@ class AudioFile:
 
         self.path = Path(path)
         self._refuse_what_is_no_file()
+        self._wav = wav_data(self.path)
         try:
             # Titles in old encodings are no reason to refuse a file; PyAV has seen to that itself since 19.
             lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
             # "file:" keeps a colon in a name from being taken for a protocol
-            self._container: Any = av.open(f"file:{self.path}", **lenient)
+            options = {"ignore_length": "1"} if self._unstated_bytes else {}
+            self._container: Any = av.open(f"file:{self.path}", options=options, **lenient)
         except (av.error.FFmpegError, ValueError) as error:
             raise self._error("data that no decoder takes for audio") from error
         try:
@@ -166,8 +168,10 @@ class AudioFile:
 
     @property
     def notes(self) -> list[str]:
-        """What was odd so far, a line each: an unknown delay, gaps, overlaps."""
+        """What was odd so far, a line each: a length that is wrong, an unknown delay, gaps, overlaps."""
         notes = []
+        if self._unstated_bytes:
+            notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
         if self.container in _LOSES_DELAY and self.codec in _DELAYED:
             notes.append(f"{self.container} does not store its {self.codec} encoder's delay: all is 20 to 50 ms late")
         if self.inserted_samples:
@@ -179,15 +183,14 @@ class AudioFile:
     @property
     def damage(self) -> str | None:
         """What is missing at the end, known once `blocks` is through; the audio before it is as good as any."""
-        if self._damaged:
-            return f"damaged from {self.samples / self.rate_hz:.3f} s to its end"
-        if self.container == "wav" and self._ended and (missing := _wav_missing_bytes(self.path)):
-            return (
-                f"cut off: {missing} bytes fewer than its header states, {self.samples / self.rate_hz:.3f} s are there"
-            )
-        if self._ended and self.stated_s and self.samples / self.rate_hz < 0.98 * self.stated_s - 0.1:
-            return f"cut off: it states {self.stated_s:.3f} s and holds {self.samples / self.rate_hz:.3f} s"
-        return None
+        held_s = self.samples / self.rate_hz
+        if self._damaged and (self.stated_s is None or held_s < self.stated_s):
+            return f"damaged from {held_s:.3f} s to its end"
+        if self._ended and self._wav and self._wav.missing_bytes:
+            return f"cut off: {self._wav.missing_bytes} bytes fewer than its header states, {held_s:.3f} s are there"
+        if self._ended and self.stated_s and held_s < 0.98 * self.stated_s - 0.1:
+            return f"cut off: it states {self.stated_s:.3f} s and holds {held_s:.3f} s"
+        return f"cut off within its last frame, {held_s:.3f} s are there" if self._cut else None
 
     @cached_property
     def sha256(self) -> str:
@@ -200,7 +203,8 @@ class AudioFile:
         codecs = _PLAYABLE.get((self.container, self.path.suffix.lower()), set())
         moved_samples = self.inserted_samples + self.overlapping_samples
         in_time = moved_samples <= self._at_rate(JITTER_MS, 1000)
-        return self.codec in codecs and len(self._container.streams) == 1 and in_time
+        whole = in_time and not self._unstated_bytes
+        return self.codec in codecs and len(self._container.streams) == 1 and whole
 
     def describe(self) -> dict[str, Any]:
         """All of the above as JSON values, with the absolute path and the file's state."""
@@ -219,6 +223,10 @@ class AudioFile:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def _unstated_bytes(self) -> int:
+        return self._wav.unstated_bytes if self._wav else 0
 
     def _refuse_what_is_no_file(self) -> None:
         # os.path, because Path raises for a name that is too long and for a folder that may not be searched
@@ -241,9 +249,9 @@ class AudioFile:
         if streams[0].codec_context.name == "flac":  # without this it decodes damaged frames to noise
             streams[0].codec_context.options = {"err_detect": "crccheck+explode"}
         self.container: str = container.format.name
-        self.stated_s = _stated_s(container, streams[0])
+        self.stated_s = None if self._unstated_bytes else stated_s(container, streams[0], self.path)
         self.samples = self.inserted_samples = self.overlapping_samples = 0
-        self._damaged = self._ended = False
+        self._damaged = self._ended = self._cut = False
         frames = self._decode(streams[0])
         first = next(frames, None)
         if first is None:
@@ -272,7 +280,7 @@ class AudioFile:
         from av.error import FFmpegError
 
         packets = self._container.demux(stream)
-        started = False
+        started, last = False, None
         while True:
             try:
                 packet = next(packets, None)
@@ -282,6 +290,7 @@ class AudioFile:
                 continue
             if packet is None:
                 break
+            last = packet if packet.size else last
             for frame in frames:
                 if self._damaged:
                     at_s = self.samples / self.rate_hz
@@ -289,6 +298,7 @@ class AudioFile:
                 started = True
                 yield frame
         self._ended = True
+        self._cut = stream.codec_context.codec.canonical_name in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
 
     def _shift(self, frame: Any, following: Any) -> int:  # noqa: ANN401
         """Samples from the end of what was given to the start of `frame`; 0 if that is only rounding.
@@ -343,30 +353,6 @@ class AudioFile:
 
     def _error(self, got: str, expected: str = "audio (WAV, FLAC, MP3, Ogg, M4A, WebM, ...)") -> AudioError:
         return AudioError(f"{self.path}: expected {expected}, got {got}")
-
-
-def _stated_s(container: Any, stream: Any) -> float | None:  # noqa: ANN401
-    if stream.duration:
-        return float(stream.duration * stream.time_base)
-    return container.duration / 1_000_000 if container.duration and len(container.streams) == 1 else None
-
-
-def _wav_missing_bytes(path: Path) -> int:
-    """How much more audio the header of a WAV states than the file holds; FFmpeg corrects that without a word.
-
-    0 also for a size that a writer left open (0 or an enormous one), as streams and crashed recorders do.
-    """
-    with open(path, "rb") as file:
-        if file.read(4) != b"RIFF":
-            return 0
-        file.seek(8, os.SEEK_CUR)
-        while len(header := file.read(8)) == 8:
-            size = int.from_bytes(header[4:], "little")
-            if header[:4] == b"data":
-                held = path.stat().st_size - file.tell()
-                return max(size - held, 0) if size < _LEFT_OPEN_BYTES else 0
-            file.seek(size + size % 2, os.SEEK_CUR)
-    return 0
 
 
 def _bit_depth(codec: str, sample_format: str) -> int | None:

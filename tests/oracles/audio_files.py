@@ -55,14 +55,23 @@ def encode(
     pts: Callable[[int], int] = lambda start: start,
     frame_samples: int = 1024,
     video: bool = False,
+    options: dict[str, str] | None = None,
+    bit_rate: int | None = None,
+    variable: bool = False,
 ) -> Path:
     """Write `pcm`, int16 (n, channels); the frame that begins at sample n gets the timestamp pts(n) / rate_hz.
 
-    frame_samples is for codecs without a frame size of their own. video: a second stream, from 0 to the end.
+    frame_samples is for codecs without a frame size of their own. video: a second stream, from 0 to the end. options:
+    of the container. bit_rate: in bit/s; None is the codec's own. variable: as much as each frame needs, for LAME.
     """
     layout = {1: "mono", 2: "stereo", 3: "2.1"}[pcm.shape[1]]
-    with av.open(str(path), "w") as container:
+    with av.open(str(path), "w", options=options or {}) as container:
         stream: Any = container.add_stream(codec, rate=rate_hz, layout=layout)
+        if bit_rate:
+            stream.codec_context.bit_rate = bit_rate
+        if variable:
+            stream.codec_context.flags |= 2  # AV_CODEC_FLAG_QSCALE
+            stream.codec_context.global_quality = 4 * 118
         stream.codec_context.open()
         if video:
             add_video(container, seconds=len(pcm) // rate_hz + 1)
