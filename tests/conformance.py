@@ -126,6 +126,33 @@ def silence(tick: int) -> Pcm:
     return SILENT_FRAME
 
 
+def numbered(tick: int) -> Pcm:
+    """A frame that tells its tick: loud for 0.6 s of each second, else as good as silent."""
+    frame: Pcm = np.full(FRAME_SAMPLES, 8000 if tick % 100 < 60 else 0, dtype=np.int16)
+    frame[:3] = tick // 1024, tick // 32 % 32, tick % 32
+    return frame
+
+
+def lag_ticks(heard: Heard) -> int | None:
+    """By how many ticks the last frame of an echo to `numbered` came late; None if there was none."""
+    high, middle, low = heard.frames[-1][:3].tolist()
+    return len(heard.frames) - 1 - (high * 1024 + middle * 32 + low) if heard.frames[-1].any() else None
+
+
+class Recovery:
+    """Enough for `hold`: an echo came late by a hold-up of 150 ms, and then no more."""
+
+    def __init__(self) -> None:
+        self.most_ticks = 0
+        self.is_over = False
+
+    def __call__(self, heard: Heard) -> bool:
+        lag = lag_ticks(heard) or 0
+        self.most_ticks = max(self.most_ticks, lag)
+        self.is_over = self.most_ticks >= 10 and 0 < lag <= 2
+        return self.is_over
+
+
 def spoke(heard: Heard) -> bool:
     """Whether the last frame was not silent."""
     return bool(heard.frames[-1].any())

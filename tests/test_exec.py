@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from conformance import PROMPT_S, Heard, assert_leaves_nothing, hold, silence, tone
+from conformance import PROMPT_S, Heard, Recovery, assert_leaves_nothing, hold, numbered, silence, tone
 from fakes.parties import Caller
 
 from fdbcore.clock import MonotonicClock, VirtualClock, now_ns
@@ -86,6 +86,22 @@ def test_live_it_is_the_same_command() -> None:
 
     with running(script("while True: write(read())")) as party:
         assert answered(hold(party, 300, MonotonicClock(spin_ns=0), enough=answered))
+
+
+def test_live_a_hold_up_of_150_ms_does_not_stay_and_is_told() -> None:
+    code = "for n in range(10**6):\n    if n == 100: time.sleep(0.15)\n    write(read())"
+    recovery = Recovery()
+    with running(script(code)) as party:
+        heard = hold(party, 3000, MonotonicClock(spin_ns=0), numbered, recovery)
+        measured = party.measured()
+    assert recovery.is_over
+    assert measured["slipped_samples"] >= 10 * FRAME_SAMPLES
+    assert measured["out_delay_samples"] == 0
+    told = [h for h in heard.happenings if h.kind == "delay"]
+    assert [{"tick": h.tick, **h.fields} for h in told] == measured["delay_changes"]
+    assert told[0].fields["why"] == "anchor"
+    most_samples = max(h.fields["delay_samples"] for h in told)
+    assert most_samples > 10 * FRAME_SAMPLES > measured["delay_samples"]
 
 
 def test_a_player_is_heard_from_tick_0_and_finishes() -> None:

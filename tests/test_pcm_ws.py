@@ -13,12 +13,12 @@ from threading import Event
 from typing import Any
 
 import pytest
-from conformance import TURN, Heard, assert_leaves_nothing, hold, silence, tone
+from conformance import TURN, Heard, Recovery, assert_leaves_nothing, hold, numbered, silence, tone
 from fakes.parties import Caller
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 
 from fdbcore.cases import System, User, make_plan
-from fdbcore.clock import now_ns
+from fdbcore.clock import MonotonicClock, now_ns
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES
 from fdbcore.endpoints.pcm_ws import PcmWs, pcm_ws
 from fdbcore.errors import PartyError, SettingsError
@@ -90,6 +90,20 @@ def test_whether_a_virtual_clock_can_drive_it_is_known_once_it_is_ready(tmp_path
         else:
             with pytest.raises(SettingsError, match="cannot drive side B, which follows burst"):
                 converse(Caller([tick % 50 >= 20 for tick in range(100)]), party, tmp_path, settings, {}, Event())
+
+
+def test_live_a_hold_up_of_150_ms_does_not_stay() -> None:
+    async def echo(call: Call) -> None:
+        await call.ready(clocking="input")
+        async for frame in call.listen():
+            if len(call.heard) == 100:
+                await asyncio.sleep(0.15)
+            await call.say([frame])
+
+    recovery = Recovery()
+    with talking(echo) as (party, _):
+        hold(party, 3000, MonotonicClock(spin_ns=0), numbered, recovery)
+    assert recovery.is_over
 
 
 def test_turn_events_are_for_those_who_ask() -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias, get_args
 import numpy as np
 
 from fdbcore._ext.pacer import LatenessHistogram
-from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.playout import Playout
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clocking
 from fdbcore.types import (
@@ -98,25 +98,23 @@ class FrameStream:
         self._started = False
         self._over = False
         self._tick = 0
-        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
-        self._queue = PlayoutQueue(MOST_AHEAD_S * 1000)
+        self._answer: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+        self._playout = self._made_playout()
         self._answers: SimpleQueue[bytes | _Note | None] = SimpleQueue()
         self._next_answer = 0
         self._next_heard_tick = 0
         self._received_frames = 0
         self._early_frames = 0
-        self._slipped_frames = 0
         self._dry_ticks = 0
         self._wire = LatenessHistogram()
-        self._arrivals: deque[tuple[int, int]] = deque()
         self._happenings: deque[Happening] = deque()
         self._lost_events = 0
-        self._logged = self._queue.stats()
+        self._logged = self._playout.stats()
 
     @property
     def queued_samples(self) -> int:
         """What was received and not yet said, or dropped."""
-        return self._queue.stats().queued_samples
+        return self._playout.queued_samples
 
     # The thread of the transport
 
@@ -137,11 +135,11 @@ class FrameStream:
     def flush(self) -> None:
         """Drop what is queued. In lockstep nothing is: each frame answers one that was heard, and is said."""
         if self._started and not self._in_lockstep:
-            self._queue.flush()
+            self._playout.flush()
 
     def end_utterance(self) -> None:
         """The utterance is complete: what follows is another one, and the silence between them is no underrun."""
-        self._queue.end_item()
+        self._playout.end_item()
 
     def note(self, kind: str, **fields: object) -> None:
         """Keep what happened now for `log`; beyond 256 in a tick they are only counted."""
@@ -161,7 +159,7 @@ class FrameStream:
     def leave(self, reason: str) -> None:
         """The party will say no more than was received; the first reason stays."""
         if self.left is None:
-            self._queue.end_item()
+            self._playout.end_item()
             self.left = reason
             self._answers.put(None)
 
@@ -170,6 +168,8 @@ class FrameStream:
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now; see `Endpoint.start`."""
         self._origin_ns = origin_ns
+        self._playout = self._made_playout()  # its pace may be known only now
+        self._playout.start(origin_ns)
         self._started = True
 
     def say(self, tick: int) -> Pcm | None:
@@ -196,33 +196,44 @@ class FrameStream:
         if self._lost_events:
             happened.append(Happening(tick, "events_lost", {"count": self._lost_events}))
             self._lost_events = 0
-        now, before = self._queue.stats(), self._logged
+        for change in self._playout.drain():
+            fields = {"why": change.why, "delay_samples": change.delay_samples}
+            happened.append(Happening(change.tick, "delay", fields))
+        now, before = self._playout.stats(), self._logged
         self._logged = now
         if flushed := now.flushed_samples - before.flushed_samples:
             happened.append(Happening(tick, "flush", {"samples": flushed}))
         if now.underruns > before.underruns:
             happened.append(Happening(tick, "underrun", {"samples": now.padded_samples - before.padded_samples}))
-        if self._arrivals and ((tick + 1) % TICKS_PER_S == 0 or self.left is not None):
-            happened.append(Happening(tick, "arrivals", self._arrived()))
+        if ((tick + 1) % TICKS_PER_S == 0 or self.left is not None) and (arrivals := self._playout.arrivals()):
+            happened.append(Happening(tick, "arrivals", arrivals))
         return happened
 
     def measured(self) -> Mapping[str, Any]:
-        """Samples counted since tick 0 (`dropped`: before it), the speed of a party that sends always (48,000 where it
-        keeps up), and the lateness of each frame on the wire."""
-        stats = self._queue.stats()
+        """Samples counted since tick 0 (`dropped`: before it, or in missed ticks), the speed of a party that sends
+        always (48,000 where it keeps up), the lateness of each frame on the wire, and live our own delays."""
+        stats, left_out = self._playout.stats(), self._playout.slipped_samples + self._playout.missed_samples
         live = not self._in_lockstep and self._sends_always
         speed = {"received_samples_per_s": self._received_frames * SAMPLE_RATE_HZ / (self._tick + 1)} if live else {}
-        return speed | {
-            "received_samples": self._received_frames * FRAME_SAMPLES,
-            "heard_samples": stats.heard_samples + (self._next_answer - self._slipped_frames) * FRAME_SAMPLES,
-            "dropped_samples": self._early_frames * FRAME_SAMPLES + stats.dropped_samples,
-            "flushed_samples": stats.flushed_samples,
-            "slipped_samples": self._slipped_frames * FRAME_SAMPLES,
-            "padded_samples": stats.padded_samples,
-            "underruns": stats.underruns,
-            "queued_samples": stats.queued_samples,
-            "wire": self._wire.summary(),
-        }
+        # A frame goes out at the beginning of its own tick, as it is: the way out adds nothing.
+        delays = {} if self._in_lockstep else {"out_delay_samples": 0, **self._playout.certificate()}
+        return (
+            speed
+            | delays
+            | {
+                "received_samples": self._received_frames * FRAME_SAMPLES,
+                "heard_samples": stats.heard_samples - left_out + self._next_answer * FRAME_SAMPLES,
+                "dropped_samples": self._early_frames * FRAME_SAMPLES
+                + stats.dropped_samples
+                + self._playout.missed_samples,
+                "flushed_samples": stats.flushed_samples,
+                "slipped_samples": self._playout.slipped_samples,
+                "padded_samples": stats.padded_samples,
+                "underruns": stats.underruns,
+                "queued_samples": stats.queued_samples,
+                "wire": self._wire.summary(),
+            }
+        )
 
     @property
     def _in_lockstep(self) -> bool:
@@ -242,22 +253,21 @@ class FrameStream:
             self._lost_events += 1
 
     def _receive_live(self, data: bytes) -> None:
-        if self._queue.push(np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)) < FRAME_SAMPLES:
+        pcm = np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)
+        if self._playout.push(pcm, now_ns()) < FRAME_SAMPLES:
             self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
             return
-        at_us = (now_ns() - (self._origin_ns or 0)) // 1000
-        self._arrivals.append((at_us, self._received_frames * FRAME_SAMPLES))
         self._received_frames += 1
 
     def _say_answer(self, tick: int) -> Pcm | None:
-        self._frame[:] = 0
+        self._answer[:] = 0
         while self._next_answer <= tick - self.pace.step_ticks:
             answer = self._next_of_lockstep()
             if answer is None:
                 return None
-            self._frame[:] = np.frombuffer(answer, _WIRE_FORMAT)
+            self._answer[:] = np.frombuffer(answer, _WIRE_FORMAT)
             self._next_answer += 1
-        return self._frame
+        return self._answer
 
     def _next_of_lockstep(self) -> bytes | None:
         while True:
@@ -272,36 +282,23 @@ class FrameStream:
 
     def _say_live(self) -> Pcm | None:
         left = self.left  # asked before the queue, in which nothing comes after it was set
-        if self._sends_always and left is None:
-            self._catch_up()
-        if self._queue.pop_into(self._frame):
+        slipped_samples = self._playout.slipped_samples
+        played = self._playout.play(self._tick, to_the_end=left is not None)
+        if slips := self._playout.slipped_samples - slipped_samples:
+            self._note(self._tick, "slip", {"samples": slips})
+            if slipped_samples + slips > MOST_AHEAD_S * SAMPLE_RATE_HZ:
+                self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
+        if played:
             self._dry_ticks = 0
-            return self._frame
+            return self._playout.frame
         self._dry_ticks += 1
         if self._sends_always and self._dry_ticks >= MOST_SILENT_TICKS:
             self.leave(f"sent nothing for {MOST_SILENT_TICKS // TICKS_PER_S} s")
         elif not self._sends_always and self._dry_ticks == PAUSE_TICKS:
-            self._queue.end_item()  # as only a producer may, but for blocks as short as a frame, which keep the GIL
-        return self._frame if left is None else None
+            self._playout.end_item()  # as only a producer may, but for blocks as short as a frame, which keep the GIL
+        return self._playout.frame if left is None else None
 
-    def _catch_up(self) -> None:
-        """Drop what came too late for its place, or the delay of one stall would stay to the end."""
+    def _made_playout(self) -> Playout:
         step = self.pace.step_ticks
-        if self.queued_samples <= (MOST_BEHIND_TICKS + step) * FRAME_SAMPLES:
-            return
-        slipped = self._slipped_frames
-        while self.queued_samples > (step + 1) * FRAME_SAMPLES:
-            self._queue.pop_into(self._frame)
-            self._slipped_frames += 1
-        self._note(self._tick, "slip", {"samples": (self._slipped_frames - slipped) * FRAME_SAMPLES})
-        if self._slipped_frames > MOST_AHEAD_S * TICKS_PER_S:
-            self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
-
-    def _arrived(self) -> dict[str, list[int]]:
-        arrived = [self._arrivals.popleft() for _ in range(len(self._arrivals))]
-        at_us, start_sample = zip(*arrived, strict=True)
-        return {
-            "at_us": list(at_us),
-            "start_sample": list(start_sample),
-            "samples": [FRAME_SAMPLES] * len(arrived),
-        }
+        kept_frames = {"input": 0, "realtime": 1}.get(self.pace.clocking)  # whose clock is its own meets ours anywhere
+        return Playout(step, kept_frames, MOST_BEHIND_TICKS + step)

@@ -19,8 +19,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import numpy as np
 
-from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection, Text
+from fdbcore.endpoints.playout import DelayChange, Playout
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.network import await_result, event_loop
 from fdbcore.protocols import Clocking, Endpoint
@@ -45,8 +45,7 @@ _SAMPLING: Final = (
     *("pad_mult", "repetition_penalty_context", "repetition_penalty"),
 )
 _PROMPTS: Final = ("voice_prompt", "text_prompt")
-_CATCH_UP_TICKS: Final = 500  # audio that waits all this time is delay that some earlier hold-up has left behind
-_QUIET_PEAK: Final = 104  # -50 dBFS
+_KEPT_FRAMES: Final = 1  # of what waits, for the jitter of a server that may be far away
 
 
 class Place(NamedTuple):
@@ -130,18 +129,14 @@ class MoshiEndpoint(Endpoint):
         self._handshake_timeout_s = handshake_timeout_s
         self._answer_timeout_s = answer_timeout_s
         self._lag_steps = place.lag_steps
-        self._queue = PlayoutQueue()
-        self._line = MoshiConnection(place.url + ("?" + urlencode(place.query) if place.query else ""), self._queue)
+        self._playout = Playout(_STEP_TICKS, _KEPT_FRAMES)
+        self._line = MoshiConnection(place.url + ("?" + urlencode(place.query) if place.query else ""), self._playout)
         self._origin_ns: int | None = None
-        self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         self._packet: Pcm = np.zeros(_PACKET_TICKS * FRAME_SAMPLES, dtype=np.int16)
         self._said_ticks = self._heard_ticks = 0
-        self._played_samples = self._slipped_samples = self._missed_samples = 0
         self._offset_samples: int | None = None  # from a place in the party's stream to where it is heard
         self._steps_ahead = 0
         self._last_received = self._ticks_without_audio = 0
-        self._least_waiting = self._surplus_ticks = 0
-        self._happenings: list[Happening] = []
 
     def open(self, side: Side) -> None:
         """Connect and wait for the handshake. PartyError if there is none; MissingExtraError without aiohttp."""
@@ -171,6 +166,7 @@ class MoshiEndpoint(Endpoint):
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now; None: lockstep."""
         self._origin_ns = origin_ns
+        self._playout.start(origin_ns)
         self._line.started = True
 
     def say(self, tick: int) -> Pcm | None:
@@ -182,13 +178,11 @@ class MoshiEndpoint(Endpoint):
                 return self._silence_unless(ended if self._line.received_samples == 0 else None)
             ended = self._await_answer((tick + 1 - start_tick) * FRAME_SAMPLES)
         else:
-            self._pass_missed(tick)
             self._watch_silence()
-        played = self._play(tick)
-        if not played:
+        self._said_ticks = tick + 1
+        if not self._playout.play(tick, to_the_end=ended is not None):
             return self._silence_unless(ended)
-        self._note_place(tick, played)
-        return self._frame
+        return self._playout.frame
 
     def _silence_unless(self, ended: str | None) -> Pcm | None:
         self.left = ended
@@ -214,12 +208,6 @@ class MoshiEndpoint(Endpoint):
             return told
         return f"{told}; does it leave more than lag_steps={self._lag_steps} unanswered?"
 
-    def _pass_missed(self, tick: int) -> None:
-        """What would have been heard in missed ticks is gone, so that what follows is heard when it should be."""
-        for _ in range(self._said_ticks, tick):
-            self._missed_samples += self._pop()
-        self._said_ticks = tick + 1
-
     def _watch_silence(self) -> None:
         """Counted in ticks that were asked for: where the whole machine stood still, nobody was silent."""
         received = self._line.received_samples
@@ -227,41 +215,6 @@ class MoshiEndpoint(Endpoint):
         self._last_received = received
         if self._ticks_without_audio > self._answer_timeout_s * TICKS_PER_S:
             event_loop().call_soon_threadsafe(self._line.end, f"silent for {self._answer_timeout_s:g} s")
-
-    def _play(self, tick: int) -> int:
-        """Take the next frame from the queue; its samples of audio. Live, drop a quiet one of too many that wait."""
-        played = self._pop()
-        if self._origin_ns is None:
-            return played
-        if self._surplus_ticks > 0 and played == FRAME_SAMPLES and np.abs(self._frame).max() < _QUIET_PEAK:
-            self._surplus_ticks -= 1
-            self._slipped_samples += played
-            played = self._pop()
-        waiting = self._line.received_samples - self._played_samples
-        self._least_waiting = min(self._least_waiting, waiting)
-        if tick % _CATCH_UP_TICKS == 0:
-            self._surplus_ticks = self._least_waiting // FRAME_SAMPLES - 1  # the last frame is what jitter needs
-            self._least_waiting = waiting
-        return played
-
-    def _pop(self) -> int:
-        played = self._queue.pop_into(self._frame)
-        self._played_samples += played
-        return played
-
-    def _note_place(self, tick: int, played: int) -> None:
-        """Log where the party's stream is heard from now on, where that has changed."""
-        place = self._played_samples - played
-        offset = tick * FRAME_SAMPLES - place
-        if offset == self._offset_samples:
-            return
-        grown = 0 if self._offset_samples is None else offset - self._offset_samples
-        fields = {"start_sample": place, "offset_samples": offset}
-        if grown > 0:
-            self._happenings.append(Happening(tick, "underrun", {**fields, "padded_samples": grown}))
-        else:
-            self._happenings.append(Happening(tick, "delay", fields))
-        self._offset_samples = offset
 
     def hear(self, tick: int, frame: Pcm) -> None:
         """Send the partner's frame, and silence for ticks that were missed before it."""
@@ -280,18 +233,26 @@ class MoshiEndpoint(Endpoint):
     def log(self) -> Sequence[Happening]:
         """Delays, underruns, the model's words, and live once a second the arrivals of its audio."""
         tick, line = max(self._said_ticks, self._heard_ticks) - 1, self._line
-        found, self._happenings = self._happenings, []
+        found = [self._told(change) for change in self._playout.drain()]
         # A word is in lockstep logged where audio behind it is heard: all that came before that audio is there.
-        while line.texts and (self._origin_ns is not None or line.texts[0].start_sample < self._played_samples):
+        while line.texts and (self._origin_ns is not None or line.texts[0].start_sample < self._played_samples()):
             found.append(Happening(tick, "text", self._timed(line.texts.popleft())))
-        if tick % TICKS_PER_S == TICKS_PER_S - 1:
-            arrivals = [line.arrivals.popleft() for _ in range(len(line.arrivals))]
-            if arrivals and self._origin_ns is not None:
-                at_ns, start_sample, samples = zip(*arrivals, strict=True)
-                at_us = [(ns - self._origin_ns) // 1000 for ns in at_ns]
-                fields = {"at_us": at_us, "start_sample": start_sample, "samples": samples}
-                found.append(Happening(tick, "arrivals", fields))
+        if tick % TICKS_PER_S == TICKS_PER_S - 1 and (arrivals := self._playout.arrivals()):
+            found.append(Happening(tick, "arrivals", arrivals))
         return found
+
+    def _told(self, change: DelayChange) -> Happening:
+        """Where the party's stream is heard from now on, and live at what delay."""
+        fields: dict[str, Any] = {"start_sample": change.start_sample, "offset_samples": change.offset_samples}
+        if self._origin_ns is not None:
+            fields |= {"why": change.why, "delay_samples": change.delay_samples}
+        before, self._offset_samples = self._offset_samples, change.offset_samples
+        if before is None or change.offset_samples < before:
+            return Happening(change.tick, "delay", fields)
+        return Happening(change.tick, "underrun", {**fields, "padded_samples": change.offset_samples - before})
+
+    def _played_samples(self) -> int:
+        return self._playout.stats().heard_samples
 
     def _timed(self, text: Text) -> dict[str, Any]:
         fields: dict[str, Any] = {"text": text.text, "start_sample": text.start_sample}
@@ -301,7 +262,7 @@ class MoshiEndpoint(Endpoint):
 
     def measured(self) -> Mapping[str, Any]:
         """Samples sent, heard and lost on the way, the harness's own delays, and live the system's speed."""
-        line, stats = self._line, self._queue.stats()
+        line, playout, stats = self._line, self._playout, self._playout.stats()
         look_ahead_ms = line.look_ahead_samples * 1000 / SAMPLE_RATE_HZ
         counts = {
             "mode": "lockstep" if self._origin_ns is None else "live",
@@ -310,11 +271,11 @@ class MoshiEndpoint(Endpoint):
             "step_ms": _STEP_TICKS * TICK_MS,
             "lag_steps": self._lag_steps,
             "sent_samples": self._heard_ticks // _PACKET_TICKS * _PACKET_TICKS * FRAME_SAMPLES,
-            "heard_samples": stats.heard_samples - self._slipped_samples - self._missed_samples,
+            "heard_samples": stats.heard_samples - playout.slipped_samples - playout.missed_samples,
             "padded_samples": stats.padded_samples,
             "underruns": stats.underruns,
-            "slipped_samples": self._slipped_samples,
-            "dropped_samples": line.dropped_samples + self._missed_samples,
+            "slipped_samples": playout.slipped_samples,
+            "dropped_samples": line.dropped_samples + playout.missed_samples,
             "pre_skip_samples": line.pre_skip_samples,
             "skipped_bytes": line.skipped_bytes,
             "ignored_messages": line.ignored_messages,
@@ -322,7 +283,8 @@ class MoshiEndpoint(Endpoint):
         if self._origin_ns is None:
             return counts | {"steps_ahead": self._steps_ahead}  # not 0: lag_steps is too large by so many
         live = {"received_samples": line.received_samples, "received_samples_per_s": line.received_per_s()}
-        return counts | live | {"wire": line.wire.summary()}
+        delays = {"out_delay_samples": line.look_ahead_samples, **playout.certificate()}
+        return counts | live | delays | {"wire": line.wire.summary()}
 
     def describe(self) -> Mapping[str, Any]:
         """Where it is, what it is asked for and told of itself; lag_steps may be known only after `open`."""

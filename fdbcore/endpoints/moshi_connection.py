@@ -9,8 +9,8 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fdbcore._ext.pacer import LatenessHistogram
-from fdbcore._ext.pcm import PlayoutQueue
 from fdbcore.clock import now_ns
+from fdbcore.endpoints.playout import Playout
 from fdbcore.errors import AudioError, FrameError
 from fdbcore.network import event_loop
 from fdbcore.ogg import OggOpusReader, OggOpusWriter
@@ -45,9 +45,9 @@ class MoshiConnection:
     _encoder: OpusEncoder
     _decoder: OpusDecoder
 
-    def __init__(self, url: str, queue: PlayoutQueue) -> None:
+    def __init__(self, url: str, playout: Playout) -> None:
         self._url = url
-        self._queue = queue
+        self._playout = playout
         self._session: ClientSession | None = None
         self._socket: ClientWebSocketResponse | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -62,7 +62,6 @@ class MoshiConnection:
         self.ended: str | None = None
         self.look_ahead_samples = 0
         self.received_samples = self.dropped_samples = self.ignored_messages = 0
-        self.arrivals: deque[tuple[int, int, int]] = deque()
         self.texts: deque[Text] = deque()
         self.wire = LatenessHistogram()
 
@@ -146,7 +145,7 @@ class MoshiConnection:
         at_ns, start_sample = now_ns(), self.received_samples
         try:
             for packet in self._reader.push(payload):
-                self._queue_up(self._decoder.decode(packet))
+                self._queue_up(self._decoder.decode(packet), at_ns)
         except (AudioError, FrameError) as error:
             self.end(f"sent what is no Ogg Opus: {error}")
             return
@@ -154,23 +153,22 @@ class MoshiConnection:
             if not start_sample:
                 self._first_ns, self._first_end_sample = at_ns, self.received_samples
             self._last_ns = at_ns
-            self.arrivals.append((at_ns, start_sample, self.received_samples - start_sample))
         with self.changed:
             self.changed.notify_all()
 
-    def _queue_up(self, pcm: Pcm) -> None:
+    def _queue_up(self, pcm: Pcm, at_ns: int) -> None:
         if not self.started:
             self.dropped_samples += len(pcm)
             return
         pcm[: max((self.pre_skip_samples or 0) - self.received_samples, 0)] = 0
-        taken = self._queue.push(pcm)
+        taken = self._playout.push(pcm, at_ns)
         self.dropped_samples += len(pcm) - taken
         self.received_samples += taken
 
     def end(self, reason: str) -> None:
         """Nothing more will come, or be taken; what has come is played to its end."""
         if self.ended is None:
-            self._queue.end_item()
+            self._playout.end_item()
             with self.changed:
                 self.ended = reason
                 self.changed.notify_all()

@@ -373,7 +373,7 @@ SIDE_COUNTS: Final[Mapping[str, CountText]] = {
     "padded_samples": CountText("Padded", "Silence where its audio had not come in time.", True),
     "silent_samples": CountText("Silent", "Silence where nothing had come, and longer than can be made up.", True),
     "dropped_samples": CountText("Dropped", "What came before the first tick, or too late to be played."),
-    "slipped_samples": CountText("Slipped", "Left out or put in to follow the side's own clock.", True),
+    "slipped_samples": CountText("Slipped", "Left out or put in, after the side's own clock or a hold-up.", True),
     "flushed_samples": CountText("Flushed", "Taken back by the side before it was played."),
     "queued_samples": CountText("Queued", "Not yet played at the end."),
     "received": CountText("Packets received", "All that came."),
