@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
+@click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that replay several sessions; as many as processors.")
 @click.option("--meta", type=FILE, help="A CSV table of the calls: columns joined by file name; agent_channel swaps.")
 @click.option("--labels", type=FILE, help="What people have labelled: CSV, TextGrid, RTTM, Audacity, a folder of them.")
@@ -49,6 +50,7 @@ def replay(
     vad: str | None,
     changes: Sequence[str],
     real_time: bool,
+    line_open: bool,
     jobs: int | None,
     meta: Path | None,
     labels: Path | None,
@@ -77,7 +79,7 @@ def replay(
 
     oddities = Oddities()
     try:
-        how = How(out, vad, changed_settings(changes), real_time)
+        how = How(out, vad, changed_settings(changes), real_time, line_open)
         if vad is not None:
             resolve("vad", VADS, vad)
         named = named_files(paths, oddities)
@@ -122,7 +124,9 @@ def _replayed(session: SessionInput, how: How, log: Log | None, show: bool) -> t
     from fdbcore.score import score
 
     with _progress(session.name, show) as on_tick:
-        recording = replay_session(session, how.run_path, how.vad, how.changes, how.real_time, on_tick)
+        recording = replay_session(
+            session, how.run_path, how.vad, how.changes, how.real_time, on_tick, line_open=how.line_open
+        )
     scores = score(recording)
     write_report(recording, scores)
     if log is not None:  # it may be refused, and then the report is there all the same

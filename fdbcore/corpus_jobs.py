@@ -50,6 +50,7 @@ class How:
     vad: str | None
     changes: Mapping[str, int]
     real_time: bool = False
+    line_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,13 @@ def _replay(number: int, session: SessionInput, how: How) -> Replayed:
             _label_anew(kept, session)
             return _outcome(number, kept, skipped=True)
         recording = replay_session(
-            session, how.run_path, how.vad, how.changes, how.real_time, keep_audio=session.recording is not None
+            session,
+            how.run_path,
+            how.vad,
+            how.changes,
+            how.real_time,
+            keep_audio=session.recording is not None,
+            line_open=how.line_open,
         )
         score(recording)
         return _outcome(number, recording)
@@ -252,9 +259,10 @@ def _expected_settings(source: Mapping[str, Any], session: SessionInput, how: Ho
     held = open_held(session.recording) if session.recording is not None else None
     turns = replace(settings_of(held) if held else TurnSettings(), **how.changes)
     if held and how.vad is None:
-        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)]))
+        return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], how.line_open))
     rates_hz = [source["files"][source["sides"][side]["file"]]["rate_hz"] for side in SIDES]
-    return settings_hash(decided_by(turns, [_described(how.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]))
+    vads = [_described(how.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]
+    return settings_hash(decided_by(turns, vads, how.line_open))
 
 
 @cache

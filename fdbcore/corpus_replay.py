@@ -17,6 +17,7 @@ from fdbcore.corpus import CORPUS, CORPUS_SCHEMA, FAILED, WAITING, is_run, read_
 from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed, replayed
 from fdbcore.errors import RecordingError, SettingsError
+from fdbcore.measures.line import LINE_OPEN
 from fdbcore.names import Oddities
 from fdbcore.offline import DEFAULT_VAD
 from fdbcore.recording import write_json
@@ -159,6 +160,7 @@ def _told(entry: Mapping[str, Any], ended: Replayed) -> dict[str, Any]:
 
 def _save(entries: Sequence[Mapping[str, Any]], how: How, oddities: Oddities, began: str) -> None:
     asked = {"vad": how.vad or DEFAULT_VAD, "changes": dict(how.changes), "real_time": how.real_time}
+    asked |= {LINE_OPEN: True} if how.line_open else {}
     known = {"schema": CORPUS_SCHEMA, "began": began, "updated": utc_now(), "settings": asked, "versions": versions()}
     write_json(how.run_path / CORPUS, known | {"oddities": oddities.found, "calls": entries})
 

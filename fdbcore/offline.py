@@ -15,6 +15,7 @@ from fdbcore.errors import InputError, RecordingError
 from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
+from fdbcore.measures.line import LINE_OPEN
 from fdbcore.protocols import Vad
 from fdbcore.recording import (
     ACTIVITY,
@@ -61,11 +62,13 @@ def replay(
     vad: str | None = None,
     settings: TurnSettings | None = None,
     real_time: bool = False,
+    line_open: bool = False,
 ) -> Recording:
     """Replay one recorded session and score it; its folder in `out` has the recording, the scores and the report.
 
     paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder or the folder of a
-    recording; or `a` and `b`. vad, settings: those of the recording, or else "silero" and the defaults.
+    recording; or `a` and `b`. vad, settings: those of the recording, or else "silero" and the defaults. line_open: B
+    could have answered until the end, so that A's last turn without an answer has none.
     Raises InputError for files that cannot be used, RecordingError if `out` cannot be written.
     """
     from fdbcore.report.html import write_report
@@ -74,7 +77,7 @@ def replay(
     if len(sessions) != 1:
         raise InputError(f"replay: expected one session, got {len(sessions)}: call it once for each")
     changes = asdict(settings) if settings else {}
-    recording = replay_session(sessions[0], Path(out), vad, changes, real_time)
+    recording = replay_session(sessions[0], Path(out), vad, changes, real_time, line_open=line_open)
     write_report(recording, score(recording))
     return recording
 
@@ -87,12 +90,14 @@ def replay_session(
     real_time: bool = False,
     on_tick: Callable[[int, float | None], None] = lambda tick, stated_s: None,
     keep_audio: bool = True,
+    line_open: bool = False,
 ) -> Recording:
     """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
 
     vad, changes: the detector of both sides, and settings of the turn detector, that differ from those with which the
     session was recorded, or else from the defaults. on_tick: called after each tick with its number and the session's
-    stated length in seconds. keep_audio: write session.wav where a browser cannot play the source itself.
+    stated length in seconds. keep_audio: write session.wav where a browser cannot play the source itself. line_open: B
+    could have answered until the recording ended.
     """
     path = _case_path(run_path, session)
     held = open_held(session.recording) if session.recording is not None else None
@@ -100,7 +105,7 @@ def replay_session(
     with session.open() as source, Hearing() as hearing:
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
         vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source)
-        meta = _meta(vads, settings)
+        meta = _meta(vads, settings, line_open)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
             sides = replayed_sides(hearing.over(source.blocks()))
             stated_s = source.stated_s
@@ -175,13 +180,14 @@ def _is_replaceable(path: Path) -> bool:
     return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
-def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool) -> dict[str, Any]:
     """The settings of a replay as its recording keeps them. vads: the descriptions of the detectors of A and B."""
-    return {"turns": asdict(settings), "vad": {side: dict(vad) for side, vad in zip(SIDES, vads, strict=True)}}
+    decided = {"turns": asdict(settings), "vad": {side: dict(vad) for side, vad in zip(SIDES, vads, strict=True)}}
+    return decided | ({LINE_OPEN: True} if line_open else {})
 
 
-def _meta(vads: tuple[Vad, Vad], settings: TurnSettings) -> dict[str, Any]:
-    described = decided_by(settings, [vad.describe() for vad in vads])
+def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> dict[str, Any]:
+    described = decided_by(settings, [vad.describe() for vad in vads], line_open)
     return {
         "created": utc_now(),
         "parties": {side: {"kind": "replay"} for side in SIDES},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -13,9 +13,10 @@ from fdbcore.differences import difference, with_holm
 from fdbcore.distances import BIN_MS, FIRST_MS, LAST_MS, Distances, Sample, compare, floor
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.opportunities import fto
 from fdbcore.measures.quantities import Quantity, Ratio
 from fdbcore.measures.suspects import own_activity
-from fdbcore.measures.timing import composition, fto
+from fdbcore.measures.timing import composition
 from fdbcore.score import pool, summarise
 from fdbcore.statements import Group, Unit
 from fdbcore.turns import detect_turns
@@ -54,7 +55,7 @@ def filled(call: Call, settings: TurnSettings) -> Filled:
         dialogue = Dialogue.of(recording)
     else:
         events = detect_turns(*own_activity(recording, recording.activity), settings)
-        dialogue = Dialogue(events, recording.n_ticks, settings)
+        dialogue = replace(Dialogue.of(recording), detected=events, settings=settings)
     parts = composition(dialogue)
     panel = {
         f"{row}_{unit}": _together([parts[f"{p}_{unit}"] for p in _OF_BOTH[row]]) for row in ROWS for unit in _UNITS

@@ -30,7 +30,7 @@ from fdbcore.parallel import spread
 from fdbcore.recording import Recording
 from fdbcore.statements import HEADLINES, Group
 from fdbcore.turns import sweep_turns
-from fdbcore.types import SIDES, SILENT_FRAME, TurnEvent, TurnSettings
+from fdbcore.types import SIDES, SILENT_FRAME, TurnSettings
 
 MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
 ALONE: Final[Sequence[Mapping[str, int]]] = (
@@ -77,9 +77,8 @@ def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
     return False
 
 
-def headlines(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings) -> dict[str, Quantity]:
-    """The headline measures of a session's turn events."""
-    dialogue = Dialogue(events, n_ticks, settings)
+def headlines(dialogue: Dialogue) -> dict[str, Quantity]:
+    """The headline measures of a session."""
     found = responses(dialogue) | composition(dialogue)
     for side in SIDES:
         found |= overlap_onsets(dialogue, side, with_chance=False)
@@ -99,12 +98,13 @@ def reread(path: Path, of: Sequence[Variant]) -> list[Headlines | None]:
         with suppress(AudioError, RecordingError):
             tracks[True] = other_activity(recording)
     found: list[Headlines | None] = [None] * len(of)
+    as_scored = Dialogue.of(recording)
     for other, activity in tracks.items():
         a, b = own_activity(recording, activity)
         members = [number for number, variant in enumerate(of) if variant.other_detector == other]
         settings = [replace(own, **of[number].changes) for number in members]
         for number, one, events in zip(members, settings, sweep_turns(a, b, settings), strict=True):
-            found[number] = headlines(events, recording.n_ticks, one)
+            found[number] = headlines(replace(as_scored, detected=events, settings=one))
     return found
 
 

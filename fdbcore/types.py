@@ -74,6 +74,8 @@ class TurnSettings:
     simultaneous_ms: two starts at most this far apart are simultaneous.
     terminal_ms: the other ended within this time of its own accord.
     response_window_ms (R): silence after which a response is missing.
+    lapse_ms: silence of both that is longer is a lapse; inside a turn of A it is one that B left unanswered. The
+        measures read it, the detector does not.
     """
 
     min_speech_ms: int = 60
@@ -84,6 +86,7 @@ class TurnSettings:
     simultaneous_ms: int = 200
     terminal_ms: int = 200
     response_window_ms: int = 10_000
+    lapse_ms: int = 3000
 
     def __post_init__(self) -> None:
         for name, value_ms in dataclasses.asdict(self).items():

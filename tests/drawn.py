@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.line import Line
 from fdbcore.turns import detect_turns
 from fdbcore.types import TurnSettings
 
@@ -27,7 +29,7 @@ def activity(text: str, tail_s: float = 3.0) -> tuple[Activity, Activity]:
     return tracks[0], tracks[1]
 
 
-def dialogue(text: str, tail_s: float = 3.0) -> Dialogue:
-    """What the measures see of a drawn dialogue."""
+def dialogue(text: str, tail_s: float = 3.0, line: Line = "held", pauses: Sequence[tuple[int, int]] = ()) -> Dialogue:
+    """What the measures see of a drawn dialogue. pauses: what is called a pause of A, spans in ticks."""
     a, b = activity(text, tail_s)
-    return Dialogue(detect_turns(a, b), len(a), TurnSettings())
+    return Dialogue(detect_turns(a, b), len(a), TurnSettings(), line=line, pauses=pauses)

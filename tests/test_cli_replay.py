@@ -131,8 +131,38 @@ def test_a_silent_side_is_said_loudly_and_counted(tmp_path: Path, run_path: Path
     path = write(tmp_path / "deaf.wav", voices("A 0.3-2 14-15 | ", 12.0))
     document = json.loads(replay("--json", path, out=run_path).stdout)
     assert "no speech found on B" in document["warnings"]
-    assert document["measures"]["no_response_per_turn"]["count"] == 2
+    assert document["measures"]["no_response_per_turn"]["count"] == 1
     assert "no speech found on B" in replay(path, out=run_path).stdout
+
+
+def test_whether_a_hung_up_after_its_last_turn_is_told_and_kept(tmp_path: Path, run_path: Path) -> None:
+    path = write(tmp_path / "deaf.wav", voices("A 0.3-2 14-15 | ", 12.0))
+    text = replay(path, out=run_path).stdout
+    assert "none within 10 s 1/1" in text
+    assert "| A's last turn: unanswered, or hung up" in " ".join(text.split())
+    closed = Recording(run_path / "deaf").meta
+    text = replay("--line-open", path, out=run_path).stdout
+    assert "none within 10 s 2/2" in text
+    assert "hung up" not in text
+    opened = Recording(run_path / "deaf").meta
+    assert opened["settings"] == closed["settings"] | {"line_open": True}
+    assert opened["settings_sha256"] != closed["settings_sha256"]
+
+
+def test_a_silent_system_is_never_missed_in_a_sample_of_one_turn(tmp_path: Path, run_path: Path) -> None:
+    """No answer in output.wav is none, however short the file; a pause that the sample names is waited through."""
+    folder = tmp_path / "task" / "1"
+    folder.mkdir(parents=True)
+    samples = voices("A 0.3-2 6-8 | ", 2.0)
+    write(folder / "input.wav", samples[:, 0])
+    write(folder / "output.wav", np.zeros(len(samples), np.int16))
+    measures = json.loads(replay("--json", folder, out=run_path).stdout)["measures"]
+    assert (measures["no_response_per_turn"]["count"], measures["no_response_per_turn"]["n"]) == (2, 2)
+    (folder / "output.json").write_text(json.dumps({"text": "", "chunks": []}))
+    (folder / "pause.json").write_text(json.dumps([{"text": "[PAUSE]", "timestamp": [2.0, 6.0]}]))
+    measures = json.loads(replay("--json", folder, out=run_path).stdout)["measures"]
+    assert (measures["no_response_per_turn"]["count"], measures["no_response_per_turn"]["n"]) == (1, 1)
+    assert measures["no_response_per_turn"]["excluded"] == {"waited": 1}
 
 
 def test_words_of_a_v1_folder_give_its_own_measures(tmp_path: Path, run_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_answers_are_timed_from_labelled_ends() -> None:
     name = "response_latency_ms_per_labelled_turn_end"
     assert values(measures, name) == [500, -100]
     assert counted(measures, name) == {"b_was_speaking": 1, "a_went_on": 1, "no_response": 1, "censored": 1}
-    assert share(measures, "answered_per_labelled_turn_end") == (2, 4)
+    assert share(measures, "answered_per_labelled_turn_end") == (2, 5)
 
 
 def test_b_stops_for_what_is_labelled_so() -> None:

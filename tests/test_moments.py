@@ -22,7 +22,7 @@ from fdbcore.types import TurnSettings
         ("A 0-2 | B 2.4-5", []),
         ("A 0-2 6-7 | B 3.9-5", [("slow_answer", "B", 2.0, 3.9, "slow answer 1.9 s")]),
         ("A 0-2 8-10 | B 2.5-4", [("lapse", "A", 4.0, 8.0, "both silent 4.0 s")]),
-        ("A 0-2 6-8 | B 8.5-9", [("lapse", "A", 2.0, 6.0, "both silent 4.0 s")]),
+        ("A 0-2 6-8 | B 8.5-9", [("no_answer", "B", 2.0, 6.0, "no answer 4.0 s")]),
         ("A 0-2 13-15 |", [("no_answer", "B", 2.0, 13.0, "no answer 11.0 s")]),
         ("A 0-2 | B 13-15", [("no_answer", "B", 2.0, 13.0, "no answer 11.0 s")]),
         ("A 0-3.4 | B 3-6", [("cut_off", "B", 3.0, 3.4, "cut A off 0.4 s early")]),

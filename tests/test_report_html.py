@@ -148,7 +148,7 @@ def test_audio_that_no_browser_plays_is_the_session_s_own(tmp_path: Path) -> Non
         ("A 0-2 4-6 | B 2.5-3.5 6.9-8", "B answered 2 of 2 turns; half of the answers came within 0.70 s."),
         ("A 0-2 | B 2.4-5", "B answered 1 of 1 turn, after 0.40 s."),
         ("A 0-2 | B 13-15", "B answered none of 1 turn."),
-        ("A 0-3 |", "A left no finished turn for B to answer."),
+        ("A 0-3 |", "A never finished a turn, so there was nothing for B to answer."),
     ],
 )
 def test_the_session_in_a_sentence(drawing: str, sentence: str, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_the_session_in_a_sentence(drawing: str, sentence: str, tmp_path: Path) 
 def test_figures_have_denominators_and_what_chance_would_do(sample: Recording) -> None:
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
-    assert re.search(r"B stopped within 2 s for 2 of 3 \(by chance: \d\.\d\)", text)
+    assert re.search(r"B stopped within 2 s for 2 of 3 \(by chance \d\.\d\)", text)
     assert "of 7, B answered 6, cut off 1 before A had finished, and left 0 without an answer for 10 s" in text
 
 
@@ -166,7 +166,7 @@ def test_warnings_stand_before_everything_else(tmp_path: Path) -> None:
     recording = drawn_recording(tmp_path / "call", "A 0-3 |")
     recording.meta |= {"status": "interrupted", "reason": "Ctrl-C"}
     text = read(recording).text
-    assert text.index("No speech found on B.") < text.index("A left no finished turn")
+    assert text.index("No speech found on B.") < text.index("A never finished a turn")
     assert "This recording is interrupted: Ctrl-C." in text
 
 

@@ -75,6 +75,17 @@ def test_a_halt_of_less_than_half_a_second_is_no_stop() -> None:
     assert share(measures["b_stopped_within_1s_per_long_a_onset"]) == (0, 1)
 
 
+def test_a_side_that_gives_way_at_once_is_counted_beside_what_chance_would_do() -> None:
+    """B stops 150 ms after A comes in, three times; once it speaks on; once both had started together."""
+    drawn = dialogue("A 5-8 15-18 25-28 35-38 45.1-48 | B 2-5.15 12-15.15 22-25.15 32-36 45-50")
+    found = timing(drawn)["b_stopped_at_once_per_long_a_onset"]
+    assert isinstance(found, Share)
+    assert (found.count, found.n, found.excluded) == (3, 4, {"simultaneous": 1})
+    assert share(timing(drawn)["b_stopped_within_1s_per_long_a_onset"]) == (1, 1)
+    # Of 17.45 s of B's speech that are 0.2 s or more behind its starts, 1 s is so near to its five ends.
+    assert found.chance == pytest.approx(1 / 17.45, abs=0.015)
+
+
 def test_chance_is_what_a_deaf_system_does() -> None:
     """B talks 2 s and rests 1 s, whatever A does: half of the onsets in its speech precede a stop within 1 s."""
     n_ticks, rng = 60_000, np.random.default_rng(5)
@@ -98,7 +109,7 @@ def test_a_silent_system_answers_nothing() -> None:
 
 def test_a_system_that_never_answers_shows_where_the_caller_does_not_wait_long() -> None:
     measures = timing(dialogue("A 0-2 6.5-8 9-10 |"))
-    assert share(measures["no_response_per_turn"]) == (0, 0)
+    assert share(measures["no_response_per_turn"]) == (1, 1)
     assert values(measures["a_unanswered_wait_s"]) == [4.5]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.harness import HarnessLegs
+from fdbcore.measures.line import Line, at_the_end, line_of, pauses_of
 from fdbcore.measures.suspects import has_suspects, own_activity
 from fdbcore.recording import Recording
 from fdbcore.turns import detect_turns
@@ -26,13 +27,17 @@ NEVER_TICKS = 1 << 40
 class Dialogue:
     """Turn events of one session with its length and the settings that made them.
 
-    legs: those of the harness to side B, where the session was live and its transport states them.
+    detected: the events of the turn detector. legs: those of the harness to side B, where the session was live and its
+    transport states them. line: whether B could answer after A's last turn. pauses: what is called a pause of A by
+    labels or a suite, as spans of ticks.
     """
 
-    events: Sequence[TurnEvent]
+    detected: Sequence[TurnEvent]
     n_ticks: int
     settings: TurnSettings
     legs: HarnessLegs | None = None
+    line: Line = "closed"
+    pauses: Sequence[tuple[int, int]] = ()
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
@@ -43,14 +48,25 @@ class Dialogue:
         dialogue = cls.with_echo(recording)
         if not has_suspects(recording):
             return dialogue
-        return replace(dialogue, events=detect_turns(*own_activity(recording, recording.activity), dialogue.settings))
+        return replace(dialogue, detected=detect_turns(*own_activity(recording, recording.activity), dialogue.settings))
 
     @classmethod
     def with_echo(cls, recording: Recording) -> Self:
         """The dialogue as its turn events were stored, echo and all: what stands beside the figures."""
         settings: dict[str, Any] = recording.meta["settings"]["turns"]
-        legs = HarnessLegs.of(recording, "B")
-        return cls(recording.turn_events, recording.n_ticks, TurnSettings(**settings), legs)
+        return cls(
+            recording.turn_events,
+            recording.n_ticks,
+            TurnSettings(**settings),
+            HarnessLegs.of(recording, "B"),
+            line_of(recording),
+            pauses_of(recording),
+        )
+
+    @cached_property
+    def events(self) -> Sequence[TurnEvent]:
+        """The events as the measures count them: what the line says of A's last turn is told."""
+        return at_the_end(self.detected, self.n_ticks, self.settings, self.line)
 
     def told(self, *kinds: TurnKind, side: Side | None = None) -> list[TurnEvent]:
         """Events of these kinds (of one side) that became known before the end of the recording."""

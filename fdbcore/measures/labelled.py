@@ -16,8 +16,10 @@ import numpy.typing as npt
 
 from fdbcore.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.line import is_missing
+from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.measures.timing import PREMATURE_FTO_TICKS, STOP_WITHIN_S, chance_of_stop
+from fdbcore.measures.timing import STOP_WITHIN_S, chance_of_stop
 from fdbcore.types import TICK_MS, TICKS_PER_S
 
 SHORTEST_PAUSE_MS: Final = 200
@@ -119,8 +121,7 @@ def _share(happened: Sequence[bool], excluded: Mapping[str, int] | None = None) 
 def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     """How long after the labelled ends of A's turns B begins; at most 200 ms before them.
 
-    B that spoke already, or does not come within the window, has not answered; where A goes on first there is nothing
-    to answer.
+    B that spoke already, does not come within the window, or leaves it to A to go on, has not answered.
     """
     ends = labels.of("A", "turn_end")
     if not ends:
@@ -133,11 +134,10 @@ def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
             latencies_ms.append(float(found * TICK_MS))
         else:
             others[found] += 1
-    missed = {name: others[name] for name in ("a_went_on", "censored")}
-    n = len(latencies_ms) + others["b_was_speaking"] + others["no_response"]
+    n = len(latencies_ms) + others.total() - others["censored"]
     return {
         "response_latency_ms_per_labelled_turn_end": Values("ms", latencies_ms, others),
-        "answered_per_labelled_turn_end": Share(len(latencies_ms), n, missed),
+        "answered_per_labelled_turn_end": Share(len(latencies_ms), n, {"censored": others["censored"]}),
     }
 
 
@@ -153,7 +153,9 @@ def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
         return "a_went_on"
     if answer <= end_tick + window_ticks:
         return answer - end_tick
-    return "censored" if end_tick + window_ticks > dialogue.n_ticks else "no_response"
+    anybody_later = min(answer, _first_from(starts_a, end_tick + 1)) < dialogue.n_ticks
+    left = anybody_later or is_missing(dialogue.n_ticks - end_tick, dialogue.settings, dialogue.line)
+    return "no_response" if left else "censored"
 
 
 def _first_from(starts: Ticks, tick: int) -> int:

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.timing import fto, opportunities, turn_start
+from fdbcore.measures.opportunities import fto, opportunities
+from fdbcore.measures.timing import turn_start
 from fdbcore.types import TICK_MS, ticks_to_s
 
 MARKS_SCHEMA: Final = "fdbcore.marks/1"
@@ -181,8 +182,8 @@ def lay(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> dict[str, 
     responses [{a_end_s, b_onset_s, latency_ms, stages_ms}]; and the medians: latency_ms, medians_ms (with counts).
     """
     laid = [Mark(mark.time_s + offset.offset_s, mark.name) for mark in marks]
-    answered, premature, _ = opportunities(dialogue)
-    transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*answered, *premature])
+    had = opportunities(dialogue)
+    transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*had.answered, *had.premature])
     spans = [(ticks_to_s(end), ticks_to_s(onset)) for onset, end in transfers]
     firsts = _firsts(laid)
     found = [_marks_of(firsts, *span, before=spans[k - 1][1] if k else -math.inf) for k, span in enumerate(spans)]

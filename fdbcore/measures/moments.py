@@ -11,21 +11,20 @@ import numpy as np
 from fdbcore.labels import KeptLabels, kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
-from fdbcore.measures.timing import LAPSE_TICKS, PREMATURE_FTO_TICKS, fto
+from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, fto, opportunities
 from fdbcore.recording import Recording
-from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
+from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, ticks_to_s
 
 MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cut_off", "talk_over", "lapse"]
 
 # How long each may last before it is worth hearing. One second is the standard maximum silence in conversation
 # (Jefferson 1989); most backchannels are shorter than half a second.
-LIMIT_TICKS: dict[MomentKind, int] = {
+_LIMIT_TICKS: dict[MomentKind, int] = {
     "no_answer": 1 * TICKS_PER_S,
     "slow_answer": 1 * TICKS_PER_S,
     "cut_off": -PREMATURE_FTO_TICKS,
     "false_cut_off": TICKS_PER_S // 5,
     "talk_over": TICKS_PER_S // 2,
-    "lapse": LAPSE_TICKS,
 }
 TEXTS: dict[MomentKind, str] = {
     "no_answer": "no answer {:.1f} s",
@@ -69,51 +68,57 @@ def moments(dialogue: Dialogue, labels: KeptLabels | None = None) -> list[Moment
     """
     found = [*_no_answers(dialogue), *_silences(dialogue), *_cut_offs(dialogue), *_talk_overs(dialogue)]
     if labels is not None:
-        found += [_moment("false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
+        found += [_moment(dialogue, "false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
     return sorted(
         (moment for moment in found if moment.severity > 1), key=lambda moment: (-moment.severity, moment.start_tick)
     )
 
 
-def _moment(kind: MomentKind, side: Side, start_tick: int, end_tick: int) -> Moment:
+def limit_ticks(kind: MomentKind, settings: TurnSettings) -> int:
+    """How long a moment of a kind may last."""
+    return settings.ticks("lapse_ms") if kind == "lapse" else _LIMIT_TICKS[kind]
+
+
+def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, end_tick: int) -> Moment:
     length_ticks = end_tick - start_tick
     text = TEXTS[kind].format(ticks_to_s(length_ticks))
-    return Moment(kind, side, start_tick, end_tick, length_ticks / LIMIT_TICKS[kind], text)
+    severity = length_ticks / limit_ticks(kind, dialogue.settings)
+    return Moment(kind, side, start_tick, end_tick, severity, text)
 
 
 def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
-    """The silences after turns of A that B did not answer within the window, up to the next sound of either side."""
+    """The silences that B has left unanswered, up to the next sound of either side."""
     starts = np.sort(np.concatenate([dialogue.ipus[side][:, 0] for side in SIDES]))
-    for event in dialogue.told("no_response", side="B"):
+    for event in opportunities(dialogue).missed:
         following = starts[np.searchsorted(starts, event.start_tick) :]
         end_tick = int(following[0]) if len(following) else dialogue.n_ticks
-        yield _moment("no_answer", "B", event.start_tick, end_tick)
+        yield _moment(dialogue, "no_answer", "B", event.start_tick, end_tick)
 
 
 def _silences(dialogue: Dialogue) -> Iterator[Moment]:
     """All other silences of both sides between their first and their last sound."""
-    missed = {event.start_tick for event in dialogue.told("no_response", side="B")}
+    missed = {event.start_tick for event in opportunities(dialogue).missed}
     for event in dialogue.told("gap", "pause"):
         if event.start_tick not in missed and not event.other_spoke:
             kind: MomentKind = "slow_answer" if event.kind == "gap" and event.side == "B" else "lapse"
-            yield _moment(kind, event.side, event.start_tick, _end(event))
+            yield _moment(dialogue, kind, event.side, event.start_tick, _end(event))
 
 
 def _cut_offs(dialogue: Dialogue) -> Iterator[Moment]:
     """B's premature responses."""
     for event in dialogue.told("overlap_between", side="B"):
         if fto(event) < PREMATURE_FTO_TICKS:
-            yield _moment("cut_off", "B", event.start_tick, _end(event))
+            yield _moment(dialogue, "cut_off", "B", event.start_tick, _end(event))
 
 
 def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
     """Stretches in which both speak, but for those of a premature response."""
     for event in dialogue.told("overlap_within", "overlap_between"):
         if event.kind == "overlap_within":
-            yield _moment("talk_over", event.side, event.start_tick, _end(event))
+            yield _moment(dialogue, "talk_over", event.side, event.start_tick, _end(event))
         elif event.side == "A" or fto(event) >= PREMATURE_FTO_TICKS:
             for start_tick, end_tick in event.stretches or ():
-                yield _moment("talk_over", event.side, start_tick, end_tick)
+                yield _moment(dialogue, "talk_over", event.side, start_tick, end_tick)
 
 
 def _end(event: TurnEvent) -> int:

@@ -1,7 +1,8 @@
 """Timing measures of one session. B is the system under test; ids carry the unit and the denominator.
 
-Definitions: responses are floor transfers from A to B (Heldner and Edlund 2010); every turn of A is an opportunity, so
-answered, premature and missing responses compete for the same denominator. Censored events count nowhere.
+Definitions: responses are floor transfers from A to B (Heldner and Edlund 2010); answered, premature and missing ones
+compete for the same denominator, the opportunities of B (`fdbcore.measures.opportunities`). Censored events count
+nowhere.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.opportunities import fto, opportunities, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, other_side
 
-PREMATURE_FTO_TICKS = -200 // TICK_MS  # a response that begins earlier is premature
 LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
-LAPSE_TICKS = 3 * TICKS_PER_S
 STOP_WITHIN_S = (1, 2)
 CHANCE_SHIFTS, CHANCE_SEED = 199, 20_260  # random ones: evenly spaced shifts would beat with a regular speaker
 
@@ -28,21 +28,6 @@ def timing(dialogue: Dialogue) -> dict[str, Quantity]:
     return measures
 
 
-def opportunities(dialogue: Dialogue) -> tuple[list[TurnEvent], list[TurnEvent], list[TurnEvent]]:
-    """B's answered, premature and missing responses; an answer after the window was already counted as missing."""
-    window_ticks = dialogue.settings.ticks("response_window_ms")
-    transfers = dialogue.told("gap", "overlap_between", side="B")
-    answered = [e for e in transfers if PREMATURE_FTO_TICKS <= fto(e) <= window_ticks]
-    premature = [e for e in transfers if fto(e) < PREMATURE_FTO_TICKS]
-    return answered, premature, dialogue.told("no_response", side="B")
-
-
-def fto(transfer: TurnEvent) -> int:
-    """Floor transfer offset of a transfer, in ticks."""
-    assert transfer.fto_ticks is not None
-    return transfer.fto_ticks
-
-
 def turn_start(transfer: TurnEvent) -> int:
     """The tick at which the side that takes the floor began."""
     end_tick = transfer.end_tick if transfer.kind == "gap" else transfer.start_tick
@@ -52,47 +37,39 @@ def turn_start(transfer: TurnEvent) -> int:
 
 def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """How B answers the turns of A."""
-    answered, premature, missing = opportunities(dialogue)
-    eligible = len(answered) + len(premature) + len(missing)
-    excluded = {"censored": _censored_opportunities(dialogue)}
-    long_ms = [_first_long_ipu(dialogue, e) for e in answered]
-    latency_excluded = excluded | {"premature": len(premature), "no_response": len(missing)}
-    latencies_ms = [float(fto(e) * TICK_MS) for e in answered]
+    found = opportunities(dialogue)
+    long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
+    excluded, latency_excluded = (
+        found.excluded,
+        found.excluded
+        | {
+            "premature": len(found.premature),
+            "no_response": len(found.missed),
+        },
+    )
+    waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in unanswered_waits(dialogue) if e.end_tick is not None]
+    latencies_ms = [float(fto(e) * TICK_MS) for e in found.answered]
     measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
     if dialogue.legs is not None:
-        own_ms = [dialogue.legs.round_trip_ms(turn_start(e)) for e in answered]
+        own_ms = [dialogue.legs.round_trip_ms(turn_start(e)) for e in found.answered]
         without_ms = [latency - own for latency, own in zip(latencies_ms, own_ms, strict=True)]
         measures["response_latency_minus_harness_ms"] = Values("ms", without_ms, latency_excluded)
     return measures | {
         "response_long_ipu_latency_ms": Values(
             "ms", [ms for ms in long_ms if ms is not None], excluded | {"no_long_ipu": long_ms.count(None)}
         ),
-        "answered_per_turn": Share(len(answered), eligible, excluded),
-        "premature_per_turn": Share(len(premature), eligible, excluded),
-        "no_response_per_turn": Share(len(missing), eligible, excluded),
-        "a_unanswered_wait_s": Values("s", _unanswered_waits_s(dialogue)),
+        "answered_per_turn": Share(len(found.answered), found.n, excluded),
+        "premature_per_turn": Share(len(found.premature), found.n, excluded),
+        "no_response_per_turn": Share(len(found.missed), found.n, excluded),
+        "a_unanswered_wait_s": Values("s", waits_s),
     }
 
 
-def _unanswered_waits_s(dialogue: Dialogue) -> list[float]:
-    """Silences of both inside a turn of A, longer than 3 s: A waited, B did not come, and A went on by itself."""
-    waits = [(e.start_tick, e.end_tick) for e in dialogue.told("pause", side="A") if not e.other_spoke]
-    lengths_ticks = [end - start for start, end in waits if end is not None]
-    return [ticks / TICKS_PER_S for ticks in lengths_ticks if ticks > LAPSE_TICKS]
-
-
 def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
-    """Latencies (ms) of the answered turns, sorted, and the number of all eligible turns: the cumulative share of B's
-    starts at x is the number of latencies <= x over that number."""
-    answered, premature, missing = opportunities(dialogue)
-    return sorted(fto(e) * TICK_MS for e in answered), len(answered) + len(premature) + len(missing)
-
-
-def _censored_opportunities(dialogue: Dialogue) -> int:
-    """Turns of A whose answer the end of the recording hides."""
-    missed_at = {e.start_tick for e in dialogue.told("no_response", side="B")}
-    turns = (e for e in dialogue.events if e.kind == "turn" and e.side == "A" and e.censored)
-    return sum(turn.end_tick not in missed_at for turn in turns)
+    """Latencies (ms) of the answers, sorted, and the number of all opportunities: the cumulative share of B's starts
+    at x is the number of latencies <= x over that number."""
+    found = opportunities(dialogue)
+    return sorted(fto(e) * TICK_MS for e in found.answered), found.n
 
 
 def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:
@@ -111,7 +88,7 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
     """A's floor transfer offsets, turn lengths of both sides, lapses, and B's first sound."""
     to_a = dialogue.told("gap", "overlap_between", side="A")
     lengths = np.diff(dialogue.lapses)[:, 0]
-    lapses = lengths[lengths > LAPSE_TICKS] / TICKS_PER_S
+    lapses = lengths[lengths > dialogue.settings.ticks("lapse_ms")] / TICKS_PER_S
     first = dialogue.ipus["B"][:1, 0] / TICKS_PER_S
     measures: dict[str, Quantity] = {
         "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a]),
@@ -155,11 +132,13 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
     """Speech of `side` that begins over the other's: by its own length, and whether the other stopped.
 
     Onsets within 200 ms of the other's start (simultaneous) or end (terminal) are neither answered to nor yielded to;
-    they are left out and counted. What an onset is called never depends on what the other did.
+    they are left out and counted. What an onset is called never depends on what the other did. Of all but simultaneous
+    ones stands beside, with chance, how often the other stopped at once: a side that gives way within 200 ms looks like
+    one that was just ending.
     """
     other = other_side(side)
     onsets = [e for e in dialogue.told("intrusion", side=side) if e.onset == "overlap"]
-    clear = [e for e in onsets if not e.simultaneous and not e.terminal]
+    apart = [e for e in onsets if not e.simultaneous]
     excluded = {
         "simultaneous": sum(bool(e.simultaneous) for e in onsets),
         "terminal": sum(bool(e.terminal) and not e.simultaneous for e in onsets),
@@ -177,7 +156,9 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
     }
     until_stop = dialogue.ticks_until_stop(other)
     for size, is_short in (("long", False), ("short", True)):
-        starts = np.array([e.start_tick for e in clear if (lengths[e.start_tick] <= short_ticks) == is_short], np.int64)
+        of_size = [e for e in apart if (lengths[e.start_tick] <= short_ticks) == is_short]
+        of_all = np.array([e.start_tick for e in of_size], np.int64)
+        starts = np.array([e.start_tick for e in of_size if not e.terminal], np.int64)
         stops = until_stop[starts]
         for seconds in STOP_WITHIN_S:
             limit_ticks = seconds * TICKS_PER_S
@@ -185,6 +166,13 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
             measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share(
                 int((stops <= limit_ticks).sum()), len(starts), excluded, chance
             )
+        at_once_ticks = dialogue.settings.ticks("terminal_ms")
+        measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share(
+            int((until_stop[of_all] <= at_once_ticks).sum()),
+            len(of_all),
+            {"simultaneous": excluded["simultaneous"]},
+            chance_of_stop(dialogue, other, of_all, at_once_ticks, also_terminal=True) if with_chance else None,
+        )
         stopped = stops[stops <= max(STOP_WITHIN_S) * TICKS_PER_S] * float(TICK_MS)
         measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
             "ms", stopped.tolist(), excluded | {"did_not_stop": len(starts) - len(stopped)}
@@ -192,11 +180,13 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
     return measures
 
 
-def chance_of_stop(dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limit_ticks: int) -> float | None:
+def chance_of_stop(
+    dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limit_ticks: int, also_terminal: bool = False
+) -> float | None:
     """Share of the same onsets that the other would "stop" for if its track lay elsewhere in time.
 
     The onsets are shifted round the session by many amounts; those that fall into the other's speech, and are neither
-    simultaneous nor terminal there, are asked the same question.
+    simultaneous nor (unless also_terminal) terminal there, are asked the same question.
     """
     random = np.random.Generator(np.random.PCG64(CHANCE_SEED))
     shifts = random.integers(0, max(dialogue.n_ticks, 1), CHANCE_SHIFTS)
@@ -205,7 +195,7 @@ def chance_of_stop(dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64
     clear = (
         dialogue.speaking[other][shifted]
         & (dialogue.ticks_since_start(other)[shifted] > settings.ticks("simultaneous_ms"))
-        & (dialogue.ticks_until_end(other)[shifted] > settings.ticks("terminal_ms"))
+        & (also_terminal | (dialogue.ticks_until_end(other)[shifted] > settings.ticks("terminal_ms")))
     )
     stops = dialogue.ticks_until_stop(other)[shifted][clear]
     return float((stops <= limit_ticks).mean()) if len(stops) else None

@@ -11,7 +11,7 @@ from fdbcore.report import systems
 from fdbcore.report.corpus_health import line
 from fdbcore.report.screen import by_labels, with_echo
 from fdbcore.report.survey import Survey
-from fdbcore.report.words import clock_text, counted, seconds_text
+from fdbcore.report.words import by_chance, clock_text, counted, seconds_text
 from fdbcore.types import ticks_to_s
 
 MOST_COLUMNS: Final = 100
@@ -82,6 +82,9 @@ def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     if stops["n"]:
         chance = f" | by chance {100 * stops['by_chance']:.0f} %" if stops.get("by_chance") is not None else ""
         yield "B stops", f"when A talks over it {_share(stops)} of {stops['n']:,}{chance}"
+    at_once = m["b_stopped_at_once_per_long_a_onset"]
+    if at_once["count"]:
+        yield "stops at once", f"{at_once['count']:,}x{by_chance(at_once)}"
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
     if found := by_labels(m):
         yield "by your labels", found

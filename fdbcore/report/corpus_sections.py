@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.corpus import CORPUS, DAMAGED, Call, read_corpus
-from fdbcore.measures.moments import LIMIT_TICKS, MomentKind
+from fdbcore.measures.moments import MomentKind, limit_ticks
 from fdbcore.measures.quantities import Quantity
 from fdbcore.report.charts import Axis, Point, curve, histogram, plane
+from fdbcore.report.figures import NOTHING_TO_ANSWER
 from fdbcore.report.glossary import in_words
 from fdbcore.report.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
 from fdbcore.report.tables import facts, flat
-from fdbcore.report.words import NONE, clock_text, counted, seconds_text, vad_bias_text, vad_text
+from fdbcore.report.words import NONE, by_chance, clock_text, counted, seconds_text, vad_bias_text, vad_text
 from fdbcore.score import summarise
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
+NO_ANSWER: Final = "of A's turns: silence for {response_window_ms}, or over {lapse_ms} until A went on"
 SHOWN: Final = 3
 """Of the worst moments of each kind; the rest of the list is folded."""
 _PLANE: Final = (
@@ -114,7 +116,7 @@ def lead(run: Survey) -> str:
     """The run in one sentence."""
     answered, latency = run.measures["answered_per_turn"], run.measures["response_latency_ms"]
     if not answered["n"]:
-        return "A left no finished turn for B to answer."
+        return NOTHING_TO_ANSWER
     share = f"B answered {_percent(answered)} of {answered['n']:,} turns"
     return (
         f"{share}; half of the answers came within {seconds_text(latency['median'])}." if latency["n"] else f"{share}."
@@ -128,7 +130,7 @@ def figures(run: Survey, settings: TurnSettings) -> str:
         _share(run, "answered_per_turn", "Answered", "of A's turns, within {response_window_ms}"),
     ]
     cells += [_share(run, "premature_per_turn", "Cut off", "of A's turns: B began more than 0.2 s early")]
-    cells += [_share(run, "no_response_per_turn", "No answer", "of A's turns: silence for {response_window_ms}")]
+    cells += [_share(run, "no_response_per_turn", "No answer", NO_ANSWER)]
     cells += [_stops(run), _silences(run)]
     items = "".join(
         f'<div><dt>{name}</dt><dd class="value">{value}{_interval(interval)}</dd>'
@@ -155,7 +157,7 @@ def _answer_time(run: Survey) -> Cell:
 def _share(run: Survey, measure: str, name: str, text: str) -> Cell:
     found = run.measures[measure]
     if not found["n"]:
-        return name, NONE, "", "no finished turns of A"
+        return name, NONE, "", "there was nothing to answer"
     limits = f"{' to '.join(f'{100 * limit:.1f}' for limit in found['ci95'])} %" if found["ci95"] else ""
     return name, _percent(found), limits, f"{found['count']:,} of {found['n']:,} {text}"
 
@@ -165,16 +167,23 @@ def _stops(run: Survey) -> Cell:
     cell = _share(run, "b_stopped_within_2s_per_long_a_onset", name, text)
     found = run.measures["b_stopped_within_2s_per_long_a_onset"]
     if not found["n"]:
-        return name, NONE, "", "A never did for more than {short_ms}"
-    chance = found.get("by_chance")
-    return cell if chance is None else (*cell[:3], f"{cell[3]}. By chance: {100 * chance:.0f} %")
+        return name, NONE, "", f"A never did for more than {{short_ms}}{_at_once(run)}"
+    chance = f". By chance: {100 * found['by_chance']:.0f} %" if found.get("by_chance") is not None else ""
+    return (*cell[:3], f"{cell[3]}{chance}{_at_once(run)}")
+
+
+def _at_once(run: Survey) -> str:
+    """How often B stopped at once; empty if it never did."""
+    found = run.measures["b_stopped_at_once_per_long_a_onset"]
+    return f". It stopped at once {found['count']:,} times{by_chance(found)}" if found["count"] else ""
 
 
 def _silences(run: Survey) -> Cell:
     lapses, n = run.measures["lapse_s"], len(run.scored)
     having = sum(row.figures["lapse_s"][1] > 0 for row in run.scored)
     longest = f"; the longest {lapses['max']:.1f} s" if lapses["n"] else ""
-    return "Long silences", f"{lapses['n']:,}", "", f"of both, over 3 s, in {having:,} of {counted(n, 'call')}{longest}"
+    text = f"of both, over {{lapse_ms}}, in {having:,} of {counted(n, 'call')}{longest}"
+    return "Long silences", f"{lapses['n']:,}", "", text
 
 
 def _percent(found: Mapping[str, Any]) -> str:
@@ -195,7 +204,7 @@ def charts(run: Survey, settings: TurnSettings) -> str:
     drawn = [
         curve(
             "How soon B answers",
-            f"Share of A's {eligible:,} turns that B has begun to answer; cut-off and unanswered turns never raise it.",
+            f"Share of {eligible:,} opportunities that B has begun to answer; the others never raise it.",
             Axis(0, 5, 0.05, range(6), "seconds after A's end"),
             latencies_s,
             eligible,
@@ -215,7 +224,7 @@ def charts(run: Survey, settings: TurnSettings) -> str:
         histogram("Both speak", "Lengths of the overlaps.", Axis(0, 3, 0.1, range(4), "seconds"), {"": run.overlaps_s}),
         histogram(
             "Both silent",
-            "Silences of more than 3 s in the middle of a call.",
+            in_words("Silences of more than {lapse_ms} in the middle of a call.", settings),
             Axis(3, 15, 0.5, range(3, 16, 3), "seconds"),
             {"": run.values("lapse_s")},
         ),
@@ -261,7 +270,11 @@ def cut_off_against_latency(run: Survey) -> list[Point]:
 
 
 def moments(
-    run: Survey, sound: Callable[[CallMoment], Played | None], page: Callable[[CallMoment], str | None], words: bool
+    run: Survey,
+    settings: TurnSettings,
+    sound: Callable[[CallMoment], Played | None],
+    page: Callable[[CallMoment], str | None],
+    words: bool,
 ) -> str:
     """The worst moments of each kind, with the speech around them drawn, to be heard, and with the words if known."""
     parts = []
@@ -269,7 +282,7 @@ def moments(
         listed = run.worst.get(kind, [])
         if not listed:
             continue
-        limit = f"over {ticks_to_s(LIMIT_TICKS[kind]):g} s"
+        limit = f"over {ticks_to_s(limit_ticks(kind, settings)):g} s"
         cards = [_card(each, sound(each), page(each), _said(each) if words else "") for each in listed]
         count = f"{run.found[kind]:,} {limit}" + (f", the worst {len(listed)}" if run.found[kind] > len(listed) else "")
         parts.append(f'<h3>{name} <span class="count">{count}</span></h3><p class="note">{meaning}</p>')

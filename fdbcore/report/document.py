@@ -24,7 +24,7 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that is known of a recording and its scores, as JSON values."""
     unscored = scores.get("unscored")
     dialogue = Dialogue.of(recording)
-    events = with_suspects(dialogue.events, recording.turn_events)
+    events = with_suspects(dialogue.events, Dialogue.with_echo(recording).events)
     return {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(recording),

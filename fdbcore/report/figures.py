@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.report.glossary import in_words
-from fdbcore.report.words import ITEMS_FOR_P90, NONE, number_text, seconds_text
+from fdbcore.report.words import ITEMS_FOR_P90, NONE, by_chance, counted, number_text, seconds_text
 from fdbcore.types import TurnSettings
+
+NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
 
 Measures = Mapping[str, Mapping[str, Any]]
 
@@ -17,10 +19,10 @@ def lead(measures: Measures) -> str:
     """The session in one sentence."""
     answered, latency = measures["answered_per_turn"], measures["response_latency_ms"]
     if not answered["n"]:
-        return "A left no finished turn for B to answer."
+        return NOTHING_TO_ANSWER
     if not latency["n"]:
-        return f"B answered none of {_turns(answered['n'])}."
-    text = f"B answered {answered['count']} of {_turns(answered['n'])}"
+        return f"B answered none of {counted(answered['n'], 'turn')}."
+    text = f"B answered {answered['count']} of {counted(answered['n'], 'turn')}"
     if latency["n"] == 1:
         return f"{text}, after {seconds_text(latency['median'])}."
     return f"{text}; half of the answers came within {seconds_text(latency['median'])}."
@@ -40,9 +42,12 @@ def figures(measures: Measures, settings: TurnSettings) -> str:
 def _answered(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
     answered = measures["answered_per_turn"]
     if not answered["n"]:
-        return "Answers", NONE, "A left no finished turn for B to answer."
+        return "Answers", NONE, NOTHING_TO_ANSWER
     early, none = measures["premature_per_turn"]["count"], measures["no_response_per_turn"]["count"]
-    text = f"turns of A that B answered. {early} cut off by B, {none} without an answer within {{response_window_ms}}."
+    text = (
+        f"turns of A that B answered. {early} cut off by B, {none} without an answer: silence for "
+        "{response_window_ms}, or for more than {lapse_ms} until A went on by itself."
+    )
     return "Answers", f"{answered['count']} of {answered['n']}", in_words(text, settings)
 
 
@@ -67,12 +72,13 @@ def _a_over_b(measures: Measures, settings: TurnSettings) -> tuple[str, str, str
     long, short = (measures[f"b_stopped_within_2s_per_{size}_a_onset"] for size in ("long", "short"))
     title = "A talks over B"
     shorter = f"Shorter speech over B: {short['n']}" + (f", B stopped for {short['count']}." if short["n"] else ".")
-    if not long["n"]:
-        return title, "never", in_words(f"with more than {{short_ms}} of speech. {shorter}", settings)
-    by_chance = f" (by chance: {long['by_chance'] * long['n']:.1f})" if long.get("by_chance") is not None else ""
-    stopped = f"B stopped within 2 s for {long['count']} of {long['n']}{by_chance}."
-    text = f"with more than {{short_ms}} of speech. {stopped} {shorter}"
-    return title, _times(long["n"]), in_words(text, settings)
+    at_once = measures["b_stopped_at_once_per_long_a_onset"]
+    parts = ["with more than {short_ms} of speech."]
+    if long["n"]:
+        parts.append(f"B stopped within 2 s for {long['count']} of {long['n']}{by_chance(long)}.")
+    if at_once["count"]:
+        parts.append(f"It stopped at once, within {{terminal_ms}}: {at_once['count']}{by_chance(at_once)}.")
+    return title, _times(long["n"] + at_once["count"]), in_words(" ".join([*parts, shorter]), settings)
 
 
 def _b_over_a(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
@@ -88,7 +94,10 @@ def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]
     return (
         "Long silences",
         _times(lapses["n"]),
-        f"both silent for more than 3 s between their first and their last words{longest}. {start}",
+        in_words(
+            f"both silent for more than {{lapse_ms}} between their first and their last words{longest}. {start}",
+            settings,
+        ),
     )
 
 
@@ -97,10 +106,6 @@ def _talking(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]
     both = number_text(measures["overlap_share_of_speech"]["mean"], "share")
     value = f'<span class="side-a">A {a} %</span> <span class="side-b">B {b} %</span>'
     return "Time spent talking", value, f"of the session; both at once for {both} % of the time with speech."
-
-
-def _turns(n: int) -> str:
-    return f"{n} turn" if n == 1 else f"{n} turns"
 
 
 def _times(n: int) -> str:

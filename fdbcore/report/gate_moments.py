@@ -25,7 +25,7 @@ KINDS: Final[Mapping[str, tuple[MomentKind, Side | None]]] = {
     "gap_s_per_min": _SLOW,
     "answered_per_turn": _NONE,
     "no_response_per_turn": _NONE,
-    "a_unanswered_wait_s": ("lapse", "A"),
+    "a_unanswered_wait_s": _NONE,
     "lapse_s": ("lapse", None),
     "premature_per_turn": ("cut_off", "B"),
     "cut_off_per_labelled_a_pause": ("false_cut_off", "B"),

@@ -29,7 +29,8 @@ TIME: Final = "How the time is filled"
 PUBLISHED: Final = "As published benchmarks count it"
 OTHER: Final = "Other measures"
 GROUPS: Final = {
-    ANSWERS: "Every finished turn of A is an opportunity for B: answered, cut off, or left without an answer.",
+    ANSWERS: "An opportunity of B is every end of A's turn, and every silence of more than {lapse_ms} in which B did "
+    "not come and A went on by itself. It is answered, cut off, or left without an answer.",
     TOGETHER: "Speech that begins while the other is speaking, and what the other does. “By chance” is what the same "
     "tracks show when one is shifted in time: speakers who do not hear each other fall silent sometimes, too.",
     LABELLED: "What a span is called comes from the labels, when anybody speaks from the audio. A system that waits "
@@ -71,13 +72,14 @@ _ANSWERS: Final = {
     ),
     "no_response_per_turn": (
         "Turns of A without an answer",
-        "Both were silent for {response_window_ms} after A had finished.",
+        "Both were silent for {response_window_ms} after A had finished, or for more than "
+        "{lapse_ms} until A went on by itself.",
         "missing response",
     ),
     "a_unanswered_wait_s": (
         "Waits after which A went on by itself",
-        "Silences inside a turn of A, longer than 3 s, in which B said nothing. If A does not wait for "
-        "{response_window_ms}, this is where missing answers show.",
+        "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each is an answer that is "
+        "missing, unless a label calls it a pause.",
         "",
     ),
 }
@@ -138,7 +140,11 @@ _CONTRIBUTIONS: Final[Mapping[LabelKind, str]] = {
 }
 _TURNS: Final = {
     "a_fto_after_b_ms": ("A's answer time", "From the end of B's turn to A's start; below zero: A began first.", FTO),
-    "lapse_s": ("Long silences", "Silences of both, longer than 3 s, between the first and the last word.", "lapse"),
+    "lapse_s": (
+        "Long silences",
+        "Silences of both over {lapse_ms}, between the first and the last word.",
+        "lapse",
+    ),
     "b_initial_silence_s": ("B silent at the start", "From the start of the session to B's first sound.", ""),
     "a_turn_s": ("Length of A's turns", "From taking the floor to giving it up, with the pauses inside.", "turn"),
     "b_turn_s": (
@@ -212,6 +218,12 @@ def _together(x: Side) -> dict[str, MeasureText]:
                 f"{length}: how often {y} then falls silent for at least {{yield_hold_ms}}.",
                 name,
             )
+        texts[f"{b}_stopped_at_once_per_{size}_{a}_onset"] = (
+            f"{y} stops at once {when}",
+            f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway: "
+            "chance tells how often the latter is to be expected.",
+            name,
+        )
         texts[f"{b}_stop_latency_ms_per_{size}_{a}_onset"] = (
             f"Time until {y} stops {when}",
             f"From {x}'s start to {y}'s silence, where it came within 2 s.",
@@ -286,7 +298,8 @@ EXCLUSIONS: Final = {
     "short_pause": "shorter than 0.2 s",
     "b_was_speaking": "B spoke already",
     "b_was_silent": "B was silent",
-    "a_went_on": "A spoke first",
+    "a_went_on": "A went on first",
+    "waited": "a pause of A by label: B waited",
     "too_few_words": "with fewer than two words",
 }
 
@@ -309,6 +322,7 @@ SETTINGS: Final = {
     "simultaneous_ms": "Starts at most this far apart are simultaneous.",
     "terminal_ms": "A side that ends this soon after the other's start was ending anyway.",
     "response_window_ms": "After this silence an answer is missing.",
+    "lapse_ms": "Longer silences of both are lapses; B has not answered one after which A goes on by itself.",
 }
 
 TERMS: Final = {
@@ -336,10 +350,15 @@ TERMS: Final = {
     "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
     "Label": "What a person says of a span: the end of a turn, a pause, an interruption, a backchannel, side talk that "
     "is not meant for the other, noise, or speech.",
-    "Lapse": "Both silent for longer than 3 s, between the first and the last word of the conversation.",
+    "Lapse": "Both silent for longer than {lapse_ms}, between the first and the last word of the conversation.",
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
     "overdue by more is missed where a side follows real time: it is silent on both sides.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",
+    "Opportunity": "What B had to answer: every end of A's turn, and every silence of both longer than {lapse_ms} in "
+    "which B did not come and A went on by itself. A silence that a label or a suite calls a pause is none: B waited. "
+    "After A's last turn an answer is missing if we held the call and recorded {response_window_ms} of silence, or if "
+    "the line is known to have stayed open (samples of one turn, recorded users, --line-open); else A may have hung "
+    "up.",
     "Outcome": "Done; failed, if the system is to blame; invalid, if the harness or side A is. What failed is scored "
     "as far as it went: turns left unanswered count. Not scored is what is invalid, has no tick, or was answered "
     "in text.",

@@ -88,7 +88,7 @@ def _findings(run: Survey, settings: TurnSettings, sounds: _Sounds) -> str:
     return Template(static("index_findings.html")).substitute(
         lead=f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
         figures=systems.section(compared) if compared else corpus_sections.figures(run, settings),
-        moments=corpus_sections.moments(run, sounds.of_moment, sounds.page_of, sounds.words),
+        moments=corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_of, sounds.words),
         charts=corpus_sections.charts(run, settings),
     )
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.timing import fto, response_curve
+from fdbcore.measures.opportunities import fto
+from fdbcore.measures.timing import response_curve
 from fdbcore.report.shell import static
 from fdbcore.report.svg import drawing, number, standalone, xml
 from fdbcore.statements import Group

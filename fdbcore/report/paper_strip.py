@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.timing import fto
+from fdbcore.measures.opportunities import fto
 from fdbcore.recording import Recording
 from fdbcore.report.paper_figures import paper
 from fdbcore.report.svg import number, text_lines, wrap

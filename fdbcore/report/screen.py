@@ -7,6 +7,7 @@ from functools import partial
 from textwrap import fill, wrap
 from typing import Any, Final
 
+from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import worst_moments
 from fdbcore.recording import Recording
@@ -16,6 +17,7 @@ from fdbcore.report.health import health_text
 from fdbcore.report.layout import laid_out, shortened, shortened_at_end
 from fdbcore.report.words import (
     ITEMS_FOR_P90,
+    by_chance,
     clock_text,
     counted,
     length_text,
@@ -59,7 +61,7 @@ def _figures(recording: Recording, measures: Measures) -> list[str]:
     for label, told in (
         ("B answers", partial(_answers, recording)),
         ("A speaks over B", _over),
-        ("B speaks over A", _over_a_and_silence),
+        ("B speaks over A", partial(_over_a_and_silence, recording)),
         ("by your labels", by_labels),
     ):
         lines += [_labelled(label, told(measures))] if told(measures) else []
@@ -142,46 +144,62 @@ def header(recording: Recording) -> str:
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
 
 
+def seconds(recording: Recording, setting: str) -> str:
+    """A setting of the turn detector in words: "10 s"."""
+    value_ms: int = getattr(TurnSettings(**recording.meta["settings"]["turns"]), setting)
+    return f"{value_ms / 1000:g} s"
+
+
 def _labelled(label: str, text: str) -> str:
     return f"{label:<{LABEL_COLUMNS}}{text}"
 
 
 def _answers(recording: Recording, measures: Measures) -> str:
     latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
+    last = f" | A's last turn: {_last_turn(recording)}" if answered["excluded"].get("censored") else ""
     if not answered["n"]:
-        waits = measures["a_unanswered_wait_s"]["n"]
-        return "no finished turn of A to answer" + (
-            f" | A waited > 3 s and went on by itself {waits}x" if waits else ""
-        )
+        return f"no finished turn of A to answer{last}"
     p90 = f"  p90 {seconds_text(latency['p90'])}" if latency["n"] >= ITEMS_FOR_P90 else ""
     without = measures.get("response_latency_minus_harness_ms")
     own = f" ({seconds_text(without['median'])} without the harness)" if without and without["n"] else ""
     spread = f"median {seconds_text(latency['median'])}{own}{p90}" if latency["n"] else "no answers"
-    window_s = TurnSettings(**recording.meta["settings"]["turns"]).response_window_ms / 1000
+    waits = measures["a_unanswered_wait_s"]["n"]
+    went_on = f" (A waited > {seconds(recording, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
     return (
         f"{_of(answered)}  {spread}"
         f" | premature {_of(measures['premature_per_turn'])}"
-        f" | none within {window_s:g} s {_of(measures['no_response_per_turn'])}"
+        f" | none within {seconds(recording, 'response_window_ms')} {_of(measures['no_response_per_turn'])}"
+        f"{went_on}{last}"
     )
+
+
+def _last_turn(recording: Recording) -> str:
+    """Why A's last turn is not counted."""
+    dialogue = Dialogue.of(recording)
+    ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
+    is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
+    return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
 
 
 def _over(measures: Measures) -> str:
     """Long and short speech of A over B, and how often B stopped."""
     long, short = (measures[f"b_stopped_within_2s_per_{size}_a_onset"] for size in ("long", "short"))
     latency = measures["b_stop_latency_ms_per_long_a_onset"]
-    by_chance = f" (by chance {long['by_chance'] * long['n']:.1f})" if long.get("by_chance") is not None else ""
+    at_once = measures["b_stopped_at_once_per_long_a_onset"]
     median = f", median {seconds_text(latency['median'])}" if latency["n"] else ""
-    stopped = f"  B stopped {long['count']}{by_chance}{median}" if long["n"] else ""
+    stopped = f"  B stopped {long['count']}{by_chance(long)}{median}" if long["n"] else ""
+    fast = f" | stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
     stopped_short = f", B stopped for {short['count']}" if short["n"] else ""
-    return f"{long['n']}{stopped} | short ones {short['n']}{stopped_short}"
+    return f"{long['n'] + at_once['count']}{stopped}{fast} | short ones {short['n']}{stopped_short}"
 
 
-def _over_a_and_silence(measures: Measures) -> str:
+def _over_a_and_silence(recording: Recording, measures: Measures) -> str:
     long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"]["n"] for size in ("long", "short"))
     lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
+    limit = seconds(recording, "lapse_ms")
     start = f"B silent at start {first['median']:.1f} s" if first["n"] else "no speech of B"
-    return f"{long} | short ones {short} | both silent > 3 s: {lapses['n']}x{longest} | {start}"
+    return f"{long} | short ones {short} | both silent > {limit}: {lapses['n']}x{longest} | {start}"
 
 
 def by_labels(measures: Measures) -> str:

@@ -89,12 +89,12 @@ def curve(measures: Measures, settings: TurnSettings) -> str:
     counts = {name: measures[f"{name}_per_turn"] for name in ("answered", "premature", "no_response")}
     eligible = counts["answered"]["n"]
     if not eligible:
-        return "A left no finished turn for B to answer, so there is no curve."
+        return "There was nothing for B to answer, so there is no curve."
     text = (
         "The share of A's turns that B has begun to answer, against the time since A finished. "
         f"Every turn counts: of {eligible}, B answered {counts['answered']['count']}, cut off "
         f"{counts['premature']['count']} before A had finished, and left {counts['no_response']['count']} without an "
-        "answer for {response_window_ms}. Only answers raise the curve."
+        "answer for {response_window_ms}, or until A went on by itself. Only answers raise the curve."
     )
     return in_words(text, settings)
 
@@ -115,7 +115,7 @@ def measures(summaries: Measures, settings: TurnSettings) -> str:
         names = [name for name in summaries if texts[name].group == group]
         if names:
             rows = [_measure_row(name, texts[name], summaries[name], settings) for name in names]
-            parts.append(f"<h3>{group}</h3>\n<p class='note'>{about}</p>\n{_measure_table(rows)}")
+            parts.append(f"<h3>{group}</h3>\n<p class='note'>{in_words(about, settings)}</p>\n{_measure_table(rows)}")
     return "\n".join(parts)
 
 

@@ -12,9 +12,9 @@ from fdbcore.errors import FdbError
 from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import Moment, MomentKind, moments
+from fdbcore.measures.opportunities import fto
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.suspects import with_suspects
-from fdbcore.measures.timing import fto
 from fdbcore.score import read_scores, summarise_beside
 from fdbcore.stats import quantile
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
@@ -154,7 +154,7 @@ def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         return CallRow(call)
     recording = call.recording
     dialogue, scores, health = Dialogue.of(recording), read_scores(recording), recording.health
-    events = with_suspects(dialogue.events, recording.turn_events)
+    events = with_suspects(dialogue.events, Dialogue.with_echo(recording).events)
     on_events(call, [(event, suspect if health else None) for event, suspect in events])
     quantities, beside = call.quantities, call.with_echo
     found.pooled.append(quantities)

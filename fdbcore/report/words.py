@@ -25,6 +25,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def by_chance(share: Mapping[str, Any]) -> str:
+    """How many of a share's items would be counted by chance: " (by chance 1.7)"; empty where that is not known."""
+    return f" (by chance {share['by_chance'] * share['n']:.1f})" if share.get("by_chance") is not None else ""
+
+
 def clock_text(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
     minutes, second = divmod(round(seconds), 60)

@@ -53,10 +53,13 @@ function describe(event) {
     pause: () => `${side} pauses for ${lasting} inside its turn${event.other_spoke ? `; ${other} speaks in it` : ""}.`,
     overlap_between: () => `${side} begins ${lasting} before ${other} has finished, and gets the floor.`,
     overlap_within: () => `${side} speaks over ${other} for ${lasting}; ${other} keeps the floor.`,
-    no_response: () => `${side} does not answer within ${lasting}.`,
+    no_response: () =>
+      event.censored
+        ? `${other}'s last turn: unanswered by ${side}, or hung up. Not counted.`
+        : `${side} does not answer within ${lasting}.`,
     intrusion: () => describeIntrusion(event, side, other, lasting),
   };
-  const uncounted = event.censored ? " Decided only by the end of the recording: not counted." : "";
+  const uncounted = event.censored && event.kind !== "no_response" ? " Decided only by the end of the recording: not counted." : "";
   const suspect = event.suspect ? " Suspect: only echo makes it, and no figure counts it." : "";
   return sentences[event.kind]() + suspect + uncounted;
 }

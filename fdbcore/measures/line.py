@@ -1,0 +1,78 @@
+"""What the end of a recording says of A's last turn: B left it unanswered; or nothing, where A may have hung up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from fdbcore.labels import kept_labels
+from fdbcore.recording import Recording
+from fdbcore.sources import V1_FILES
+from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
+
+Line: TypeAlias = Literal["closed", "held", "open"]
+"""Whether B could still have answered after A's last turn. open: until the end, as in a benchmark of one turn; what B
+has not answered by then is missing. held: we held the call, so what was recorded is what there was: an answer is
+missing once its whole window was recorded. closed: the recording is somebody else's, and A may have hung up."""
+
+LINE_OPEN: Final = "line_open"
+"""The setting of a replay by which a user says that the line stayed open; it is not there where it was not said."""
+
+
+def line_of(recording: Recording) -> Line:
+    """The line of a recording: by its settings, its suite or the layout of its files, or because the call was held."""
+    held = recording.as_held
+    kinds = [party.get("kind", "replay") for party in (held.get("parties") or {}).values()]
+    if recording.meta["settings"].get(LINE_OPEN) or "clip" in kinds or _is_one_turn(recording.meta):
+        return "open"
+    return "held" if any(kind != "replay" for kind in kinds) else "closed"
+
+
+def _is_one_turn(meta: Mapping[str, Any]) -> bool:
+    """Whether the files are those of a sample of Full-Duplex-Bench v1."""
+    paths = [Path(file["path"]) for file in (meta.get("source") or {}).get("files", ())]
+    return tuple(path.name for path in paths) == V1_FILES and len({path.parent for path in paths}) == 1
+
+
+def pauses_of(recording: Recording) -> list[tuple[int, int]]:
+    """What labels, or the suite of a recording, call a pause of A: spans in ticks."""
+    labels = kept_labels(recording)
+    spans = [(label.start_tick, label.end_tick) for label in (labels.of("A", "pause") if labels else ())]
+    swapped = (recording.meta.get("source") or {}).get("swap", False)
+    noted = [note for note in recording.meta.get("annotations", ()) if note["kind"] == "pause" and not swapped]
+    spans += [_span(note["start_s"], note["end_s"]) for note in noted]
+    clip = (recording.as_held.get("case") or {}).get("clip") or {}
+    of_clip = clip.get("labels", {}).get("pause", ())
+    return spans + [_span(*note["timestamp"]) for note in of_clip]  # a clip is played from tick 0
+
+
+def _span(start_s: float, end_s: float) -> tuple[int, int]:
+    return round(start_s * TICKS_PER_S), round(end_s * TICKS_PER_S)
+
+
+def is_missing(silent_ticks: int, settings: TurnSettings, line: Line) -> bool:
+    """Whether B has left A's last turn unanswered, after which nobody spoke until the recording ended."""
+    ended = silent_ticks >= settings.ticks("min_silence_ms")
+    return ended and (line == "open" or (line == "held" and silent_ticks >= settings.ticks("response_window_ms")))
+
+
+def at_the_end(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings, line: Line) -> list[TurnEvent]:
+    """The detector's events, with what the line says of A's last turn, if nobody spoke after it.
+
+    Its answer is missing and the turn counts, or both are censored. All other events stay as they are.
+    """
+    turns = [number for number, event in enumerate(events) if event.kind == "turn"]
+    if not turns or events[turns[-1]].side != "A":
+        return list(events)
+    number, window_ticks = turns[-1], settings.ticks("response_window_ms")
+    last = events[number]
+    since = max((e.end_tick or 0 for e in events if e.kind == "speech_end"), default=0)
+    missing = is_missing(n_ticks - since, settings, line)
+    told = [k for k, e in enumerate(events) if e.kind == "no_response" and e.side == "B" and e.start_tick == since]
+    counted = [replace(e, censored=not missing) if k in (number, *told) else e for k, e in enumerate(events)]
+    if missing and not told:
+        end = min(since + window_ticks, n_ticks)
+        counted.insert(number, TurnEvent("no_response", "B", since, end, last.known_tick))
+    return counted
