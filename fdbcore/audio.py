@@ -37,10 +37,23 @@ _DTYPES: Final = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.fl
 # MPEG clocks start anywhere, and MP3 counts the encoder's delay: their time 0 is their first timestamp.
 _STARTS_ANYWHERE: Final = frozenset({"mp3", "mpegts", "mpeg"})
 
-# These do not store by how much the encoder delayed the audio, usually 20 to 50 ms.
-_LOSES_DELAY: Final = frozenset({"aac", "mpegts", "mpeg", "flv", "avi"})
+# These never store by how much encoder and decoder delay the audio; others may.
+_LOSES_DELAY: Final = frozenset({"asf", "avi", "flv", "mpeg", "mpegts"})
+
+# That delay where it is not stored, from the common encoder with the least to that with the most.
+_DELAY_SAMPLES: Final = {
+    "aac": (1024, 2112),
+    "aac_latm": (1024, 2112),
+    "ac3": (256, 256),
+    "amr_nb": (40, 50),
+    "eac3": (256, 256),
+    "mp2": (481, 481),
+    "mp3": (481, 1690),  # MPEG streams call layer II so, too
+    "nellymoser": (128, 128),
+    "wmav1": (512, 2048),
+    "wmav2": (512, 2048),
+}
 _MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
-_DELAYED: Final = frozenset({"aac", "mp2", "mp3"})
 
 # Only the end of each page is placed: a gap is known, but not where in the page it lies.
 _PLACED_BY_PAGE: Final = {("ogg", "flac")}
@@ -172,8 +185,10 @@ class AudioFile:
         notes = []
         if self._unstated_bytes:
             notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
-        if self.container in _LOSES_DELAY and self.codec in _DELAYED:
-            notes.append(f"{self.container} does not store its {self.codec} encoder's delay: all is 20 to 50 ms late")
+        if (late := self._unknown_delay) is not None:
+            notes.append(
+                f"{self.container.split(',')[0]} does not store its {self.codec} encoder's delay: all is {late} late"
+            )
         if self.inserted_samples:
             notes.append(f"{self._ms(self.inserted_samples)} of silence inserted where timestamps leave a gap")
         if self.overlapping_samples:
@@ -225,6 +240,14 @@ class AudioFile:
         self.close()
 
     @property
+    def _unknown_delay(self) -> str | None:
+        """By how much all is late, because the file does not say that it is; None if that is known and undone."""
+        if self._delay_is_undone or self.codec not in _DELAY_SAMPLES:
+            return None
+        least, most = (f"{1000 * samples / self.rate_hz:.0f}" for samples in _DELAY_SAMPLES[self.codec])
+        return f"{least} ms" if least == most else f"{least} to {most} ms"
+
+    @property
     def _unstated_bytes(self) -> int:
         return self._wav.unstated_bytes if self._wav else 0
 
@@ -252,6 +275,7 @@ class AudioFile:
         self.stated_s = None if self._unstated_bytes else stated_s(container, streams[0], self.path)
         self.samples = self.inserted_samples = self.overlapping_samples = 0
         self._damaged = self._ended = self._cut = False
+        self._first_packet_us = 0
         frames = self._decode(streams[0])
         first = next(frames, None)
         if first is None:
@@ -265,6 +289,9 @@ class AudioFile:
         self._refuse_what_is_no_conversation()
         start_us = (container.start_time or 0) if self.container in _STARTS_ANYWHERE else 0
         self._origin_samples = self._at_rate(start_us, 1_000_000)
+        # What a container says of the delay lies before time 0, or at the latest before a start that it places.
+        early = self._first_packet_us < start_us
+        self._delay_is_undone = self.container not in _LOSES_DELAY and (early or (first.pts and self._start(first) > 0))
 
     def _refuse_what_is_no_conversation(self) -> None:
         if self.channels > 2:
@@ -290,6 +317,8 @@ class AudioFile:
                 continue
             if packet is None:
                 break
+            if last is None and packet.pts is not None:
+                self._first_packet_us = round(packet.pts * packet.time_base * 1_000_000)
             last = packet if packet.size else last
             for frame in frames:
                 if self._damaged:

@@ -93,3 +93,68 @@ def test_a_gap_next_to_such_a_timestamp_keeps_its_length(tmp_path: Path) -> None
     got, notes, _ = read(path)
     assert len(got) == 96_000 + 48_000
     assert notes == ["1000 ms of silence inserted where timestamps leave a gap"]
+
+
+# --- places: what a container says of its encoder's delay is undone, and otherwise it is told
+
+NO_XING, FRAGMENTS = {"write_xing": "0"}, {"movflags": "frag_keyframe+empty_moov"}
+PLACES: list[tuple[str, str, int, dict[str, Any]]] = [
+    ("x.wav", "pcm_s16le", 24_000, {}),
+    ("adpcm.wav", "adpcm_ms", 24_000, {}),
+    ("x.mp3", "libmp3lame", 24_000, {}),
+    ("x.mp3", "libmp3lame", 8_000, {"variable": True}),
+    ("bare.mp3", "libmp3lame", 24_000, {"options": NO_XING}),
+    ("bare.mp3", "libmp3lame", 8_000, {"options": NO_XING}),
+    ("mp3.wav", "libmp3lame", 24_000, {}),
+    ("x.avi", "libmp3lame", 44_100, {}),
+    ("mp3.mka", "libmp3lame", 44_100, {}),
+    ("x.mp2", "mp2", 24_000, {}),
+    ("mp2.ts", "mp2", 24_000, {}),
+    ("x.m4a", "aac", 8_000, {}),
+    ("x.m4a", "aac", 24_000, {}),
+    ("fragments.mp4", "aac", 24_000, {"options": FRAGMENTS}),
+    ("x.mka", "aac", 24_000, {}),
+    ("x.aac", "aac", 8_000, {}),
+    ("x.aac", "aac", 48_000, {}),
+    ("x.latm", "aac", 24_000, {}),
+    ("aac.ts", "aac", 16_000, {}),
+    ("x.flv", "aac", 44_100, {}),
+    ("x.opus", "libopus", 48_000, {}),
+    ("x.webm", "libopus", 48_000, {}),
+    ("x.ac3", "ac3", 48_000, {}),
+    ("x.eac3", "eac3", 48_000, {}),
+    ("ac3.mkv", "ac3", 48_000, {}),
+    ("x.amr", "libopencore_amrnb", 8_000, {"bit_rate": 12_200}),
+    ("x.3gp", "libopencore_amrnb", 8_000, {"bit_rate": 12_200}),
+    ("x.wma", "wmav2", 16_000, {"bit_rate": 32_000}),
+    ("x.wma", "wmav2", 24_000, {"bit_rate": 64_000}),
+    ("x.wma", "wmav2", 48_000, {"bit_rate": 64_000}),
+    ("v1.wma", "wmav1", 24_000, {"bit_rate": 64_000}),
+]
+
+
+def late_ms(pcm: Int16, got: Int16, rate_hz: int) -> float:
+    """By how much the envelope of `got` is later, in steps of a sample."""
+    envelopes = [np.abs(each[:, 0].astype(float)) for each in (pcm, got)]
+    size = 2 * max(map(len, envelopes))
+    before, after = (np.fft.rfft(each - each.mean(), size) for each in envelopes)
+    lag = int(np.argmax(np.fft.irfft(after * before.conj(), size)))
+    return 1000 * (lag if lag < size // 2 else lag - size) / rate_hz
+
+
+@pytest.mark.parametrize(("name", "codec", "rate_hz", "how"), PLACES, ids=[f"{n}-{r}" for n, _, r, _ in PLACES])
+def test_audio_lies_where_it_was_or_the_note_says_by_how_much_not(
+    tmp_path: Path, name: str, codec: str, rate_hz: int, how: dict[str, Any]
+) -> None:
+    pcm = np.rint(32_767 * sample_at(rate_hz, 8)[:, :1]).astype(np.int16)
+    got, notes, _ = read(encode(tmp_path / name, codec, pcm, rate_hz, **how))
+    said = re.search(r"all is (\d+)(?: to (\d+))? ms late", " ".join(notes))
+    least, most = (0, 0) if said is None else (int(said[1]), int(said[2] or said[1]))
+    assert least - 1 <= late_ms(pcm, got, rate_hz) <= most + 1
+    assert (said is None) == (most == 0)
+
+
+def test_vorbis_lies_where_it_was(vorbis: Path) -> None:
+    rate_hz = int(vorbis.stem)
+    pcm = np.rint(32_767 * sample_at(rate_hz)[:, :1]).astype(np.int16)
+    assert abs(late_ms(pcm, read(vorbis)[0], rate_hz)) < 0.2
