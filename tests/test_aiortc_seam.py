@@ -109,6 +109,22 @@ class End:
         return pair.local_addr
 
 
+async def closed_at_any_moment() -> set[str]:
+    """Connections that are hung up while they connect, each a little later; what is still running at the end."""
+    before = asyncio.all_tasks()
+    for attempt in range(60):
+        ours, theirs = Peer(addresses=["127.0.0.1"]), Peer(addresses=["127.0.0.1"])
+        await ours.accept(await theirs.answer(await ours.offer()))
+        await asyncio.sleep(attempt * 0.0005)
+        await asyncio.gather(ours.close(), theirs.close())
+    await asyncio.sleep(0.2)
+    return {repr(task.get_coro()) for task in asyncio.all_tasks() - before}
+
+
+def test_a_connection_that_is_closed_while_it_connects_leaves_nothing_running() -> None:
+    assert await_result(closed_at_any_moment(), 30) == set()
+
+
 async def heard_after_another_nomination() -> list[tuple[str, str]]:
     hub, guest = End("127.0.0.1", "127.0.0.3"), End("127.0.0.2", "127.0.0.4")
     await guest.peer.accept(await hub.peer.answer(await guest.peer.offer()))

@@ -55,6 +55,11 @@ class Echo:
     async def accept(self, answer_sdp: str) -> None:
         raise NotImplementedError
 
+    async def connected(self, timeout_s: float) -> None:
+        async with asyncio.timeout(timeout_s):
+            while self.connection.connectionState != "connected":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
         from aiortc.sdp import candidate_from_sdp
 
@@ -138,7 +143,7 @@ def test_it_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path)
     party = webrtc(f"webrtc://127.0.0.1:{port}?join_s=20")
     caller = Caller([tick % 100 >= 60 for tick in range(300)])
     held = converse(caller, party, tmp_path / "held", LiveSettings(vad="energy"), {}, threading.Event())
-    assert joining.result(20) == "the conversation is over\n"
+    assert joining.result(20) == "closed: 1000 the conversation is over\n"
     assert party.left is None
     assert held.n_ticks == len(caller.speaks)
     assert party.measured()["received"] > 200

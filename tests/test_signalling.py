@@ -18,7 +18,8 @@ import pytest
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.network import await_result
 from fdbcore.rtc import admission
-from fdbcore.rtc.signalling import MAX_BYTES, MAX_CANDIDATES, Seat, SignallingServer
+from fdbcore.rtc.seat import MAX_CANDIDATES, Seat
+from fdbcore.rtc.signalling import MAX_BYTES, SignallingServer
 
 OFFER = "v=0\r\ns=-\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=ice-ufrag:abcd\r\n"
 ANSWER = "v=0\r\ns=ours\r\n"
@@ -36,6 +37,9 @@ class Desk:
         self.calls: list[Any] = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.connects = asyncio.Event()
+        self.connects.set()
+        self.fails: str | None = None
         self.asked = asyncio.Event()
         self.hung_up = asyncio.Event()
 
@@ -55,6 +59,11 @@ class Desk:
         if "m=audio" not in answer_sdp:
             raise PartyError("SDP: expected an audio section, found none")
         self.calls.append(("accept", answer_sdp))
+
+    async def connected(self, timeout_s: float) -> None:
+        if self.fails is not None:
+            raise PartyError(self.fails)
+        await self.connects.wait()
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
         if candidate and "typ" not in candidate:
@@ -130,11 +139,12 @@ async def join(socket: Any, role: str = "B", sdp: str = OFFER) -> Any:
     return await socket.receive_json()
 
 
-async def turned_away(socket: Any) -> tuple[str, int]:
-    """The line of the error, and the code with which the socket is closed after it."""
+async def turned_away(socket: Any, kind: str = "error") -> tuple[str, int]:
+    """The line of the error, or of another message that says why, and the code with which the socket is closed."""
+    line = ""
     while (frame := await socket.receive()).type is aiohttp.WSMsgType.TEXT:
         message = json.loads(frame.data)
-        if message["type"] == "error":
+        if message["type"] == kind:
             line = message["message"]
     assert frame.type is aiohttp.WSMsgType.CLOSE
     return line, frame.data
@@ -147,7 +157,7 @@ def test_an_adapter_of_v2_joins() -> None:
         async with serving() as here, here.socket() as adapter:
             await adapter.send_json({"role": "B", "type": "candidate", "candidate": HOST})
             assert await join(adapter) == {"role": "B", "type": "answer", "sdp": ANSWER}
-            await here.seat.taken(0)
+            await here.seat.taken(5)
             await adapter.send_json({"role": "B", "type": "candidate", "candidate": HOST | {"sdpMid": None}})
             await adapter.send_json({"role": "B", "type": "candidate", "candidate": None})
             await adapter.close()
@@ -214,6 +224,94 @@ def test_a_side_is_for_one_peer_and_free_again_when_it_left() -> None:
                 assert (await join(again))["type"] == "answer"
             await here.alone()
             assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+
+    held(test())
+
+
+@pytest.mark.parametrize("way", ["websocket", "whip"])
+@pytest.mark.parametrize("parting", ["hangs up", "fails"])
+def test_who_leaves_before_it_is_connected_leaves_the_seat_free_and_the_wait_goes_on(way: str, parting: str) -> None:
+    async def test() -> None:
+        async with serving() as here:
+            here.desk.connects.clear()
+            here.desk.fails = "no path" if parting == "fails" else None
+            waiting = asyncio.create_task(here.seat.taken(5))
+            if way == "whip":
+                status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
+                assert status == 201
+                if parting == "hangs up":
+                    assert (await here.http("DELETE", headers["Location"]))[0] == 200
+            else:
+                async with here.socket() as peer:
+                    assert (await join(peer))["type"] == "answer"
+                    if parting == "fails":
+                        assert await turned_away(peer) == ("no path", 1008)
+            await here.desk.hung_up.wait()
+            assert here.desk.calls[-1] == ("hang_up", "no path" if parting == "fails" else "hung up")
+            assert here.seat.visit is None
+            assert not waiting.done()
+            here.desk.connects.set()
+            here.desk.fails = None
+            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+            await waiting
+            assert here.seat.connected
+
+    held(test())
+
+
+def test_why_nobody_joined_tells_of_who_could_not_connect() -> None:
+    async def test() -> None:
+        async with serving() as here:
+            here.desk.fails = "no path to it"
+            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+            with pytest.raises(PartyError, match=r"^nobody joined .* in 0\.2 s; last turned away: no path to it$"):
+                await here.seat.taken(0.2)
+            here.desk.fails = None
+            here.desk.connects.clear()
+            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+            with pytest.raises(PartyError, match=r"^nobody joined side B .*; a peer was still connecting$"):
+                await here.seat.taken(0.2)
+
+    held(test())
+
+
+def test_who_is_not_connected_gives_way_and_who_is_does_not() -> None:
+    async def test() -> None:
+        async with serving() as here, here.socket() as first:
+            here.desk.connects.clear()
+            assert (await join(first))["type"] == "answer"
+            status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
+            assert status == 201
+            line = "gave way, not connected yet, to a peer that came later"
+            assert await turned_away(first) == (line, 1008)
+            async with here.socket() as third:
+                await third.receive_json()
+                await third.send_json({"role": "B", "type": "ready"})
+                assert (await third.receive_json())["type"] == "offer"
+                assert (await here.http("DELETE", headers["Location"]))[0] == 404
+                await third.send_json({"role": "B", "type": "answer", "sdp": OFFER})
+                here.desk.connects.set()
+                await here.seat.taken(5)
+                assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (409, "side B is taken\n")
+                assert here.seat.connected
+            assert here.desk.calls[:6] == [
+                ("answer", OFFER), ("hang_up", line), ("answer", OFFER), ("hang_up", line), "offer", ("accept", OFFER)
+            ]  # fmt: skip
+
+    held(test())
+
+
+def test_of_many_at_once_one_sits() -> None:
+    async def test() -> None:
+        async with serving() as here:
+            came = await asyncio.gather(*(here.http("POST", "/whip/b", OFFER, **SDP) for _ in range(20)))
+            await here.seat.taken(5)
+            answered = [call for call in here.desk.calls if call[0] == "answer"]
+            gone = [call for call in here.desk.calls if call[0] == "hang_up"]
+            assert [status for status, _, _ in came].count(201) == len(answered) == len(gone) + 1
+            assert {status for status, _, _ in came} <= {201, 409}
+            sitting = [await here.http("DELETE", headers["Location"]) for status, _, headers in came if status == 201]
+            assert [status for status, _, _ in sitting].count(200) == 1
 
     held(test())
 
@@ -587,13 +685,13 @@ def test_closing_a_seat_ends_the_peer_and_stopping_ends_all() -> None:
         async with serving() as here, here.socket() as sitting, here.socket() as silent:
             await join(sitting)
             here.seat.close()
-            assert await turned_away(sitting) == ("the conversation is over", 1000)
+            assert await turned_away(sitting, "bye") == ("the conversation is over", 1000)
             async with here.socket() as late:
                 assert (await join(late))["message"] == "no conversation waits for side B"
             other = here.server.seat("A", Desk())
             assert (await here.http("POST", "/whip/a", OFFER, **SDP))[0] == 201
             stopping = asyncio.create_task(here.server.stop())
-            assert await turned_away(silent) == ("the server stops", 1000)
+            assert await turned_away(silent, "bye") == ("the server stops", 1000)
             await stopping
             assert other.visit is None
             assert [call[0] for call in here.desk.calls] == ["answer"]

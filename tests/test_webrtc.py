@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aiortc import RTCSessionDescription
 from fakes.aiortc_peer import AiortcPeer, PcmTrack
 from fakes.parties import Caller, Speaker
 
@@ -141,6 +143,52 @@ def test_of_two_tracks_the_first_is_heard(tmp_path: Path, port: int) -> None:
     first, second = (spectrum[round(hz * len(stored(recording)) / SAMPLE_RATE_HZ)] for hz in (440, 1760))
     assert first > 100 * second
     assert party.measured()["new_ssrcs"] == 0
+
+
+async def come_and_go(port: int, hangs_up: bool) -> None:
+    """As one who offers, and whose process is gone before it is connected; perhaps it says so."""
+    visitor = AiortcPeer(bursts(1, 440, 0.0))
+    await listening(port)
+    await visitor.ask(f"http://{LOOPBACK}:{port}", "b", 10)
+    await (visitor.hang_up() if hangs_up else visitor.vanish())
+
+
+@pytest.mark.parametrize("hangs_up", [False, True])
+def test_who_comes_and_goes_neither_takes_the_seat_nor_ends_the_wait(tmp_path: Path, port: int, hangs_up: bool) -> None:
+    b = await_result(made(bursts(9, 1000, 0.0)), 5)
+    party = webrtc(f"webrtc://{LOOPBACK}:{port}?join_s=30")
+
+    async def peers() -> None:
+        for _ in range(2):
+            await come_and_go(port, hangs_up)
+        await stay({"b": b}, port, RUN_S + 3.5, AiortcPeer.vanish)
+
+    recording = hold(Speaker([True] * 100), party, tmp_path, peers())
+    assert recording.n_ticks == 100
+    assert round(loudest_hz(stored(recording)[:, 1]), -1) == 1000
+
+
+def test_a_connection_whose_task_dies_fails_with_its_reason() -> None:
+    """No certificate is named for the audio: aiortc notices once it has a path, in a task that nobody awaits."""
+
+    async def connect() -> None:
+        ours, theirs = Peer(addresses=[LOOPBACK]), await made(None)
+        theirs.connection.addTransceiver("video")
+        try:
+            await theirs.gather()
+            session, audio, video = theirs.connection.localDescription.sdp.split("m=")
+            audio = re.sub(r"a=fingerprint:.*\r\n", "", audio)
+            answer = await ours.answer(f"{session}m={audio}m={video}")
+            await theirs.connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
+            await ours.transceiver(10)
+        finally:
+            while theirs.connection.iceConnectionState == "checking":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await ours.close()
+            await theirs.vanish()
+
+    with pytest.raises(PartyError, match=r"within 10 s, got: connection failed: AssertionError\(\)$"):
+        await_result(connect(), 20)
 
 
 def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:

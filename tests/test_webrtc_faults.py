@@ -514,8 +514,9 @@ def test_an_offer_without_opus_is_refused_and_another_taken(port: int, tmp_path:
 def test_a_peer_that_never_connects_is_named(port: int, tmp_path: Path) -> None:
     call = Call(Door.never_connects, joins=False, options="&join_s=0.4").hold(tmp_path, port, "door")
     assert call.recording is not None
-    reason = "webrtc: expected a connection within 0.4 s, got: connecting, without a path by ICE"
-    assert call.recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": reason, "transient": False}
+    outcome = call.recording.meta["outcome"]
+    assert outcome.pop("reason").endswith(" in 0.4 s; a peer was still connecting")
+    assert outcome == {"kind": "failed", "side": "B", "transient": False}
     assert call.recording.n_ticks == 0
 
 

@@ -35,7 +35,8 @@ from fdbcore.types import Happening, Pcm, Side
 if TYPE_CHECKING:
     from fdbcore.rtc.leg import Leg
     from fdbcore.rtc.peer import Peer
-    from fdbcore.rtc.signalling import Seat, SignallingServer
+    from fdbcore.rtc.seat import Seat
+    from fdbcore.rtc.signalling import SignallingServer
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8790
@@ -197,7 +198,7 @@ class WebRtcEndpoint(Endpoint):
 
 
 class Joined(WebRtcEndpoint):
-    """A peer that joins us at the seat of its side. Implements `rtc.signalling.Negotiator`."""
+    """A peer that joins us at the seat of its side. Implements `rtc.seat.Negotiator`."""
 
     calls_at_once: int | None = 1  # on a port: who joins names no conversation
 
@@ -205,6 +206,7 @@ class Joined(WebRtcEndpoint):
         super().__init__(address)
         self._seat: Seat | None = None
         self._shares = False  # the server of its port
+        self._begun = False  # a peer is connected, the only one there will be
 
     @property
     def page(self) -> str | None:
@@ -223,13 +225,21 @@ class Joined(WebRtcEndpoint):
         """The peer's answer to our offer."""
         await self._present_peer().accept(answer_sdp)
 
+    async def connected(self, timeout_s: float) -> None:
+        """The peer's connection is up: the conversation has begun."""
+        await self._present_peer().transceiver(timeout_s)
+        self._begun = True
+
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
         """One more address of the peer."""
         await self._present_peer().add_candidate(candidate, mid, line_index)
 
     async def hang_up(self, reason: str) -> None:
-        """The peer has left."""
-        self._present_peer().leave(reason)
+        """The peer has left; if it never was connected, another may come."""
+        peer = self._present_peer()
+        peer.leave(reason)
+        if not self._begun:
+            await peer.close()
 
     async def _connect(self) -> None:
         self._shares = True
@@ -251,7 +261,7 @@ class Joined(WebRtcEndpoint):
             await _release_server(self._host, self._port)
 
     async def _next_peer(self) -> Peer:
-        if self._leg is not None:
+        if self._begun:
             raise PartyError(f"side {self._side}: the conversation has begun; whoever left cannot come back")
         return await self._new_peer()
 

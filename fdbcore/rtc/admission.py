@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from fdbcore.rtc.signalling import Refusal, SignallingServer, is_loopback
+from fdbcore.rtc.seat import Refusal
+from fdbcore.rtc.signalling import SignallingServer, is_loopback
 
 MAX_CONNECTIONS: Final = 256
 LINGER_S: Final = 1.0

@@ -72,18 +72,33 @@ def candidates_only_at(addresses: Sequence[str] | None) -> Iterator[None]:
 
 
 class Connection(RTCPeerConnection):
-    """aiortc's, which tells `on_fault` of what ends the task that connects; nobody else would ever look at it."""
+    """aiortc's, with the tasks in which it connects watched: nobody else looks at them.
+
+    `on_fault` is told of what ends one. `close` ends them first; they would go on after it, and leave others running.
+    """
 
     def __init__(self, configuration: RTCConfiguration, on_fault: Callable[[Exception], None]) -> None:
         super().__init__(configuration)
         self._on_fault = on_fault
+        self._connecting: set[asyncio.Task[Any] | None] = set()
 
     async def _RTCPeerConnection__connect(self) -> None:
         base: Any = super()
+        self._connecting.add(task := asyncio.current_task())
         try:
             await base._RTCPeerConnection__connect()
         except Exception as fault:
             self._on_fault(fault)
+        finally:
+            self._connecting.discard(task)
+
+    async def close(self) -> None:
+        """End the connection, also one that is being made."""
+        while connecting := [task for task in self._connecting if task is not None]:
+            for task in connecting:
+                task.cancel()
+            await asyncio.wait(connecting, timeout=0.05)  # wait_for() in them may swallow it, in Python 3.11
+        await super().close()
 
 
 class SilentTrack(MediaStreamTrack):

@@ -5,7 +5,7 @@ can be sent) both ends send JSON texts: `{"role": "A" or "B", "type": ..., ...}`
 peer sends its "offer" with `sdp`, and gets the "answer" with `sdp`; "candidate" carries `candidate`: `{"candidate",
 "sdpMid", "sdpMLineIndex"}`, and may come before the offer. All our candidates are in our SDP. A peer that would rather
 answer sends "ready", gets our "offer" and sends its "answer". What is wrong with a message is said in an "error" with
-`message`. Who closes the socket has left the conversation.
+`message`. Who closes the socket has left the conversation; at its end we send "bye", with `message`, and close ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any, Final
 from aiohttp import WebSocketError, WSCloseCode, WSMsgType, web
 
 from fdbcore.rtc import HUNG_UP
-from fdbcore.rtc.signalling import MAX_BYTES, MAX_CANDIDATES, Refusal, Seat, SignallingServer, Visit
+from fdbcore.rtc.seat import MAX_CANDIDATES, OVER, Refusal, Seat, Visit
+from fdbcore.rtc.signalling import MAX_BYTES, SignallingServer
 
 HEARTBEAT_S: Final = 15.0
 """A peer that does not answer a ping within half of this is gone."""
@@ -164,11 +165,12 @@ class _Conversation:
 
     async def _turn_away(self, refusal: Refusal) -> None:
         line = str(refusal)
-        if refusal.status != 410:
+        if refusal is not self.visit.dismissal:
             self.server.turn_away(self.visit.who, refusal)
         if not self.socket.closed:
-            await self._send("error", message=line)
-            code = WSCloseCode.OK if refusal.status == 410 else WSCloseCode.POLICY_VIOLATION
+            is_over = refusal.status == OVER
+            await self._send("bye" if is_over else "error", message=line)
+            code = WSCloseCode.OK if is_over else WSCloseCode.POLICY_VIOLATION
             await self.socket.close(code=code, message=line.encode("ascii", "replace")[:120])
 
 

@@ -15,7 +15,8 @@ from typing import Final
 from aiohttp import web
 
 from fdbcore.rtc import HUNG_UP
-from fdbcore.rtc.signalling import Refusal, Seat, SignallingServer, Visit
+from fdbcore.rtc.seat import Refusal, Seat, Visit
+from fdbcore.rtc.signalling import SignallingServer
 
 SDP: Final = "application/sdp"
 FRAGMENT: Final = "application/trickle-ice-sdpfrag"

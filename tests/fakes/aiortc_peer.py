@@ -62,8 +62,18 @@ class AiortcPeer:
         return np.concatenate(self._blocks) if self._blocks else np.zeros(0, np.int16)
 
     async def join(self, url: str, side: str, retry_s: float = 5.0) -> None:
+        answer = await self.ask(url, side, retry_s)
+        await self.connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
+        self._listening = asyncio.ensure_future(self._listen())
+
+    async def gather(self) -> None:
+        """Make the offer."""
         with candidates_only_at(["127.0.0.1"]):
             await self.connection.setLocalDescription(await self.connection.createOffer())
+
+    async def ask(self, url: str, side: str, retry_s: float) -> str:
+        """The answer to our offer, which we have not heeded yet."""
+        await self.gather()
         async with aiohttp.ClientSession() as http:
             while True:
                 try:
@@ -81,8 +91,7 @@ class AiortcPeer:
             answer = await response.text()
             assert response.status == 201, answer
             self._location = f"{url}{response.headers['Location']}"
-        await self.connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
-        self._listening = asyncio.ensure_future(self._listen())
+        return answer
 
     async def hang_up(self) -> None:
         async with aiohttp.ClientSession() as http:
