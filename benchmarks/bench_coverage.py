@@ -1,18 +1,18 @@
-"""What the 95 % intervals cover: how often they hold the truth where it is known, by the number of clusters.
+"""What the 95 % intervals cover, and how often p tells apart what is the same, where the truth is known.
 
-Calls of about twelve turns, which resemble each other (intraclass correlation 0.3 of log latencies, 0.2 of shares, 0.1
-of rare ones); rates of events that differ from call to call; two systems that answer the same scenarios, which are hard
-or easy for both. Beside each, the intervals that one would make without thinking of calls: percentile bootstrap of all
-turns, and Wilson's of all turns. Goal: 92 to 97 % from FEW_CLUSTERS clusters on,
-of rare events from so many clusters that have one.
+Calls differ in length (lognormal numbers of turns, median 6, sigma 0.9) and their turns resemble each other: shares of
+calls are beta distributed with an intraclass correlation of 0 to 0.6, log latencies are normal, rates gamma. Beside
+each share, in brackets, is Wilson's interval of all turns, as one would make it without thinking of calls. Two systems
+that are the same are compared over the same scenarios, which are hard or easy for both, and each in calls of its own.
 """
 
 from __future__ import annotations
 
-import os
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from statistics import NormalDist
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,17 +20,34 @@ import numpy.typing as npt
 
 from benchmarks.harness import print_table
 from fdbcore.shares import wilson, wilson_by_cluster, wilson_difference
-from fdbcore.stats import FEW_CLUSTERS, MEDIAN, Interval, bootstrap_ci, difference_ci, ratio_of_sums
+from fdbcore.stats import FEW_CLUSTERS, MEDIAN, Interval, Quantile, bootstrap_ci, difference_ci, ratio_of_sums
 
-CLUSTERS: Final = (5, 8, FEW_CLUSTERS, 15, 20, 40, 100)
+CALLS: Final = (5, 10, 20, 40, 100)
+SHARES: Final = (0.05, 0.1, 0.2, 0.5)
+CORRELATIONS: Final = (0.0, 0.1, 0.3, 0.6)
 STUDIES: Final = 1_000
+COMPARISONS: Final = 500
 RESAMPLES: Final = 2_000
-TURNS: Final = 12
-LOWEST, HIGHEST = 0.92, 0.97
+MEDIAN_TURNS, SIGMA_TURNS = 6, 0.9
 
-Array: TypeAlias = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+Counts: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
 Hits: TypeAlias = Iterator[tuple[str, bool]]
-"""Of one study: what was estimated, and whether its interval held the truth."""
+"""Of one study: what was estimated, and whether its interval held the truth, or its p told apart what is the same."""
+
+
+def turns(random: np.random.Generator, calls: int) -> Counts:
+    """How many turns each call has."""
+    drawn = MEDIAN_TURNS * np.exp(random.normal(0, SIGMA_TURNS, calls))
+    return np.asarray(np.maximum(1, np.rint(drawn)), dtype=np.int64)
+
+
+def of_calls(random: np.random.Generator, share: float, correlation: float, calls: int) -> Floats:
+    """The share of each call."""
+    if not correlation:
+        return np.full(calls, share)
+    rest = (1 - correlation) / correlation
+    return random.beta(share * rest, (1 - share) * rest, calls)
 
 
 def held(interval: Interval | None, truth: float) -> bool:
@@ -38,120 +55,134 @@ def held(interval: Interval | None, truth: float) -> bool:
     return interval is None or interval.low <= truth <= interval.high
 
 
-def turns(random: np.random.Generator, calls: int) -> npt.NDArray[np.int64]:
-    """How many turns each call has."""
-    return 1 + random.poisson(TURNS - 1, calls)
+def share(random: np.random.Generator, calls: int, truth: float, correlation: float) -> Hits:
+    """A share, over calls and over turns."""
+    n = turns(random, calls)
+    counts = random.binomial(n, of_calls(random, truth, correlation, calls))
+    yield "calls", held(wilson_by_cluster(counts, n), truth)
+    yield "turns", held(wilson(int(counts.sum()), int(n.sum())), truth)
+
+
+def same_shares(random: np.random.Generator, calls: int, truth: float, correlation: float) -> Hits:
+    """Two systems with the same shares, over the same scenarios and over calls of their own."""
+    n, more = turns(random, calls), turns(random, calls)
+    hard, other = (of_calls(random, truth, correlation, calls) for _ in "ab")
+    first, second, apart = random.binomial(n, hard), random.binomial(more, hard), random.binomial(more, other)
+    none = np.zeros(calls)
+    yield "paired", _told(wilson_difference(first, n, second, more).p)
+    unpaired = wilson_difference([*first, *none], [*n, *none], [*none, *apart], [*none, *more])
+    yield "unpaired", _told(unpaired.p)
 
 
 def latencies(random: np.random.Generator, calls: int) -> Hits:
-    """The median of lognormal latencies, true value 0.8 s."""
+    """Lognormal latencies with an intraclass correlation of 0.3 and 0.6, 0.8 s at the median."""
     of = np.repeat(np.arange(calls), turns(random, calls))
-    logs = random.normal(0, 0.3**0.5, calls)[of] + random.normal(0, 0.7**0.5, len(of))
-    values = 800 * np.exp(0.5 * logs)
-    yield "median latency", held(bootstrap_ci(values, of, MEDIAN, resamples=RESAMPLES).interval, 800.0)
-    by_turn = bootstrap_ci(values, np.arange(len(of)), MEDIAN, resamples=RESAMPLES).interval
-    yield "  of turns, not calls", held(by_turn, 800.0)
-
-
-def shares(random: np.random.Generator, calls: int) -> Hits:
-    """Shares of turns; those of calls are beta distributed."""
-    for name, share, correlation in (
-        ("share of 50 %", 0.5, 0.2),
-        ("share of 10 %", 0.1, 0.1),
-        ("share of 5 %, in few calls", 0.05, 0.2),
-    ):
-        n = turns(random, calls)
-        rest = (1 - correlation) / correlation
-        counts = random.binomial(n, random.beta(share * rest, (1 - share) * rest, calls))
-        yield name, held(wilson_by_cluster(counts, n), share)
-        if share == 0.05:
-            yield "  the table warns of it", 0 < (counts > 0).sum() < FEW_CLUSTERS
-            continue
-        yield f"{name}, independent", held(wilson_by_cluster(random.binomial(n, share), n), share)
-        if share == 0.5:
-            yield "  of turns, not calls ", held(wilson(int(counts.sum()), int(n.sum())), share)
+    for correlation in (0.3, 0.6):
+        values = _latencies(random, random.normal(0, 1, calls), of, correlation)
+        found = bootstrap_ci(values, of, MEDIAN, resamples=RESAMPLES)
+        yield f"median latency, correlation {correlation}", held(found.interval, 800.0)
+    by_turn = bootstrap_ci(values, np.arange(len(of)), MEDIAN, resamples=RESAMPLES)
+    yield "  of turns, not calls", held(by_turn.interval, 800.0)
+    values = _latencies(random, random.normal(0, 1, calls), of, 0.3)
+    p90 = bootstrap_ci(values, of, Quantile(0.9), resamples=RESAMPLES)
+    yield "p90 of latencies, correlation 0.3", held(p90.interval, 800 * math.exp(0.5 * NormalDist().inv_cdf(0.9)))
 
 
 def rates(random: np.random.Generator, calls: int) -> Hits:
-    """Events a minute, three on average; a call's own rate is gamma distributed, and so is its length."""
-    minutes = random.gamma(8, 0.25, calls)
-    events = random.poisson(3 * minutes * random.gamma(4, 0.25, calls))
-    rows = np.stack([events, minutes], axis=1)
-    yield "ratio", held(bootstrap_ci(rows, np.arange(calls), ratio_of_sums, resamples=RESAMPLES).interval, 3.0)
+    """Events a minute; a call's own rate is gamma distributed, its length lognormal."""
+    for rate in (3.0, 0.1):
+        minutes = 2 * np.exp(random.normal(0, SIGMA_TURNS, calls))
+        events = random.poisson(rate * minutes * random.gamma(4, 0.25, calls))
+        rows = np.stack([events, minutes], axis=1)
+        found = bootstrap_ci(rows, np.arange(calls), ratio_of_sums, resamples=RESAMPLES)
+        yield f"rate of {rate:g} a minute", held(found.interval, rate)
 
 
-def pairs(random: np.random.Generator, scenarios: int) -> Hits:
-    """Two systems over the same scenarios, which are hard or easy for both; the second is 100 ms, 10 points worse."""
-    hard = random.uniform(-1, 1, scenarios)
-    answers: list[Array] = []
-    counts: list[Array] = []
-    for more_ms, share in ((0.0, 0.3), (100.0, 0.4)):
-        n = turns(random, scenarios)
-        of = np.repeat(np.arange(scenarios), n)
-        answers += [800 * np.exp(0.3 * hard[of] + random.normal(0, 0.4, len(of))) + more_ms, of]
-        counts += [random.binomial(n, share + 0.2 * hard), n]
-    found = difference_ci(answers[0], answers[1], answers[2], answers[3], MEDIAN, resamples=RESAMPLES, paired=True)
-    yield "paired difference of medians", held(found.interval, -100.0)
-    yield (
-        "paired difference of shares",
-        held(wilson_difference(counts[0], counts[1], counts[2], counts[3]).interval, -0.1),
-    )
+def same_latencies(random: np.random.Generator, calls: int) -> Hits:
+    """Two systems with the same latencies, with a correlation of 0.3, and with the same rates."""
+    hard, other = random.normal(0, 1, (2, calls))
+    of, more = (np.repeat(np.arange(calls), turns(random, calls)) for _ in "ab")
+    values = _latencies(random, hard, of, 0.3)
+    for name, paired, second in (("paired", True, hard), ("unpaired", False, other)):
+        others = _latencies(random, second, more, 0.3)
+        found = difference_ci(values, of, others, more, MEDIAN, paired=paired, resamples=RESAMPLES)
+        yield f"medians, {name}", _told(found.p)
+    minutes = 2 * np.exp(random.normal(0, SIGMA_TURNS, (2, calls)))
+    scale = np.exp(0.5 * np.stack([hard, hard, other]) - 0.125)
+    events = random.poisson(3 * minutes[[0, 1, 1]] * scale)
+    first, second, apart = (np.stack([events[k], minutes[min(k, 1)]], axis=1) for k in range(3))
+    ids = np.arange(calls)
+    for name, paired, rows in (("paired", True, second), ("unpaired", False, apart)):
+        found = difference_ci(first, ids, rows, ids, ratio_of_sums, paired=paired, resamples=RESAMPLES)
+        yield f"rates, {name}", _told(found.p)
 
 
-def others(random: np.random.Generator, calls: int) -> Hits:
-    """Two systems in calls of their own, so many each."""
-    answers: list[Array] = []
-    counts: list[Array] = []
-    for shift, share in ((0.0, 0.3), (0.25, 0.4)):
-        n = turns(random, calls)
-        of = np.repeat(np.arange(calls), n)
-        logs = random.normal(0, 0.3, calls)[of] + random.normal(shift, 0.4, len(of))
-        answers += [800 * np.exp(logs), of]
-        counts += [random.binomial(n, share + random.uniform(-0.2, 0.2, calls)), n]
-    found = difference_ci(answers[0], answers[1], answers[2], answers[3], MEDIAN, resamples=RESAMPLES, paired=False)
-    yield "difference of medians", held(found.interval, 800 * (1 - np.exp(0.25)))
-    first, second = (np.concatenate(of) for of in ((counts[0], 0 * n), (counts[1], 0 * n)))
-    third, fourth = (np.concatenate(of) for of in ((0 * n, counts[2]), (0 * n, n)))
-    yield "difference of shares", held(wilson_difference(first, second, third, fourth).interval, -0.1)
+def _latencies(random: np.random.Generator, of_call: Floats, of: Counts, correlation: float) -> Floats:
+    logs = correlation**0.5 * of_call[of] + random.normal(0, (1 - correlation) ** 0.5, len(of))
+    return np.asarray(800 * np.exp(0.5 * logs))
 
 
-STUDIED: Final[tuple[Callable[[np.random.Generator, int], Hits], ...]] = (latencies, shares, rates, pairs, others)
+def _told(p: float | None) -> bool:
+    return p is not None and p < 0.05
 
 
-def coverage(clusters: int) -> dict[str, float]:
-    """In which share of all studies each interval holds the truth."""
-    random = np.random.default_rng(clusters)
-    hits: Counter[str] = Counter()
-    for _ in range(STUDIES):
-        for study in STUDIED:
-            hits.update({name: int(hit) for name, hit in study(random, clusters)})
-    return {name: count / STUDIES for name, count in hits.items()}
+def found(study: Callable[[np.random.Generator, int], Hits], calls: int, studies: int) -> dict[str, float]:
+    """In how many of 100 studies each was so."""
+    random, hits = np.random.default_rng(calls), Counter[str]()
+    for _ in range(studies):
+        hits.update({name: int(hit) for name, hit in study(random, calls)})
+    return {name: 100 * count / studies for name, count in hits.items()}
 
 
 def main() -> None:
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = dict(zip(CLUSTERS, pool.map(coverage, CLUSTERS), strict=True))
-    names = list(found[CLUSTERS[-1]])
-    rows = [[name, *(f"{100 * found[k][name]:.1f}" for k in CLUSTERS), _holds_from(name, found)] for name in names]
-    noise = 100 * 1.96 * (0.95 * 0.05 / STUDIES) ** 0.5
-    print_table(
-        f"Truth within the 95 % interval, % of {STUDIES:,} simulated studies (+-{noise:.1f}), by clusters",
-        ["estimate", *map(str, CLUSTERS), f"{100 * LOWEST:.0f}-{100 * HIGHEST:.0f} from"],
-        rows,
+    _print_shares(
+        "Shares: truth within the 95 % interval (Wilson's of all turns)",
+        share,
+        STUDIES,
+        "{calls:.0f} ({turns:.0f})",
+        95,
     )
+    _print_shares(
+        "The same shares told apart, p < 0.05: paired / unpaired",
+        same_shares,
+        COMPARISONS,
+        "{paired:.1f} / {unpaired:.1f}",
+        5,
+    )
+    _print_others("Truth within the 95 % interval", (latencies, rates), STUDIES, 95)
+    _print_others("The same told apart, p < 0.05", (same_latencies,), COMPARISONS, 5)
     print(
-        f"Tables say that intervals may be too narrow below {FEW_CLUSTERS} clusters, or {FEW_CLUSTERS} with the event."
+        f"Tables warn below {FEW_CLUSTERS} calls, and of shares where fewer than {FEW_CLUSTERS} calls have the event."
     )
 
 
-def _holds_from(name: str, found: dict[int, dict[str, float]]) -> str:
-    """The number of clusters from which on all are as they should be; above, as far as so many studies can tell."""
-    slack = 1.96 * (HIGHEST * (1 - HIGHEST) / STUDIES) ** 0.5
-    ends = {k: found[k][name] for k in CLUSTERS}
-    within = [k for k in ends if all(LOWEST <= ends[more] <= HIGHEST + slack for more in ends if more >= k)]
-    if name.startswith(" "):
-        return ""
-    return str(min(within)) if within else "never"
+def _print_shares(title: str, study: Callable[..., Hits], studies: int, form: str, goal: int) -> None:
+    rows = []
+    for truth in SHARES:
+        for correlation in CORRELATIONS:
+            of_share = partial(study, truth=truth, correlation=correlation)
+            cells = [found(of_share, calls, studies) for calls in CALLS]
+            rows.append([f"{truth:g}", f"{correlation:g}", *(form.format(**cell) for cell in cells)])
+    print_table(_titled(title, studies, goal), ["share", "correlation", *_columns()], rows)
+
+
+def _print_others(
+    title: str, studied: tuple[Callable[[np.random.Generator, int], Hits], ...], studies: int, goal: int
+) -> None:
+    rows = []
+    for study in studied:
+        cells = [found(study, calls, studies) for calls in CALLS]
+        rows += [[name, *(f"{cell[name]:.1f}" for cell in cells)] for name in cells[0]]
+    print_table(_titled(title, studies, goal), ["estimate", *_columns()], rows)
+
+
+def _columns() -> list[str]:
+    return [f"{calls} calls" for calls in CALLS]
+
+
+def _titled(title: str, studies: int, goal: int) -> str:
+    noise = 1.96 * (goal * (100 - goal) / studies) ** 0.5
+    return f"{title}; % of {studies:,} simulated studies (+-{noise:.1f}), goal {goal}"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.score import share_by_cluster
 from fdbcore.shares import wilson_by_cluster, wilson_difference
 from fdbcore.significance import POWER, holm
-from fdbcore.stats import LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic, t_quantile
+from fdbcore.stats import LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic
+from fdbcore.student import t_quantile
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """Quantities of one measure, one a session, and the cluster of each; as `score.pool` gives them."""
@@ -49,7 +50,8 @@ def difference(
     """The measure pooled over the sessions of `a` less `times` that over those of `b`.
 
     Paired where clusters (the items that both answered, say) have sessions of both: a resample draws them for both.
-    Shares by the square-and-add interval at their effective n, all else by bootstrap. Without sessions there is none.
+    Shares by the square-and-add interval with the design effect of clusters, all else by bootstrap; none without
+    sessions.
     statistic: of the items of Values, else their median.
     """
     clusters, shared = len({*a[1], *b[1]}), len({*a[1]} & {*b[1]})

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import InputError
-from fdbcore.stats import LEVEL, SEED, Floats, Interval, reach
+from fdbcore.stats import LEVEL, SEED, Floats, Interval
+from fdbcore.student import effective_number, reach
 
 BIN_MS: Final = 200
 FIRST_MS, LAST_MS = -2000, 4000
@@ -126,7 +127,8 @@ def compare(sample: Sample, reference: Sample, seed: int = SEED) -> Comparison |
     whole = _whole(grid, sample, reference)
     random = np.random.Generator(np.random.PCG64(seed))
     drawn = np.array(list(_resampled(grid, (sample.calls, reference.calls), random)))
-    tail = NormalDist().cdf(-reach(min(sample.calls, reference.calls), LEVEL))
+    worth = min(effective_number(np.bincount(of.owners)) for of in (sample, reference))
+    tail = NormalDist().cdf(-reach(worth, LEVEL))
     most = np.nanquantile(drawn, 1 - tail, axis=0)
     least = np.sqrt(np.maximum(2 * np.square(whole) - np.square(most), 0.0))
     return Comparison(whole, Distances(*least.tolist()), Distances(*most.tolist()))

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import InputError
-from fdbcore.stats import LEVEL, RESAMPLES, SEED, Floats, t_quantile
+from fdbcore.stats import LEVEL, RESAMPLES, SEED, Floats
+from fdbcore.student import t_quantile
 
 POWER: Final = 0.8
 EXACT_ITEMS: Final = 16

@@ -2,9 +2,9 @@
 
 Turns of one call resemble each other: resampled as if they were independent they give intervals that are far too
 narrow. What is resampled here is the *cluster*, the top unit of the design: the call, the scenario, the speaker. With
-few clusters a plain percentile interval is too narrow, too ("95 %" covers 86 % with five, 90 % with ten); these are
-widened for the number of clusters by Student's t. `python -m benchmarks coverage` shows what they cover; below
-FEW_CLUSTERS that is still too little, and a table says so.
+few clusters a plain percentile interval is too narrow, too ("95 %" covers 86 % with five, 90 % with ten), and unequal
+ones are worth fewer than they are; these are widened by Student's t for the number that they are worth. `python -m
+benchmarks coverage` shows what they cover; below FEW_CLUSTERS that may be too little, and a table says so.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from fdbcore._ext import batch
 from fdbcore.errors import InputError
+from fdbcore.student import effective_number, reach
 
 LEVEL: Final = 0.95
 RESAMPLES: Final = 10_000
@@ -125,7 +126,8 @@ def bootstrap_ci(
     """`statistic` of the items, with its percentile bootstrap interval by cluster; the same seed, the same interval.
 
     The percentiles are further out than the level says, as Student's t for k clusters is over the spread of a resample,
-    which is too small by (k - 1) / k (the expanded percentile interval of Hesterberg 2015).
+    which is too small by (k - 1) / k (the expanded percentile interval of Hesterberg 2015); k is how many clusters of
+    one size these are worth, (sum n)^2 / sum n^2, n being a cluster's items, or what it adds to the lower of two sums.
 
     values: (n,), or (n, columns) with a row per item, finite. clusters: the id of each item's cluster. There is no
     interval for one cluster, for a tail of too few items, where the statistic is undefined in some resample, or where
@@ -151,8 +153,8 @@ def difference_ci(
 
     paired: over the same clusters (scenarios): each resample draws the same ones for both. A and B may differ in items
     per cluster, and a cluster without items of one side counts for the other only. Otherwise they have no clusters in
-    common: those of A and of B are drawn apart, and the interval is as wide as the fewer of them make it. There is none
-    where the few clusters of one side agree, either.
+    common: those of A and of B are drawn apart, and worth as many clusters as their variances make them (Satterthwaite
+    1946). There is no interval where the few clusters of one side agree, either.
     """
     samples, clusters = [values_a, values_b], [clusters_a, clusters_b]
     return _estimate(samples, clusters, statistic, level, resamples, seed, independent=not paired)
@@ -195,17 +197,19 @@ def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimat
     value = float(np.nanmean(column))
     if items == 1:
         return Estimate(value, None, 1, "no interval: one item cannot show how items differ")
-    interval, reason = expanded_percentile(resampled, items, level)
+    interval, reason = _expanded_percentile(resampled, items, items, level)
     return Estimate(value, interval, items, reason)
 
 
-def expanded_percentile(resampled: Floats, clusters: int, level: float = LEVEL) -> tuple[Interval | None, str]:
+def _expanded_percentile(
+    resampled: Floats, clusters: int, effective: float, level: float
+) -> tuple[Interval | None, str]:
     """The interval between quantiles of resamples of so many clusters (see `bootstrap_ci`), or why there is none."""
     if undefined := int(np.isnan(resampled).sum()):
         return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
     if _all_the_same(resampled, clusters):
         return None, ALL_THE_SAME
-    return _between(np.sort(resampled), clusters, level), ""
+    return _between(np.sort(resampled), effective, level), ""
 
 
 def _all_the_same(resampled: Floats, clusters: int) -> bool:
@@ -213,14 +217,9 @@ def _all_the_same(resampled: Floats, clusters: int) -> bool:
     return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and resampled.min() == resampled.max())
 
 
-def _between(ascending: Floats, clusters: int, level: float) -> Interval:
+def _between(ascending: Floats, clusters: float, level: float) -> Interval:
     tail = NormalDist().cdf(-reach(clusters, level))
     return Interval(_quantile_of_sorted(ascending, tail), _quantile_of_sorted(ascending, 1 - tail))
-
-
-def reach(clusters: int, level: float) -> float:
-    """How many standard deviations of its resamples the limits of an interval of so many clusters are out."""
-    return t_quantile((1 + level) / 2, clusters - 1) * math.sqrt(clusters / (clusters - 1))
 
 
 def _quantile_of_sorted(ascending: Floats, q: float) -> float:
@@ -228,23 +227,6 @@ def _quantile_of_sorted(ascending: Floats, q: float) -> float:
     position = (len(ascending) - 1) * q
     below = min(int(position), len(ascending) - 2)
     return float(ascending[below] + (ascending[below + 1] - ascending[below]) * (position - below))
-
-
-def t_quantile(p: float, freedom: int) -> float:
-    """Quantile p of Student's t: exact for one and two degrees of freedom, else by its expansion around the normal
-    (Abramowitz and Stegun 26.7.5), within 0.2 % for p from 0.5 to 0.975."""
-    if freedom == 1:
-        return math.tan(math.pi * (p - 0.5))
-    if freedom == 2:
-        return (2 * p - 1) / math.sqrt(2 * p * (1 - p))
-    z = NormalDist().inv_cdf(p)
-    terms: tuple[float, ...] = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + math.fsum(term / math.pow(freedom, order) for order, term in enumerate(terms, 1))
 
 
 def _estimate(
@@ -281,9 +263,28 @@ def _estimate(
         if _all_the_same(resampled, len(np.unique(numbers))):  # the other side alone would make the interval
             return Estimate(value, None, count, ALL_THE_SAME)
     differences = np.sort(drawn - sum(drawn_second))
-    interval, reason = expanded_percentile(differences, count, level)
-    p = max(p_of_zero(lambda at: _between(differences, count, at)), 1 / resamples) if second and interval else None
+    effective = _effective(statistic, items, groups, counts, (drawn, *drawn_second), independent)
+    interval, reason = _expanded_percentile(differences, count, effective, level)
+    p = max(p_of_zero(lambda at: _between(differences, effective, at)), 1 / resamples) if second and interval else None
     return Estimate(value, interval, count, reason, p)
+
+
+def _effective(
+    statistic: Statistic,
+    samples: Sequence[Floats],
+    groups: Sequence[batch.Groups],
+    counts: Sequence[int],
+    drawn: Sequence[Floats],
+    independent: bool,
+) -> float:
+    """How many clusters of one size these are worth, by their items, or by what a ratio is over; those of two samples
+    weigh by the variances of these (Satterthwaite 1946)."""
+    variances = [float(np.var(resampled)) for resampled in drawn]
+    parts = [np.zeros(0)] * len(samples)
+    for number, (items, of, count) in enumerate(zip(samples, groups, counts, strict=True)):
+        sizes = np.bincount(of, weights=items[:, 1] if statistic is ratio_of_sums else None, minlength=count)
+        parts[number] = sizes / sizes.sum() * (variances[number] if any(variances) else 1.0)
+    return effective_number(np.concatenate(parts) if independent else np.sum(parts, axis=0))
 
 
 def _resampled(

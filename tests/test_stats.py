@@ -24,6 +24,7 @@ from fdbcore.stats import (
     quantile,
     ratio_of_sums,
 )
+from fdbcore.student import effective_number
 
 Floats = npt.NDArray[np.float64]
 Z2 = 1.959964**2
@@ -184,12 +185,46 @@ def test_a_quantile_lies_between_0_and_1(q: float) -> None:
 
 def test_clustered_wilson_is_plain_where_clusters_do_not_matter() -> None:
     assert wilson_by_cluster([1] * 7 + [0] * 13, [1] * 20) == wilson(7, 20)
-    assert wilson_by_cluster([2, 2, 2], [5, 5, 5]) == wilson(6, 15)
-    assert wilson_by_cluster([9, 9], [9, 9]) == wilson(18, 18)
+    assert wilson_by_cluster([0] * 20, [1] * 20) == wilson(0, 20)
     assert wilson_by_cluster([], []) is None
     assert wilson_by_cluster([7, 0], [20, 0]) is None
     with pytest.raises(InputError, match="from 0 to n"):
         wilson_by_cluster([3], [2])
+
+
+def test_a_few_calls_that_agree_are_not_taken_for_independent_turns() -> None:
+    for agreeing, alone in (([2, 2, 2], wilson(6, 15)), ([5, 5, 5], wilson(15, 15)), ([0, 0, 0], wilson(0, 15))):
+        found = wilson_by_cluster(agreeing, [5, 5, 5])
+        assert found is not None
+        assert alone is not None
+        assert found.high - found.low > 1.1 * (alone.high - alone.low)
+    many = wilson_by_cluster([2] * 2000, [5] * 2000)
+    assert many == pytest.approx(wilson(4000, 10_000), abs=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("calls", [10, 20, 40])
+def test_shares_of_unequal_calls_are_covered(share: float, calls: int) -> None:
+    """Lognormal numbers of turns, beta distributed shares of calls with intraclass correlation 0.3."""
+    random = np.random.default_rng(calls)
+    covered = 0
+    for _ in range(600):
+        n = np.maximum(1, np.rint(6 * np.exp(random.normal(0, 0.9, calls)))).astype(int)
+        counts = random.binomial(n, random.beta(share * 7 / 3, (1 - share) * 7 / 3, calls))
+        found = wilson_by_cluster(counts, n)
+        assert found is not None
+        covered += found.low <= share <= found.high
+    assert covered / 600 > 0.915
+
+
+def test_unequal_calls_are_worth_fewer() -> None:
+    values = np.random.default_rng(8).normal(0, 1, 120)
+    even, uneven = np.repeat(np.arange(12), 10), np.minimum(np.arange(120) // 5, 11)
+    of_even, of_uneven = (np.ptp(limits(bootstrap_ci(values, of))) for of in (even, uneven))
+    assert of_uneven > 1.1 * of_even
+    assert effective_number([1, *[0.1] * 11]) == pytest.approx(2.1**2 / 1.11)
+    assert effective_number(np.full(7, 3.0)) == pytest.approx(7)
+    assert effective_number([]) == 0
 
 
 def test_clustered_wilson_covers_where_the_plain_one_does_not() -> None:

@@ -19,7 +19,8 @@ from fdbcore.report.glossary import MEASURES
 from fdbcore.score import pool
 from fdbcore.significance import POWER
 from fdbcore.statements import NO_VALUE, Group, unit
-from fdbcore.stats import ONE_CLUSTER, Estimate, Interval, t_quantile
+from fdbcore.stats import ONE_CLUSTER, Estimate, Interval
+from fdbcore.student import t_quantile
 
 Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
 

@@ -345,8 +345,9 @@ TERMS: Final = {
     "Inter-pausal unit (IPU)": "A stretch of speech of one side without a silence of {min_silence_ms} or more.",
     "Interruption": "Not decided here: speech over the other is listed by its length and by whether the other "
     "stopped, and never named after what the other did.",
-    "Interval": "95 %. For shares by Wilson's formula at the effective n; for the rest by resampling whole sessions, "
-    "so it needs several: turns of one session resemble each other. Below 10 sessions it may hold less than it says.",
+    "Interval": "95 %. For shares by Wilson's formula, widened by how much the sessions differ; for the rest by "
+    "resampling whole sessions. It needs several: turns of one session resemble each other. Below 10 sessions it may "
+    "be too narrow.",
     "Known at": "The moment at which an event became certain. Nothing is changed afterwards.",
     "Label": "What a person says of a span: the end of a turn, a pause, an interruption, a backchannel, side talk that "
     "is not meant for the other, noise, or speech.",

@@ -123,7 +123,7 @@ def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str
     sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
     caption = (
         f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
-        f"intervals over {units_text(cluster)} (shares: Wilson at the effective n of clustered turns; else bootstrap, "
+        f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
         f"{units_text(cluster)} resampled). Shares are of all turns, or onsets, n; the median answer time is of the n "
         "turns that were answered."
     )
