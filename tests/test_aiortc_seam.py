@@ -12,7 +12,7 @@ import aiortc.clock
 import numpy as np
 import pylibsrtp
 import pytest
-from aiortc.rtcdtlstransport import RTCDtlsTransport, SRTPProtectionProfile
+from aiortc.rtcdtlstransport import RTCCertificate, RTCDtlsTransport, SRTPProtectionProfile
 from aiortc.rtcrtpreceiver import StreamStatistics
 from fakes.aiortc_peer import AiortcPeer
 
@@ -72,6 +72,10 @@ def test_every_private_name_is_still_there() -> None:
         "RTCPeerConnection.__connect": inspect.iscoroutinefunction(
             getattr(aiortc.RTCPeerConnection, "_RTCPeerConnection__connect", None)
         ),
+        "RTCPeerConnection.__certificates": "self.__certificates)"
+        in inspect.getsource(getattr(aiortc.RTCPeerConnection, "_RTCPeerConnection__createDtlsTransport", object)),
+        "RTCCertificate._create_ssl_context": list(inspect.signature(RTCCertificate._create_ssl_context).parameters)
+        == ["self", "srtp_profiles"],
         "EXTRACTOR-dtls_srtp": "EXTRACTOR-dtls_srtp" in inspect.getsource(RTCDtlsTransport._setup_srtp),
     }
     missing = [name for name, is_there in held.items() if not is_there]

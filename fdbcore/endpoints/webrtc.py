@@ -5,7 +5,8 @@ conversation share the port. `whip://HOST:PORT/PATH` sends its offer there by HT
 registered party of ours, in a process of its own, which joins by WebRTC: a real connection, on this machine.
 
 `?ptime=20` sends packets of 20 ms instead of 10, `?join_s=60` is how long to wait for the peer, after `?silent_s=10`
-without a packet it is gone, `?ice=stun:HOST:PORT` names a STUN server. A bearer token comes from the environment
+without a packet it is gone, `?ice=stun:HOST:PORT` names a STUN server, `?candidates=all` lets the audio come to any
+address of this machine where the port itself is on loopback. A bearer token comes from the environment
 variable FDBCORE_TOKEN.
 """
 
@@ -45,7 +46,7 @@ LOOPBACK: Final = ("127.0.0.1",)
 FAR_ENDS_S: Final = 3.0
 MOST_WAIT_S: Final = 86_400.0
 _CLOSE_S: Final = 10.0
-_OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "session": ""}
+_OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "candidates": "", "session": ""}
 
 
 def webrtc(address: str) -> Endpoint:
@@ -89,6 +90,8 @@ class WebRtcEndpoint(Endpoint):
                 raise SettingsError(f"{kind}: expected {name} above 0, up to {MOST_WAIT_S:.0f}, got {wait_s:g}")
         if (ice := self._options["ice"]) and not _is_stun(ice):
             raise SettingsError(f"{kind}: expected ice=stun:HOST:PORT, got {ice!r}")
+        if self._options["candidates"] not in ("", "all"):
+            raise SettingsError(f"{kind}: expected candidates=all, or none, got {self._options['candidates']!r}")
         self._host = self._url.hostname or DEFAULT_HOST
         self._background = Background()
         self._peer: Peer | None = None
@@ -133,9 +136,14 @@ class WebRtcEndpoint(Endpoint):
         self._peer = Peer(
             packet_ms=int(self._options["ptime"]),
             ice_servers=[self._options["ice"]] if self._options["ice"] else [],
-            addresses=LOOPBACK if self._host in ("localhost", *LOOPBACK) else None,
+            addresses=LOOPBACK if self._stays_here else None,
         )
         return self._peer
+
+    @property
+    def _stays_here(self) -> bool:
+        """Whether the audio comes and goes on loopback alone."""
+        return self._host in ("localhost", *LOOPBACK) and not self._options["candidates"]
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now."""
@@ -181,6 +189,7 @@ class WebRtcEndpoint(Endpoint):
             "join_s": self._join_s,
             "silent_s": self._silent_s,
             "ice_servers": self._options["ice"],
+            "candidates": "loopback" if self._stays_here else "all",
             "opus": {"channels": 1, "bit_rate": 64_000, "application": "lowdelay"},
         }
 

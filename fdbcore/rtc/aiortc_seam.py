@@ -24,7 +24,9 @@ import aioice.ice
 import aiortc.clock
 import pylibsrtp._binding
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtpTransceiver
+from aiortc.rtcdtlstransport import RTCCertificate, SRTPProtectionProfile
 from aiortc.rtcrtpreceiver import StreamStatistics
+from OpenSSL import SSL
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import PartyError
@@ -39,6 +41,12 @@ MAX_SOURCES: Final = 16
 """SSRCs of one peer, of which libsrtp and aiortc keep something each; a receiver report has room for 31."""
 REPLAYED: Final = (9, 10)
 """What libsrtp calls srtp_err_status_replay_fail and _old."""
+CIPHERS: Final = b":".join(
+    b"ECDHE-%b-%b" % (key, cipher)
+    for key in (b"ECDSA", b"RSA")
+    for cipher in (b"AES128-GCM-SHA256", b"CHACHA20-POLY1305", b"AES128-SHA", b"AES256-SHA")
+)
+"""aiortc's own four, for either kind of key that the peer may have."""
 FOREIGN: Final = 255  # no first byte of anything that is spoken here
 
 # Both keep the GIL, which socket.sendto() and pylibsrtp give up: to lose it costs 0.5 ms and more.
@@ -71,6 +79,15 @@ def candidates_only_at(addresses: Sequence[str] | None) -> Iterator[None]:
         _addresses.reset(token)
 
 
+class _Certificate(RTCCertificate):
+    """aiortc's, whose connections also take a peer with an RSA certificate, as GStreamer's is."""
+
+    def _create_ssl_context(self, srtp_profiles: list[SRTPProtectionProfile]) -> SSL.Context:
+        context = super()._create_ssl_context(srtp_profiles)
+        context.set_cipher_list(CIPHERS)
+        return context
+
+
 class Connection(RTCPeerConnection):
     """aiortc's, with the tasks in which it connects watched: nobody else looks at them.
 
@@ -79,6 +96,7 @@ class Connection(RTCPeerConnection):
 
     def __init__(self, configuration: RTCConfiguration, on_fault: Callable[[Exception], None]) -> None:
         super().__init__(configuration)
+        self._RTCPeerConnection__certificates = [_Certificate.generateCertificate()]
         self._on_fault = on_fault
         self._connecting: set[asyncio.Task[Any] | None] = set()
 

@@ -128,8 +128,10 @@ class Peer:
 
     def _stage(self) -> str:
         """How far it came, for who must find out what stands in the way."""
-        has_path = self._connection.iceConnectionState == "completed"
-        return "with a path by ICE, without encryption by DTLS" if has_path else "without a path by ICE"
+        if self._connection.iceConnectionState == "completed":
+            return "with a path by ICE, without encryption by DTLS"
+        offered = f" (offered {', '.join(self._addresses)} alone; see `candidates`)" if self._addresses else ""
+        return f"without a path by ICE{offered}"
 
     def _on_fault(self, fault: Exception) -> None:
         self.leave(f"connection failed: {fault!r}")
