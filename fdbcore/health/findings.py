@@ -40,7 +40,7 @@ class Finding:
 
 def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
     """The spans of True, half open; gaps of at most `bridge_ticks` are part of them."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], ticks.astype(np.int8), [0])))).reshape(-1, 2)
+    edges = np.flatnonzero(np.diff(np.pad(ticks.view(np.int8), 1))).reshape(-1, 2)
     if not len(edges):
         return []
     apart = np.flatnonzero(edges[1:, 0] - edges[:-1, 1] > bridge_ticks)
@@ -50,9 +50,8 @@ def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
 
 def near(ticks: Bools, distance_ticks: int) -> Bools:
     """The ticks that are, or are at most so far from, one that is True."""
-    if not len(ticks):
-        return ticks
-    widened: Bools = np.convolve(ticks, np.ones(2 * distance_ticks + 1))[distance_ticks:][: len(ticks)] > 0.5
+    before = np.cumsum(np.pad(ticks, (distance_ticks + 1, distance_ticks)), dtype=np.int32)
+    widened: Bools = before[2 * distance_ticks + 1 :] > before[: len(ticks)]
     return widened
 
 

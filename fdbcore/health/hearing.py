@@ -140,8 +140,7 @@ class _Track:
         self.n_ticks = 0
         self.low = LowBand()
         self._ear = Ear(_low_pass())
-        self._ticks: list[tuple[Floats, Floats, npt.NDArray[np.uint16], npt.NDArray[np.uint16]]] = []
-        self._holes: list[npt.NDArray[np.int64]] = [np.zeros((0, 2), np.int64)]
+        self._powers, self._means, self._peaks, self._flat, self._holes = (bytearray() for _ in range(5))
         self._rest = np.zeros(0, np.int16)
         self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
         self._spectra = 0
@@ -162,8 +161,11 @@ class _Track:
 
     def _take(self, pcm: Pcm) -> None:
         powers, means, peaks, flat, low, holes = self._ear.hear(pcm)
-        self._ticks.append((powers, means, peaks, flat))
-        self._holes.append(holes)
+        self._powers += powers.tobytes()
+        self._means += means.tobytes()
+        self._peaks += peaks.tobytes()
+        self._flat += flat.tobytes()
+        self._holes += holes.tobytes()
         self.low.append(low)
         at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
         loud = at[powers[at] > LOUD_POWER]
@@ -175,10 +177,10 @@ class _Track:
 
     def heard(self, n_ticks: int) -> Heard:
         """What was heard until `flush`, and silence up to `n_ticks`."""
-        columns = [np.concatenate(column) for column in zip(*self._ticks, strict=True)] or [np.zeros(0)] * 4
-        within, means, peaks, flat = columns
+        within, means = np.frombuffer(self._powers, np.float32), np.frombuffer(self._means, np.float32)
+        peaks, flat = np.frombuffer(self._peaks, np.uint16), np.frombuffer(self._flat, np.uint16)
         mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
         powers = within + (means - np.float32(mean)) ** 2
         powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in (powers, peaks, flat))
-        spectrum, holes = self._spectrum / max(self._spectra, 1), np.concatenate(self._holes)
+        spectrum, holes = self._spectrum / max(self._spectra, 1), np.frombuffer(self._holes, np.int64).reshape(-1, 2)
         return Heard(powers, peaks, flat, spectrum, mean, self.low, holes, self.n_ticks)

@@ -55,7 +55,7 @@ class Peaks(NamedTuple):
 
 def checks(side: Side, heard: Heard) -> Iterator[Finding]:
     """All that sounds and is no speech on one side."""
-    peaks = Peaks(*(np.concatenate(column) for column in zip(*_peaks(heard), strict=True)))
+    peaks = _peaks(heard)
     digits = list(_digits(peaks))
     if digits:
         text = "dialled " + "".join(digit for digit, _ in digits[:16])
@@ -81,17 +81,17 @@ def ticks(findings: Iterable[Finding], n_ticks: int) -> Bools:
     return found
 
 
-def _peaks(heard: Heard) -> Iterator[Peaks]:
+def _peaks(heard: Heard) -> Peaks:
     window = np.hanning(WINDOW).astype(np.float32)
     sounding = near(heard.powers > LEAST_POWER, WINDOW // (2 * LOW_TICK) + 1)
+    peaks = np.zeros((len(Peaks._fields), heard.n_ticks), np.float32)
     for tick in range(0, heard.n_ticks, BLOCK_TICKS):
         n = min(BLOCK_TICKS, heard.n_ticks - tick)
         pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
         frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
         at = np.flatnonzero(sounding[tick : tick + n])
-        peaks = np.zeros((len(Peaks._fields), n), np.float32)
-        peaks[:, at] = _strongest(frames[at], window)
-        yield Peaks(*peaks)
+        peaks[:, tick + at] = _strongest(frames[at], window)
+    return Peaks(*peaks)
 
 
 def _strongest(frames: Floats, window: Floats) -> Floats:
@@ -127,11 +127,14 @@ def _digits(peaks: Peaks) -> Iterator[tuple[str, Span]]:
             yield DIGITS[int(pressed.argmax()) // 4][int(pressed.argmax()) % 4], (start, end)
 
 
-def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.intp], Bools]:
-    off = np.abs(hz[:, None] - wanted)
-    index = off.argmin(axis=1)
-    close: Bools = off.min(axis=1) <= DIGIT_TOLERANCE * wanted[index]
-    return index, close
+def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.int8], Bools]:
+    """Which of four frequencies is nearest to each, int8 (n,), and whether it is near enough."""
+    nearest, least = np.zeros(len(hz), np.int8), np.full(len(hz), np.inf)
+    for index, each in enumerate(wanted):
+        off = np.abs(np.subtract(hz, each, dtype=np.float64))
+        closer = off < least
+        nearest[closer], least[closer] = index, off[closer]
+    return nearest, least <= (DIGIT_TOLERANCE * wanted)[nearest]
 
 
 def _tones(peaks: Peaks, free: Bools) -> list[Span]:
@@ -200,8 +203,8 @@ def _music(side: Side, heard: Heard, other: Bools) -> Iterator[Finding]:
 def _sounding(heard: Heard) -> npt.NDArray[np.float64]:
     """Each 60 ms, 1 where there is any sound, both then and 180 ms later; else 0."""
     n = -(-heard.n_ticks // MUSIC_HOP_TICKS)
-    blocks = [_frames(heard, at, min(at + MUSIC_BLOCK, n + MUSIC_LAG)) for at in range(0, n + MUSIC_LAG, MUSIC_BLOCK)]
-    loud = np.concatenate([_powers(frames) for frames in blocks]) > LEAST_POWER
+    blocks = (_frames(heard, at, min(at + MUSIC_BLOCK, n + MUSIC_LAG)) for at in range(0, n + MUSIC_LAG, MUSIC_BLOCK))
+    loud: Bools = np.concatenate([_powers(frames) > LEAST_POWER for frames in blocks])
     return (loud[:-MUSIC_LAG] & loud[MUSIC_LAG:]).astype(np.float64)
 
 
