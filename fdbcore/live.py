@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
+from fdbcore.floods import FLOODS
 from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
 from fdbcore.redaction import redacted
@@ -164,6 +165,8 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
     missed = recording.missed_ticks
     if recording.loss is not None:
         return {"kind": "invalid", "side": None, "reason": recording.loss}
+    if str(b.left).startswith(FLOODS):  # whatever it has held up
+        return _blame("B", str(b.left))
     if missed > MAX_MISSED_SHARE * ticks:
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
     if b.left not in (None, "finished"):

@@ -106,7 +106,7 @@ class RecordingWriter:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
         write_json(path / META, self._meta)  # first: by it a later recording knows that the folder may be replaced
         self.missed_ticks = 0
-        self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime)
+        self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)
         self._active = (bytearray(), bytearray())
         self._evidence: dict[str, npt.NDArray[np.float32]] = {}
         self._turns: list[TurnEvent] = []
@@ -149,10 +149,13 @@ class RecordingWriter:
         self.event(tick, None, "missed")
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
-        """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls)."""
+        """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls).
+
+        `fields` change no more: the thread that writes the line makes it, so that no tick waits for that.
+        """
         if kind == REPLY:
             self._replied.add(side)
-        self._spool.line(json.dumps({"tick": tick, "side": side, "kind": kind, **clean(fields)}, ensure_ascii=False))
+        self._spool.line((tick, side, kind, fields))
 
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""
@@ -206,6 +209,11 @@ class RecordingWriter:
         turns = [event.to_json() for event in self._turns]
         settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
         write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": settings, "events": turns}, in_one_line=True)
+
+
+def _event_line(event: tuple[int, Side | None, str, Mapping[str, Any]]) -> str:
+    tick, side, kind, fields = event
+    return json.dumps({"tick": tick, "side": side, "kind": kind, **clean(fields)}, ensure_ascii=False)
 
 
 class Arrivals(NamedTuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,18 +29,19 @@ _Frames: TypeAlias = npt.NDArray[np.int16]
 
 
 class Spool:
-    """Takes the frames of both sides, tick by tick, and lines of text, and writes them to two files.
+    """Takes the frames of both sides, tick by tick, and what is to be a line of text, and writes them to two files.
 
     Without `realtime`, a call writes once a second of audio, and nothing can be lost. With it no call waits for the
     disk: a thread writes several times a second. What finds the buffer full is lost: it is counted, and silent in the
     audio, where everything else stays in its place. There is no fsync: what was written outlives the process, not the
     machine.
 
-    audio, lines: the two files; both are overwritten, and without `audio` no audio is written. Raises RecordingError if
-    they cannot be opened; `write` and `close` raise it when they, or the thread, could not write.
+    audio, lines: the two files; both are overwritten, and without `audio` no audio is written. as_line: makes the text
+    of a line, on the thread that writes it. Raises RecordingError if they cannot be opened; `write` and `close` raise
+    it when they, or the thread, could not write.
     """
 
-    def __init__(self, audio: Path | None, lines: Path, realtime: bool) -> None:
+    def __init__(self, audio: Path | None, lines: Path, realtime: bool, as_line: Callable[[Any], str] = str) -> None:
         self.n_ticks = self.lost_ticks = self.lost_lines = 0
         self.lost_spans: list[tuple[int, int]] = []
         self._block_ticks = _LIVE_BLOCK_TICKS if realtime else TICKS_PER_S
@@ -47,7 +49,8 @@ class Spool:
         self._block: _Frames = np.empty((2, self._block_ticks, FRAME_SAMPLES), dtype=np.int16)
         self._filled_ticks = 0
         self._blocks: deque[tuple[int, _Frames]] = deque()  # each with its first tick
-        self._lines: deque[bytes] = deque()
+        self._lines: deque[Any] = deque()
+        self._as_line = as_line
         self._written_ticks = 0
         self._peaks: list[npt.NDArray[np.uint16]] = []
         self._failure: Exception | None = None
@@ -78,12 +81,12 @@ class Spool:
             if self._thread is None:
                 self._write_all()
 
-    def line(self, text: str) -> None:
-        """One line of text, without its end."""
+    def line(self, content: object) -> None:
+        """What `as_line` makes a line of text of, without its end; it changes no more."""
         if len(self._lines) >= MOST_LINES and self._thread is None:
             self._write_lines()
         if len(self._lines) < MOST_LINES:
-            self._lines.append(text.encode() + b"\n")
+            self._lines.append(content)
         else:
             self.lost_lines += 1
 
@@ -140,7 +143,8 @@ class Spool:
             self._write_frames(frames)
 
     def _write_lines(self) -> None:
-        left = memoryview(b"".join(self._lines.popleft() for _ in range(len(self._lines))))
+        waiting = (self._lines.popleft() for _ in range(len(self._lines)))
+        left = memoryview(b"".join(self._as_line(content).encode() + b"\n" for content in waiting))
         try:
             while left:
                 left = left[self._lines_file.write(left) :]

@@ -236,7 +236,7 @@ class Command(Endpoint):
 
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
         rest = b""
-        while block := await stderr.read(MOST_LINE_BYTES):
+        while (block := await stderr.read(MOST_LINE_BYTES)) and not self._stream.flooded:
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) >= MOST_LINE_BYTES:
                 lines, rest = [*lines, rest], b""
@@ -245,8 +245,9 @@ class Command(Endpoint):
         self._note_line(rest)
 
     def _note_line(self, line: bytes) -> None:
-        if text := redacted(line.decode(errors="replace").rstrip()):  # it may quote its own arguments
-            self._last_line = text
+        line = line.rstrip()
+        if line and self._stream.allows(len(line)):
+            self._last_line = text = redacted(line.decode(errors="replace"))  # it may quote its own arguments
             self._stream.note("event", name="stderr", data=text)
 
     async def _farewell(self, process: subprocess.Popen[bytes], lines: Task, cut_bytes: int) -> str:

@@ -14,6 +14,7 @@ from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import Playout
 from fdbcore.errors import SettingsError
+from fdbcore.floods import EventAllowance
 from fdbcore.protocols import Clocking
 from fdbcore.types import (
     FRAME_SAMPLES,
@@ -41,8 +42,8 @@ MOST_BEHIND_TICKS: Final = 20
 PAUSE_TICKS: Final = 20
 """Silence of a burst party from which on it is a pause of its own, and no underrun."""
 
-MOST_EVENTS: Final = 256
-"""Happenings kept in one tick."""
+MOST_EARLY_EVENTS: Final = 256
+"""Kept of what a party tells before tick 0."""
 
 MOST_STEP_MS: Final = 1000
 
@@ -83,9 +84,9 @@ class Pace:
 class FrameStream:
     """Both directions of one party, and what happened in them.
 
-    `receive`, `flush`, `end_utterance`, `note`, `sent` are of the thread that owns the transport, the rest of that of
-    the ticks; any may `leave`. What was received before the party left is still said. Live, it is said as it comes; in
-    lockstep the answer to the frame of tick n is said at n + step, and `say` waits for it.
+    `receive`, `flush`, `end_utterance`, `allows`, `note`, `sent` are of the thread that owns the transport, the rest of
+    that of the ticks; any may `leave`. What was received before the party left is still said. Live, it is said as it
+    comes; in lockstep the answer to the frame of tick n is said at n + step, and `say` waits for it.
 
     answer_timeout_s: how long, in lockstep.
     """
@@ -109,6 +110,8 @@ class FrameStream:
         self._wire = LatenessHistogram()
         self._happenings: deque[Happening] = deque()
         self._lost_events = 0
+        self._allowance = EventAllowance()
+        self.flooded = False
         self._logged = self._playout.stats()
 
     @property
@@ -141,13 +144,30 @@ class FrameStream:
         """The utterance is complete: what follows is another one, and the silence between them is no underrun."""
         self._playout.end_item()
 
+    def allows(self, size_bytes: int) -> bool:
+        """Whether one more event of this size may be told; a party that floods us has left.
+
+        In lockstep the time is that of its answers, so that it is the same in every run. Before tick 0, when a command
+        tells how it loads its model, what is too much is not told.
+        """
+        if not self._started:
+            allowed = len(self._happenings) < MOST_EARLY_EVENTS
+        elif not self.flooded:
+            at_ns = self._received_frames * TICK_NS if self._in_lockstep else now_ns()
+            reason = self._allowance.take(at_ns, size_bytes)
+            allowed = reason is None
+            if reason is not None:
+                self.flooded = True
+                self.leave(reason)
+        else:
+            allowed = False
+        self._lost_events += not allowed
+        return allowed
+
     def note(self, kind: str, **fields: object) -> None:
-        """Keep what happened now for `log`; beyond 256 in a tick they are only counted."""
+        """Keep what happened now for `log`; of what a party tells it `allows` so much."""
         if self._started and self._in_lockstep and self.left is None:
-            if self._answers.qsize() < MOST_EVENTS:
-                self._answers.put((kind, fields))  # among the answers, so that its tick is the same in every run
-            else:
-                self._lost_events += 1
+            self._answers.put((kind, fields))  # among the answers, so that its tick is the same in every run
         else:
             self._note(self._tick if self._origin_ns is None else self._tick_now(), kind, fields)
 
@@ -247,10 +267,7 @@ class FrameStream:
         return max(0, now_ns() - (self._origin_ns or 0)) // TICK_NS
 
     def _note(self, tick: int, kind: str, fields: Mapping[str, Any]) -> None:
-        if len(self._happenings) < MOST_EVENTS:
-            self._happenings.append(Happening(tick, kind, fields))
-        else:
-            self._lost_events += 1
+        self._happenings.append(Happening(tick, kind, fields))
 
     def _receive_live(self, data: bytes) -> None:
         pcm = np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)

@@ -12,6 +12,7 @@ from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import Playout
 from fdbcore.errors import AudioError, FrameError
+from fdbcore.floods import EventAllowance
 from fdbcore.network import event_loop
 from fdbcore.ogg import OggOpusReader, OggOpusWriter
 from fdbcore.opus import OpusDecoder, OpusEncoder
@@ -63,6 +64,7 @@ class MoshiConnection:
         self.look_ahead_samples = 0
         self.received_samples = self.dropped_samples = self.ignored_messages = 0
         self.texts: deque[Text] = deque()
+        self._allowance = EventAllowance()
         self.wire = LatenessHistogram()
 
     @property
@@ -131,7 +133,7 @@ class MoshiConnection:
         elif message.data[0] == _AUDIO:
             self._take_audio(message.data[1:])
         elif message.data[0] == _TEXT:
-            self.texts.append(Text(now_ns(), self.received_samples, message.data[1:].decode(errors="replace")))
+            self._take_text(message.data[1:])
         elif message.data[0] == _HANDSHAKE:
             self.handshake_bytes = len(message.data) - 1
         elif message.data[0] == _METADATA:
@@ -140,6 +142,13 @@ class MoshiConnection:
             self.end(f"error of the server: {message.data[1:].decode(errors='replace')}")
         else:
             self.ignored_messages += 1
+
+    def _take_text(self, payload: bytes) -> None:
+        at_ns = now_ns()
+        if (flood := self._allowance.take(at_ns, len(payload))) is not None:
+            self.end(flood)
+        else:
+            self.texts.append(Text(at_ns, self.received_samples, payload.decode(errors="replace")))
 
     def _take_audio(self, payload: bytes) -> None:
         at_ns, start_sample = now_ns(), self.received_samples

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 MOST_MESSAGE_BYTES: Final = 64 * 1024
 MOST_DEPTH: Final = 32
+MOST_GREETINGS: Final = 1000
 CLOSE_TIMEOUT_S: Final = 1.0
 
 # The rest of what was not read lies in the system's own buffers, which may grow to megabytes: a minute of audio.
@@ -155,7 +156,7 @@ class PcmWs(Endpoint):
 
         hello = {"type": "hello", "version": VERSION, "side": side}
         await ws.send_json(hello | {"sample_rate_hz": SAMPLE_RATE_HZ, "channels": 1, "frame_samples": FRAME_SAMPLES})
-        while True:
+        for _ in range(MOST_GREETINGS):
             message = await ws.receive()
             if message.type is aiohttp.WSMsgType.BINARY:
                 self._take_frame(message.data)
@@ -168,7 +169,8 @@ class PcmWs(Endpoint):
             elif event["type"] == "ready":
                 return self._agree(event)
             else:
-                self._note(event)
+                self._note(event, len(message.data))
+        raise self._error(f"floods: {MOST_GREETINGS} messages before `ready`")
 
     def _agree(self, ready: Json) -> None:
         ours = {"version": VERSION, "sample_rate_hz": SAMPLE_RATE_HZ, "channels": 1, "frame_samples": FRAME_SAMPLES}
@@ -204,10 +206,10 @@ class PcmWs(Endpoint):
             self._take_frame(message.data)
         elif message.type is not aiohttp.WSMsgType.TEXT:
             self._stream.leave(_farewell(ws, message))
-        elif (event := _event_of(message.data)) is None:
+        elif (event := _event_of(message.data)) is not None:
+            self._obey(event, len(message.data))
+        elif self._stream.allows(len(message.data)):
             self._stream.note("event", name="not an event", data=_printable(message.data))
-        else:
-            self._obey(event)
 
     def _take_frame(self, data: bytes) -> None:
         if len(data) == FRAME_BYTES:
@@ -215,7 +217,7 @@ class PcmWs(Endpoint):
         else:
             self._stream.leave(_wrong_size(len(data)))
 
-    def _obey(self, event: Json) -> None:
+    def _obey(self, event: Json, size_bytes: int) -> None:
         if event["type"] == "bye":
             self._stream.leave("finished")
             return
@@ -223,9 +225,11 @@ class PcmWs(Endpoint):
             self._stream.flush()
         elif event["type"] == "end":
             self._stream.end_utterance()
-        self._note(event)
+        self._note(event, size_bytes)
 
-    def _note(self, event: Json) -> None:
+    def _note(self, event: Json, size_bytes: int) -> None:
+        if not self._stream.allows(size_bytes):
+            return
         data = {name: value for name, value in event.items() if name != "type"}
         self._stream.note("event", name=event["type"], data=data)
 
@@ -246,19 +250,19 @@ class PcmWs(Endpoint):
                 self._stream.sent(tick)
 
     async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """Close in good order if the system lets us, within a second."""
+        """Close in good order if the system lets us, within a second; one that floods us would not stop until then."""
         reason = self._stream.left or "closed"
         code = 1000 if reason in ("closed", "finished") else 1008
-        try:
-            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0 if self._stream.flooded else CLOSE_TIMEOUT_S):
                 if not ws.closed:
                     with suppress(ConnectionError):
                         await ws.send_json({"type": "bye", "reason": reason})
                     await ws.close(code=code, message=reason.encode()[:120])
-        except TimeoutError:
-            for opened in self._sockets:  # or what it does not read would keep the connection open
-                with suppress(OSError):
-                    opened.shutdown(socket.SHUT_RDWR)
+                return
+        for opened in self._sockets:  # or what it does not read would keep the connection open
+            with suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
 
 
 def _url_of(address: str) -> tuple[str, str]:

@@ -11,7 +11,9 @@ import re
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, SettingsError
+from fdbcore.floods import TokenBucket
 from fdbcore.rtc.seat import OVER, Negotiator, Refusal, Seat, Visit
 from fdbcore.types import SIDES, Side
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 64 * 1024
 """The longest message or body that is read; an offer of a browser has 2 to 10 KiB."""
+
+TOLD_REFUSALS_PER_S: Final = 1
+TOLD_REFUSALS_AT_ONCE: Final = 50
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +52,8 @@ class SignallingServer:
         self.seats: list[Seat] = []
         self.visits: set[Visit] = set()
         self.last_refusal: str | None = None
+        self._told = TokenBucket(TOLD_REFUSALS_PER_S, TOLD_REFUSALS_AT_ONCE)
+        self._untold = 0
         self._asked_port = port
         self._runner: AppRunner | None = None
         self._listener: asyncio.Server | None = None
@@ -92,6 +99,7 @@ class SignallingServer:
         if self._runner is not None:
             await self._runner.cleanup()
         self._listener = self._runner = None
+        self._tell_untold()
 
     def seat(self, side: Side, negotiator: Negotiator, session: str = "") -> Seat:
         """A seat that waits for a peer; SettingsError if there is one. `session` names one conversation of several."""
@@ -126,9 +134,18 @@ class SignallingServer:
         return waiting[0]
 
     def turn_away(self, who: str, refusal: Refusal) -> None:
-        """Put a refusal on record."""
+        """Put a refusal on record; of many that come fast the log tells the number."""
         self.last_refusal = str(refusal)
-        _log.warning("%s: turned away: %s", who, refusal)
+        if self._told.take(now_ns()):
+            self._tell_untold()
+            _log.warning("%s: turned away: %s", who, refusal)
+        else:
+            self._untold += 1
+
+    def _tell_untold(self) -> None:
+        if self._untold:
+            _log.warning("%d more were turned away", self._untold)
+        self._untold = 0
 
 
 def is_loopback(host: str | None) -> bool:
