@@ -21,7 +21,7 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.suspects import has_suspects
 from fdbcore.measures.timing import response_curve, timing
 from fdbcore.recording import QUANTITIES, SCORES, Recording, read_json, write_json
-from fdbcore.shares import wilson, wilson_by_cluster, wilson_difference
+from fdbcore.shares import wilson_by_cluster, wilson_difference
 
 SCORES_SCHEMA = "fdbcore.scores/2"
 QUANTITIES_SCHEMA = "fdbcore.quantities/2"
@@ -172,17 +172,12 @@ def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantit
 def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
 
-    Of one session by itself the interval of a share is over its turns; nothing else has an interval of one cluster. A
-    summary's "clusters" says how many there are that have the measure; of a share, "clusters_with_either" how many
-    have the event, or lack it, whichever are fewer.
+    Nothing has an interval of one cluster. A summary's "clusters" says how many there are that have the measure; of a
+    share, "clusters_with_either" how many have the event, or lack it, whichever are fewer.
     """
     of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    found = {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
-    if len(sessions) == 1 and clusters is None:
-        for summary in found.values():
-            summary |= {"ci95": wilson(summary["count"], summary["n"])} if "count" in summary else {}
-    return found
+    return {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
 
 
 DIFFERENCES: Final = {"b_selectivity": (stop_share("interruption"), stop_share("distraction"))}

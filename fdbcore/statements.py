@@ -175,6 +175,5 @@ def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, 
 
 def _group(group: Group, chosen: Unit) -> dict[str, Any]:
     clusters = group.clusters(chosen)
-    as_every_table = chosen.column is None and len(clusters) > 1
-    measures = summarise(group.quantities, None if as_every_table else clusters)
+    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of calls
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

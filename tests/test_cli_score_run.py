@@ -14,8 +14,8 @@ from test_cli_replay import DIALOGUE, voices, write
 from fdbcore.cli.main import main
 from fdbcore.corpus import Corpus
 from fdbcore.recording import TURNS
+from fdbcore.report.cautions import NAMES
 from fdbcore.report.statements_screen import statements_screen
-from fdbcore.report.statements_words import NAMES
 from fdbcore.report.survey import survey
 from fdbcore.report.words import NOT_CORRECTED
 from fdbcore.statements import HEADLINES
@@ -63,11 +63,11 @@ def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None
         settings = f"settings {ranged['low'] / 1000:.2f}–{ranged['high'] / 1000:.2f}"
         assert f"quick {latency['median'] / 1000:.2f} s [{low:.2f}, {high:.2f}], {settings}" in joined
         assert (
-            "!! few below 10 values of scenario an interval may hold less than it says: quick 5, same 5, slow 5"
-            in joined
+            "!! only 5 values of scenario in quick, 5 in same, 5 in slow: with fewer than 10 an interval may be "
+            "too narrow" in joined
         )
         assert "!! order flips B speaks:" in joined
-        assert "paired by scenario; p by Holm over the" in joined
+        assert "paired by scenario; p is corrected for" in joined
         assert "bins of 200 ms from -2 to 4 s" in joined
 
 
@@ -82,7 +82,7 @@ def test_the_screen_says_what_differs(run: Path) -> None:
     assert "they differ, p" in text
     assert "not told apart, p" in text
     assert "seen from" in text
-    assert "not paired; p by Holm" in text
+    assert "not paired; p is corrected for" in text
     assert NOT_CORRECTED in text
 
 

@@ -17,7 +17,6 @@ from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording import ACTIVITY, TURNS
 from fdbcore.score import pool, summarise
-from fdbcore.shares import wilson
 from fdbcore.statements import (
     MOST_GROUPS,
     Group,
@@ -92,11 +91,11 @@ def test_p95_is_given_from_100_items_and_its_interval_from_200() -> None:
         assert ((summary["p95"] is not None), (summary["p95_ci95"] is not None)) == (value, interval)
 
 
-def test_a_share_of_one_cluster_has_an_interval_only_as_that_of_one_session() -> None:
+def test_nothing_of_one_cluster_has_an_interval() -> None:
     of = [session([1], 3, 7), session([2], 1, 9)]
     assert summarise(of, ["x", "x"])["hit"]["ci95"] is None
     assert summarise(of[:1], ["x"])["hit"]["ci95"] is None
-    assert summarise(of[:1])["hit"]["ci95"] == wilson(3, 10)
+    assert summarise(of[:1])["hit"]["ci95"] is None
     run = Group("", [Call("call", Path())], of[:1])
     assert statements(run, Unit())["measures"]["hit"]["ci95"] is None
 

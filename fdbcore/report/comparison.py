@@ -18,6 +18,7 @@ from fdbcore.statements import HEADLINES, ITEM_COLUMNS, Group, groups, paired_by
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
 MOST_GROUPS: Final = 6
 """Of one run: with more, each pair against each other is too many comparisons to tell anything."""
+CALL_NAME: Final = "call name"
 SIGNIFICANT: Final = 0.05
 _MATCHING: Final = 0.5  # of the larger side must have their like: fewer gain nothing, and may be equal by accident
 
@@ -26,7 +27,7 @@ _MATCHING: Final = 0.5  # of the larger side must have their like: fewer gain no
 class Matched:
     """Calls of two sides to be compared; what answers the same item has the same cluster on both.
 
-    title: which calls; "" for all. paired_by: "call name", a column, or None where the sides have too little in
+    title: which calls; "" for all. paired_by: CALL_NAME, a column, or None where the sides have too little in
     common. shared, of: how many items are on both sides, and how many there are.
     """
 
@@ -74,7 +75,7 @@ def match(title: str, a: Group, b: Group, column: str | None) -> Matched:
     of_a, of_b = a.clusters(chosen), b.clusters(chosen)
     shared, union = len({*of_a} & {*of_b}), len({*of_a} | {*of_b})
     if shared > 1 and shared >= _MATCHING * max(len({*of_a}), len({*of_b})):
-        return Matched(title, a, b, of_a, of_b, chosen.column or "call name", shared, union)
+        return Matched(title, a, b, of_a, of_b, chosen.column or CALL_NAME, shared, union)
     apart_a, apart_b = [f"a {name}" for name in of_a], [f"b {name}" for name in of_b]
     return Matched(title, a, b, apart_a, apart_b, None, shared, union)
 

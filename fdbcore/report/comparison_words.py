@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.report.cautions import cautions as interval_cautions
+from fdbcore.report.comparison import CALL_NAME
 from fdbcore.report.glossary import MEASURES
 from fdbcore.report.words import NONE, counted
-from fdbcore.stats import FEW_CLUSTERS
 
 Values = Mapping[str, Any]
 
@@ -90,8 +91,9 @@ def pairing(compared: Values) -> str:
 
 def cautions(compared: Values) -> Iterator[str]:
     """What a reader must know of a comparison."""
-    if min(compared[side]["clusters"] for side in "ab") < FEW_CLUSTERS:
-        yield f"fewer than {FEW_CLUSTERS} items: the intervals may be too narrow"
+    sides = {compared[s]["name"]: {row["measure"]: row[s] for row in compared["measures"] if row[s]} for s in "ab"}
+    of_calls = compared["paired_by"] == CALL_NAME or all(compared[s]["clusters"] == compared[s]["calls"] for s in "ab")
+    yield from interval_cautions(sides, None if of_calls else compared["paired_by"] or "the cluster")
 
 
 def scored_calls(described: Values) -> str:

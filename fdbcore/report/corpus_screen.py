@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill, wrap
 from typing import Any, Final
 
 from fdbcore.measures.moments import MomentKind
 from fdbcore.report import systems
+from fdbcore.report.cautions import cautions
 from fdbcore.report.corpus_health import line
 from fdbcore.report.screen import by_labels, with_echo
 from fdbcore.report.survey import Survey
@@ -27,14 +28,14 @@ def corpus_screen(run: Survey, columns: int) -> str:
     compared = systems.systems(run)
     head, *lines = (
         fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
-        for label, text in _lines(run, bool(compared))
+        for label, text in _lines(run, compared)
     )
     table = [*systems.screen(compared, width), *wrap(systems.NOTE, width)] if compared else []
     return "\n".join([head, *table, *lines])
 
 
-def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
-    """compared: the figures are told of each system, not of all together."""
+def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[str, str]]:
+    """compared: the systems, where the figures are told of each, not of all together."""
     seconds = sum(row.length_s or 0.0 for row in run.rows)
     left_out = [row for row in run.rows if row.call.unscored is not None]
     yield (
@@ -45,6 +46,7 @@ def _lines(run: Survey, compared: bool) -> Iterator[tuple[str, str]]:
     if run.pooled:
         yield "health", line(run)
         yield from () if compared else _figures_beside(run)
+        yield from (("!!", text) for text in cautions(systems.told(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -62,15 +62,18 @@ def header(run: Survey) -> str:
     )
 
 
-def notices(run: Survey) -> str:
-    """What must be known before any number, each to be unfolded to the names; then what did not fit together."""
-    found = "".join(_notice(what, names) for what, names in _noticed(run))
+def notices(run: Survey, intervals: Iterable[str]) -> str:
+    """What must be known before any number, each to be unfolded to the names; then what did not fit together.
+
+    intervals: what must be known of these.
+    """
+    found = "".join(_notice(what, names) for what, names in _noticed(run, intervals))
     odd = "".join(_notice(what, names) for what, names in _odd(run.corpus.path))
     alert = f'<div class="warnings" role="alert">{found}</div>' if found else ""
     return f'{alert}<div class="notices">{odd}</div>' if odd else alert
 
 
-def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
+def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     for status in dict.fromkeys(row.call.status for row in run.rows):
         rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
         if rows:
@@ -82,6 +85,8 @@ def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
     for text, names in run.warned().items():
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
+    for text in intervals:
+        yield f"{text[:1].upper()}{text[1:]}", []
     settings = run.corpus.settings_sha256s
     if len(settings) > 1:
         counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]
@@ -107,6 +112,8 @@ def _odd(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _notice(what: str, names: Sequence[str]) -> str:
+    if not names:
+        return f"<p>{escape(what)}</p>"
     items = "".join(f"<li>{escape(name)}</li>" for name in names[:NAMED])
     more = f"<li>and {len(names) - NAMED:,} more</li>" if len(names) > NAMED else ""
     return f"<details><summary>{escape(what[:1].upper() + what[1:])}</summary><ul>{items}{more}</ul></details>"

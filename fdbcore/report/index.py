@@ -19,6 +19,7 @@ from fdbcore.held import changed_source
 from fdbcore.recording import REPORT, write_text
 from fdbcore.report import corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
+from fdbcore.report.cautions import cautions
 from fdbcore.report.html import embedded_json
 from fdbcore.report.shell import shell, static
 from fdbcore.report.survey import CallMoment, CallRow, Survey, clip_ticks
@@ -27,6 +28,7 @@ from fdbcore.types import TurnSettings, ticks_to_s
 INDEX: Final = "index.html"
 SOURCES: Final = "script-src 'unsafe-inline'; img-src data:; media-src 'self' file: data:"
 CLIPS: Final = "clips"
+NOTHING_SCORED: Final = "<p class='lead'>No call could be scored.</p>"
 SHARES: Final = (
     "answered_per_turn",
     "premature_per_turn",
@@ -66,13 +68,13 @@ def write_index(run: Survey, shown: Shown = Shown(), heard: Heard | None = None)
 
 def page(run: Survey, shown: Shown, heard: Heard) -> str:
     """The whole page. Every text that comes from a file is escaped."""
-    sounds = _Sounds(run.corpus.path, shown, heard)
+    sounds, compared = _Sounds(run.corpus.path, shown, heard), systems.systems(run)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
     body = Template(static("index.html")).substitute(
         header=corpus_sections.header(run),
-        notices=corpus_sections.notices(run),
+        notices=corpus_sections.notices(run, cautions(systems.told(run, compared))),
         health=corpus_health.panel(run, lambda call: page_address(run.corpus.path, call.path)) if run.pooled else "",
-        findings=_findings(run, settings, sounds) if run.pooled else "<p class='lead'>No call could be scored.</p>",
+        findings=_findings(run, compared, settings, sounds) if run.pooled else NOTHING_SCORED,
         numbers=_numbers(run, settings) if run.pooled else "",
         closing=sections.closing(corpus_sections.evidence(run), settings),
         footer=corpus_sections.footer(run),
@@ -83,8 +85,7 @@ def page(run: Survey, shown: Shown, heard: Heard) -> str:
     return shell(body, f"{corpus_sections.title(run)} – fdbcore", static("index.css"), SOURCES)
 
 
-def _findings(run: Survey, settings: TurnSettings, sounds: _Sounds) -> str:
-    compared = systems.systems(run)
+def _findings(run: Survey, compared: Sequence[systems.System], settings: TurnSettings, sounds: _Sounds) -> str:
     return Template(static("index_findings.html")).substitute(
         lead=f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
         figures=systems.section(compared) if compared else corpus_sections.figures(run, settings),

@@ -11,6 +11,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import worst_moments
 from fdbcore.recording import Recording
+from fdbcore.report.cautions import cautions
 from fdbcore.report.certificate import disturbances, replay_text, verdict
 from fdbcore.report.document import document
 from fdbcore.report.health import health_text
@@ -108,6 +109,7 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int =
     notes = [
         f"median answer time {_with_interval(pooled['response_latency_ms'])}",
         f"answered {_with_interval(pooled['answered_per_turn'])}",
+        *(f"!! {text}" for text in cautions({"": pooled})),
         *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
         *(

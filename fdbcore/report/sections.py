@@ -101,9 +101,9 @@ def curve(measures: Measures, settings: TurnSettings) -> str:
 
 def intervals(measures: Measures) -> str:
     """What the interval column means here."""
+    if all(m["ci95"] is None for m in measures.values()):
+        return "There are no intervals: one session cannot show how sessions differ."
     text = "The bold figure is the one that the 95 % interval belongs to."
-    if all(m["ci95"] is None for m in measures.values() if m["unit"] != "share"):
-        text += " Only shares have one: for the others several sessions are needed."
     return text
 
 

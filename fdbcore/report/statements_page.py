@@ -11,6 +11,7 @@ from typing import Any, Final
 from fdbcore.recording import write_text
 from fdbcore.report import sections
 from fdbcore.report import statements_words as words
+from fdbcore.report.cautions import NAMES
 from fdbcore.report.forest import Row, forest
 from fdbcore.report.glossary import MEASURES, in_words
 from fdbcore.report.index import INDEX
@@ -41,7 +42,7 @@ def page(content: Content, folder: Path) -> str:
     body = Template(static("scores.html")).substitute(
         header=_header(content, title, folder),
         warnings=_warnings(content),
-        measures="\n".join(_measure(content, name, settings) for name in words.NAMES),
+        measures="\n".join(_measure(content, name, settings) for name in NAMES),
         told=told,
         reference=_reference(content),
         closing=sections.closing(facts(flat(evidence)), settings),
@@ -66,7 +67,8 @@ def _lines(content: Content) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(content: Content) -> str:
-    found = [f"{label.removeprefix('!! ')}: {text}" for label, text in _lines(content) if label.startswith("!!")]
+    marked = [(label[2:].strip(), text) for label, text in _lines(content) if label.startswith("!!")]
+    found = [": ".join(filter(None, line)) for line in marked]
     found += [f"not scored: {name}: {reason}" for name, reason in content["unscored"].items()]
     items = "".join(f"<li>{escape(text[:1].upper() + text[1:])}</li>" for text in found)
     return f'<ul class="warnings" role="alert">{items}</ul>' if items else ""

@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Final
 
 from fdbcore.report import statements_words as words
+from fdbcore.report.cautions import NAMES
 from fdbcore.report.statements_words import Content, Line
 from fdbcore.report.words import counted
 from fdbcore.statements import units_text
@@ -39,7 +40,7 @@ def _lines(content: Content) -> Iterator[Line]:
     yield from _head(content)
     groups = content["groups"] or [content]
     varied = words.ranges(content)
-    for name, label in words.NAMES.items():
+    for name, label in NAMES.items():
         if words.is_empty(content, name):
             yield label, "nothing to count"
             continue

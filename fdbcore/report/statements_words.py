@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.report.cautions import NAMES, cautions
 from fdbcore.report.words import NONE, NOT_CORRECTED, UNITS, counted
-from fdbcore.statements import units_text
-from fdbcore.stats import FEW_CLUSTERS
 
-NAMES: Final = {
-    "response_latency_ms": "answer time",
-    "answered_per_turn": "answered",
-    "premature_per_turn": "cut off by B",
-    "no_response_per_turn": "no answer",
-    "b_stopped_within_2s_per_long_a_onset": "B stops in 2 s",
-    "b_onset_in_overlap_per_a_speech_min": "B starts over A",
-    "b_backchannel_like_per_a_speech_min": "short ones of B",
-    "overlap_s_per_min": "both speak",
-    "b_talk_share": "B speaks",
-}
 ROW_NAMES: Final = {
     "ipu_per_min": "IPUs per min",
     "ipu_s_per_min": "IPU s per min",
@@ -218,29 +206,17 @@ def distances(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | No
 def notes(content: Content) -> Iterator[Line]:
     """What a reader must know of the input, and of the intervals."""
     yield from (("!! input", text) for text in content["input"])
-    unit, units = content["unit"], units_text(content["unit"]["column"])
-    few = [group for group in content["groups"] or [content] if group["clusters"] < FEW_CLUSTERS]
-    if few:
-        of = ", ".join(f"{group['name'] or 'here'} {group['clusters']}" for group in few)
-        yield "!! few", f"below {FEW_CLUSTERS} {units} an interval may hold less than it says: {of}"
-    rare = list(_rare(content["groups"] or [content]))
-    if rare:
-        yield (
-            "!! rare",
-            f"events in fewer than {FEW_CLUSTERS} {units}, so likewise: {', '.join(rare)}",
-        )
+    unit = content["unit"]
+    groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
+    yield from (("!!", text) for text in cautions(groups, unit["column"]))
     if unit["own"]:
         yield "!! no value", f"{counted(len(unit['own']), 'call')} without {unit['column']}: each counts as one"
     if len(content["groups"]) > 1:
         tests = sum(each["p"] is not None for each in content["differences"])
         paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
-        yield "differences", f"{paired}; p by Holm over the {tests} of this table; seen from: the least seen in 80 %"
+        yield (
+            "differences",
+            f"{paired}; p is corrected for {tests} comparisons (Holm); seen from: the smallest true difference that so "
+            "many calls would find 8 times in 10",
+        )
         yield "", NOT_CORRECTED
-
-
-def _rare(groups: Sequence[Content]) -> Iterator[str]:
-    """The shares whose events come in few clusters; none of those that never or always happen."""
-    for name, label in NAMES.items():
-        of = {group["name"]: group["measures"][name].get("clusters_with_either", 0) for group in groups}
-        if few := [group for group, count in of.items() if 0 < count < FEW_CLUSTERS]:
-            yield f"{label} ({', '.join(few)})" if few != [""] else label

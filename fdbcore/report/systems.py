@@ -37,6 +37,11 @@ def systems(run: Survey) -> list[System]:
     return [_of(name, run) for name in several(run)]
 
 
+def told(run: Survey, found: Sequence[System]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+    """The measures that are told of a run: those of each of its several systems `found`, or those of all, as ""."""
+    return {system.name: system.measures for system in found} or {"": run.measures}
+
+
 def several(run: Survey) -> list[str]:
     """The names of its systems; none unless there are several."""
     names = sorted({_system(row.call) for row in run.rows} - {""})
