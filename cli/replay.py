@@ -90,7 +90,7 @@ def replay(
         log = options.read_log(marks, marks_offset_ms, len(calls))
         several = len(calls) > 1 or meta is not None
         if several:
-            check_run_folder(out, meta)
+            check_run_folder(out, meta, calls)
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:

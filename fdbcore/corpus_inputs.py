@@ -230,8 +230,10 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
 
 
 def _known(session: SessionInput) -> tuple[str, list[Path]]:
-    """The name of a session, and the files by which a table may know it."""
-    return session.name, [path.absolute() for path in ([session.recording] if session.recording else session.paths)]
+    """The name of a session, and the files by which a table may know it: of a recording its folder, what it links."""
+    own = session.recording is not None and session.a.parent == session.recording
+    paths = [*filter(None, [session.recording]), *([] if own else session.paths)]
+    return session.name, [path.absolute() for path in paths]
 
 
 def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:
@@ -245,6 +247,7 @@ def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:
     if swap == session.swap:
         return PlannedCall(session, columns)
     try:
+        session.refuse_change()
         return PlannedCall(replace(session, swap=swap, words=_exchanged(session.words)), columns)
     except SettingsError as error:
         return PlannedCall(session, columns, str(error))

@@ -26,7 +26,7 @@ from fdbcore.errors import FdbError, RecordingError
 from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
-from fdbcore.recording import META, Recording, settings_hash, write_json
+from fdbcore.recording import AUDIO, META, Recording, settings_hash, write_json
 from fdbcore.redaction import write_no_secrets
 from fdbcore.registry import VADS, resolve
 from fdbcore.run_folder import LOG, shared_lock
@@ -173,7 +173,7 @@ def _replay(number: int, session: SessionInput, how: How) -> Replayed:
             how.vad,
             how.changes,
             how.real_time,
-            keep_audio=session.recording is not None,
+            keep_audio=session.recording is not None and session.a == session.recording / AUDIO,
             line_open=how.line_open,
         )
         score(recording)

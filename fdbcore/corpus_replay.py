@@ -165,11 +165,15 @@ def _save(entries: Sequence[Mapping[str, Any]], how: How, oddities: Oddities, be
     write_json(how.run_path / CORPUS, known | {"oddities": oddities.found, "calls": entries})
 
 
-def check_run_folder(path: Path, meta: Path | None) -> None:
-    """SettingsError where a replay into `path` would write over what is not ours, or over its own table `meta`.
+def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]) -> None:
+    """SettingsError where a replay into `path` would write over what is not ours, or over what it reads.
 
-    A folder that holds a file of one of these names must be a run, or hold recordings.
+    That is its own table `meta`, or the run whose recordings it replays. A folder that holds a file of one of these
+    names must be a run, or hold recordings.
     """
+    runs = {call.session.recording.resolve().parent for call in calls if call.session.recording is not None}
+    if path.resolve() in runs:
+        raise SettingsError(f"--out {path}: expected another folder than that of the recordings which are replayed")
     if meta is not None and meta.resolve() in {(path / name).resolve() for name in WRITTEN}:
         raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes itself")
     there = [name for name in WRITTEN if (path / name).exists()]

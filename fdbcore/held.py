@@ -14,35 +14,45 @@ from fdbcore.errors import RecordingError
 from fdbcore.protocols import Vad
 from fdbcore.recording import AUDIO, TURNS, Recording
 from fdbcore.registry import VADS, resolve
-from fdbcore.sources import SessionInput
+from fdbcore.sources import SessionInput, recorded_session
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, TurnSettings
 from fdbcore.vad import TELEPHONE_RATE_HZ
 from fdbcore.wav import HEADER_BYTES
 
 
 def open_held(path: Path) -> Recording:
-    """The recording in a folder, which may have been cut off while it was made. RecordingError if it has no audio."""
+    """The recording in a folder, which may have been cut off while it was made.
+
+    RecordingError if it has no audio, or the files that it links are no longer what they were, by their content.
+    """
     held = Recording(path)
     audio = path / AUDIO
-    if not audio.is_file() and (source := held.meta.get("source")):
-        files = " ".join(file["path"] for file in source["files"])
-        raise RecordingError(f"{path}: expected {AUDIO}, got a recording that links its source: replay {files}")
-    if not audio.is_file() or audio.stat().st_size <= HEADER_BYTES:
+    linked = [] if audio.is_file() else (held.meta.get("source") or {}).get("files", [])
+    for file in linked:
+        _refuse_another(path, path / file["path"], file["sha256"])
+    if not linked and (not audio.is_file() or audio.stat().st_size <= HEADER_BYTES):
         outcome = held.meta.get("outcome") or {}
         why = outcome.get("reason") or held.meta.get("reason") or f"it is {held.meta.get('status')}"
         raise RecordingError(f"{path}: expected a conversation, got a recording without audio: {why}")
     return held
 
 
+def _refuse_another(path: Path, file: Path, sha256: str) -> None:
+    """RecordingError unless the file that the recording in `path` links has the content that it had."""
+    try:
+        same = content_hash(file) == sha256
+    except OSError as error:
+        raise RecordingError(f"{path}: expected {file}, which it links, got: {error.strerror}") from error
+    if not same:
+        raise RecordingError(f"{path}: expected {file} as it was when it was replayed, got another content")
+
+
 def session_of(recording: Recording) -> SessionInput:
     """What a recording was made of, or its own audio. RecordingError if it has neither."""
-    if (recording.path / AUDIO).is_file():
-        return SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
-    source = recording.meta.get("source") or {}
-    if not source.get("files"):
+    session = recorded_session(recording.name, recording.path)
+    if session.a == recording.path / AUDIO and not session.a.is_file():
         raise RecordingError(f"{recording.path}: expected {AUDIO} or a source, got neither")
-    a, *b = (Path(file["path"]) for file in source["files"])
-    return SessionInput(recording.name, a, b[0] if b else None, source["swap"], source["offset_ms"])
+    return session
 
 
 def changed_source(recording: Recording) -> str | None:

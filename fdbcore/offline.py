@@ -127,7 +127,7 @@ def replay_session(
 
 def _keep_held(recording: RecordingWriter, held: Recording) -> None:
     """Carry along what only the conversation itself can tell: its meta.json, and what happened at its edges."""
-    recording.note(held={"path": str(held.path.resolve()), "meta": held.meta})
+    recording.note(held={"path": str(held.path.resolve()), "meta": held.as_held})
     for event in held.events:
         if event["kind"] != AUDIO_END:
             recording.event(**event)
@@ -157,7 +157,8 @@ def make_vads(name: str, source: SessionSource) -> tuple[Vad, Vad]:
 def _case_path(run_path: Path, session: SessionInput) -> Path:
     """The folder of a case; an earlier recording in it is replaced, anything else is left alone."""
     path = run_path / session.name
-    for source in filter(None, (session.a, session.b, *session.words.values())):
+    held = session.recording and session.recording / META
+    for source in filter(None, (session.a, session.b, held, *session.words.values())):
         if path.resolve() in source.resolve().parents:
             raise RecordingError(
                 f"{path}: expected a folder without the input, got the one that holds {source}: choose another --out"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -15,10 +15,10 @@ import numpy as np
 
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AudioFile, Block, resampler_to_48k
-from fdbcore.errors import AudioError, SettingsError
+from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.labels import Label
 from fdbcore.names import session_names
-from fdbcore.recording import AUDIO, META
+from fdbcore.recording import AUDIO, META, read_json
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
@@ -40,7 +40,7 @@ class SessionInput:
     swap: exchange the sides, also in `words`.
     offset_ms: B begins that much later than A; if negative, A later than B. Nothing is cut off.
     words: files of Full-Duplex-Bench v1 with the words of a side and their times.
-    recording: the folder of the recording whose audio `a` is, if it is one.
+    recording: the folder of the recording whose audio this is, its own or what it links, if it is one.
     labels: what people have labelled in it, and in which file; None if nobody was asked.
     """
 
@@ -58,15 +58,19 @@ class SessionInput:
             raise SettingsError(
                 f"offset_ms: expected a whole number from -{MOST_OFFSET_MS} to {MOST_OFFSET_MS}, got {self.offset_ms!r}"
             )
-        if self.recording is not None and (self.swap or self.offset_ms):
-            raise SettingsError(
-                f"{self.recording}: a recording keeps its sides and times: name {self.a} to swap or offset them"
-            )
 
     @property
     def paths(self) -> list[Path]:
         """Its one or two files."""
         return [self.a] if self.b is None else [self.a, self.b]
+
+    def refuse_change(self) -> None:
+        """SettingsError if it is a recording, which keeps its sides and times; its files may be swapped and offset."""
+        if self.recording is not None:
+            files = " and ".join(map(str, self.paths))
+            raise SettingsError(
+                f"{self.recording}: a recording keeps its sides and times: name {files} to swap or offset them"
+            )
 
     def open(self) -> SessionSource:
         """The audio of both sides. Raises AudioError."""
@@ -140,7 +144,26 @@ def _name(files: tuple[Path, ...]) -> tuple[Path, str]:
 
 def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
     if _is_recording(files[0]):
-        return SessionInput(name, files[0] / AUDIO, None, swap, offset_ms, recording=files[0])
+        session = recorded_session(name, files[0])
+        if swap or offset_ms:
+            session.refuse_change()
+        return session
+    return _of_files(name, files, swap, offset_ms)
+
+
+def recorded_session(name: str, folder: Path) -> SessionInput:
+    """What the recording in a folder was made of: its own audio, or the files that it links, as they were replayed."""
+    source: dict[str, Any] = {}
+    if not (folder / AUDIO).is_file():
+        with suppress(RecordingError, AttributeError):  # it shows when it is opened
+            source = read_json(folder / META).get("source") or {}
+    if not source.get("files"):
+        return SessionInput(name, folder / AUDIO, recording=folder)
+    files = tuple(folder / file["path"] for file in source["files"])
+    return replace(_of_files(name, files, source["swap"], source["offset_ms"]), recording=folder)
+
+
+def _of_files(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
     words = zip(_in_order(swap), (file.with_suffix(".json") for file in files if _is_v1(files)), strict=False)
     found: dict[Side, Path] = {side: file for side, file in words if file.is_file()}
     return SessionInput(name, files[0], files[1] if len(files) == 2 else None, swap, offset_ms, found)

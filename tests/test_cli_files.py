@@ -68,3 +68,52 @@ def test_a_table_that_fits_nothing_or_twice_is_wrong_usage(
     assert result.exit_code == 2
     assert expected in result.stderr
     assert not (tmp_path / "RUN").exists()
+
+
+def test_linked_recordings_keep_their_sides_offset_and_settings(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    calls.mkdir()
+    for name in ("left", "right"):
+        write(calls / f"{name}.wav", voices(DIALOGUE, 1.5 + len(name)))
+    (tmp_path / "meta.csv").write_text("file,agent_channel\nleft.wav,left\nright.wav,right\n")
+    settings = ("--offset-ms", 150, "--set", "min_silence_ms=300")
+    assert replayed(calls, "--meta", tmp_path / "meta.csv", *settings, "--out", tmp_path / "RUN").exit_code == 0
+    assert not list((tmp_path / "RUN").glob("*/session.wav"))
+    again = fdbcore("replay", tmp_path / "RUN", "--out", tmp_path / "AGAIN")
+    alone = fdbcore("replay", tmp_path / "RUN" / "left", "--out", tmp_path / "ALONE")
+    assert (again.exit_code, alone.exit_code) == (0, 0)
+    before = {call.name: call.recording for call in Corpus.of(tmp_path / "RUN").calls}
+    for run, names in (("AGAIN", ["left", "right"]), ("ALONE", ["left"])):
+        found = {call.name: call.recording for call in Corpus.of(tmp_path / run).calls}
+        assert list(found) == names
+        for name, recording in found.items():
+            assert recording.meta["source"]["swap"] is (name == "left")
+            assert recording.meta["source"]["offset_ms"] == 150
+            assert recording.meta["settings"] == before[name].meta["settings"]
+            assert recording.turn_events == before[name].turn_events
+            assert recording.meta["held"]["same"] is True
+
+
+def test_a_run_of_linked_recordings_is_examined_never_changed_and_joined_by_its_sources(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    calls.mkdir()
+    for name in ("one", "two"):
+        write(calls / f"{name}.wav", voices(DIALOGUE, len(name) / 2))
+    (tmp_path / "meta.csv").write_text("file,agent_channel,v\ncalls/one.wav,left,1\ncalls/two.wav,right,2\n")
+    run = tmp_path / "RUN"
+    replayed(calls, "--meta", tmp_path / "meta.csv", "--out", run)
+    for subject in (run, run / "one"):
+        assert "no such" not in fdbcore("doctor", "--vad", "energy", subject).output
+    assert fdbcore("doctor", "--vad", "energy", run).stdout.count("health: ") == 2
+    before = (run / "corpus.json").read_bytes()
+    for option in (("--swap",), ("--out", run)):
+        result = fdbcore("replay", run, *option)
+        assert result.exit_code == 2, result.stderr
+        assert "a recording keeps its sides" in result.stderr or "expected another folder" in result.stderr
+    assert fdbcore("replay", run / "one", "--out", run).exit_code == 1
+    assert (run / "corpus.json").read_bytes() == before
+    result = fdbcore("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "AGAIN")
+    assert result.exit_code == 0, result.stderr
+    assert [call.columns["v"] for call in Corpus.of(tmp_path / "AGAIN").calls] == ["1", "2"]
+    (tmp_path / "meta.csv").write_text("file,agent_channel\none.wav,right\n")
+    assert "keeps its sides" in fdbcore("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "X").stderr

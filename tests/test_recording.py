@@ -189,11 +189,19 @@ def test_a_recording_is_never_replayed_onto_itself(tmp_path: Path) -> None:
     assert contents(held.path) == before
 
 
-def test_a_recording_without_audio_of_its_own_names_its_source(tmp_path: Path) -> None:
+def test_a_recording_that_links_its_source_is_replayed_from_it(tmp_path: Path) -> None:
     held = hold(tmp_path / "case", *voices())
     linked = replay(held.path, out=tmp_path / "again")
-    with pytest.raises(RecordingError, match=rf"links its source: replay {held.path / AUDIO}"):
-        replay(linked.path, out=tmp_path / "third")
+    assert not (linked.path / AUDIO).is_file()
+    third = replay(linked.path, out=tmp_path / "third")
+    assert (third.meta["held"]["same"], third.turn_events) == (True, linked.turn_events)
+    assert third.as_held == held.meta  # the conversation, however often it was replayed
+    (held.path / AUDIO).write_bytes((held.path / AUDIO).read_bytes()[:-4] + b"\1\2\3\4")
+    with pytest.raises(RecordingError, match=rf"expected {held.path / AUDIO} as it was .*, got another content"):
+        replay(linked.path, out=tmp_path / "fourth")
+    (held.path / AUDIO).unlink()
+    with pytest.raises(RecordingError, match=rf"expected {held.path / AUDIO}, which it links, got: No such file"):
+        replay(linked.path, out=tmp_path / "fourth")
 
 
 def test_both_sides_alike_are_a_conversation_too(tmp_path: Path) -> None:
