@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,9 +37,11 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     """
     from fdbcore.audio import AUDIO_SUFFIXES
 
-    files = [subject for subject in subjects if Path(subject).exists()]
+    files = [subject for subject in subjects if os.path.exists(subject)]
     systems = [subject for subject in subjects if subject not in files]
     for subject in systems:
+        if not subject:
+            options.named(subject)
         if Path(subject).suffix.lower() in AUDIO_SUFFIXES and ":" not in subject:
             raise click.UsageError(f"{subject}: expected audio or a system, got no such file")
     found, sane = _examined(files, vad, show=not as_json) if files else ({}, True)

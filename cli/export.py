@@ -10,7 +10,7 @@ import click
 
 from fdbcore.errors import FdbError
 
-from .options import DONE, FAILED
+from .options import DONE, FAILED, FILE
 
 if TYPE_CHECKING:
     from fdbcore.corpus import Call
@@ -20,9 +20,9 @@ FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=FILE)
 @click.option("--format", "fmt", required=True, type=click.Choice(FORMATS))
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the files; each recording's own by default.")
+@click.option("--out", type=FILE, help="Folder for the files; each recording's own by default.")
 def export(run: Path, fmt: str, out: Path | None) -> None:
     """Write RUN (a run or one recording of it) in another tool's format.
 

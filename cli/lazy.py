@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
+
+from .entry import FAILED, INTERRUPTED
 
 
 class LazyCommands(click.Group):
@@ -19,6 +23,19 @@ class LazyCommands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in their order."""
         return list(self._names)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
+        """Run a command; what it leaves to the system, such as a disk that is full, and Ctrl-C, are a line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo(f"{ctx.command_path}: interrupted", err=True)
+            sys.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read the output has left
+                raise
+            click.echo(f"{ctx.command_path}: {error}", err=True)
+            sys.exit(FAILED)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None if there is none."""

@@ -10,6 +10,7 @@ import click
 
 from fdbcore.redaction import write_no_secrets
 
+from .entry import begin_work
 from .lazy import LazyCommands
 
 COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "score")
@@ -24,6 +25,7 @@ def main() -> None:
     if Path(".env").is_file():
         _load_tokens(Path(".env"))
     write_no_secrets()
+    begin_work()
 
 
 def _load_tokens(path: Path) -> None:

@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.types import TurnSettings
 
+from .entry import DONE as DONE
+from .entry import FAILED as FAILED
+from .entry import INTERRUPTED as INTERRUPTED
+from .entry import UNMEASURED as UNMEASURED
+
 if TYPE_CHECKING:
     from fdbcore.corpus import Corpus
     from fdbcore.measures.marks import Mark
     from fdbcore.recording import Recording
 
-DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
-"""Exit codes; click's own for wrong usage is 2. UNMEASURED: of gates, which say by FAILED that one has failed."""
-
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
 
-FILE: Final = click.Path(path_type=Path)
+
+def named(text: str) -> str:
+    """A path that a user names. BadParameter for none, which would be the current folder, and for an address."""
+    if not text:
+        raise click.BadParameter("expected a path, got an empty text: a variable that is not set?")
+    if re.match(r"[a-zA-Z][\w+.-]*://", text) and not os.path.exists(text):
+        raise click.BadParameter(f"expected a path, got the address {text}: download it first")
+    return text
+
+
+class _Path(click.Path):
+    """A path that `named` lets pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        return super().convert(named(value) if isinstance(value, str) else value, param, ctx)
+
+
+FILE: Final = _Path(path_type=Path)
 
 vad = click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")
 changes = click.option(

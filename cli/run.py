@@ -141,6 +141,8 @@ def _side_a(a: str | None, clips: Sequence[str], suite: str | None, data: str | 
         return _suite(suite, data, out, quiet)
     if data is not None:
         raise SettingsError("--data: expected it with --suite alone")
+    for path in clips:
+        options.named(path)
     return SideA(_recorded(clips) if clips else [User("", str(a))])
 
 

@@ -7,6 +7,7 @@ calls speech that began over the other's an interruption if it is longer than sh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -95,9 +96,9 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
 
 
 def _is_run(path: Path) -> bool:
-    if any((path / name).is_file() for name in (CORPUS, RUN, META)):
+    if any(os.path.isfile(path / name) for name in (CORPUS, RUN, META)):
         return True
-    return path.is_dir() and any(path.glob(f"*/{META}"))
+    return os.path.isdir(path) and any(path.glob(f"*/{META}"))
 
 
 def _calls_of(run: Corpus) -> list[tuple[str, Sequence[Path]]]:

@@ -63,6 +63,12 @@ AUDIO_SUFFIXES: Final = frozenset(
 )
 """Of the files in a folder that are taken for audio; a file that is named may have any suffix."""
 
+OTHER_AUDIO_SUFFIXES: Final = frozenset(
+    ".3gp .ac3 .aifc .amr .ape .avi .awb .caf .dts .eac3 .flv .gsm .mka .mkv .mov .mp2 .oga .rf64 .sph .spx .tta .voc "
+    ".w64 .wave .wmv .wv".split()
+)
+"""Of files in a folder that are not taken for audio, and may be read where they are named."""
+
 _PLAYABLE: Final = {  # what every current browser plays: (container, suffix): codecs
     ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
     ("flac", ".flac"): {"flac"},

@@ -27,6 +27,7 @@ import numpy as np
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AUDIO_SUFFIXES, AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
+from fdbcore.names import is_fork
 from fdbcore.types import Pcm
 
 Channel: TypeAlias = Literal["mean", "left", "right"]
@@ -122,7 +123,7 @@ def _picker(channel: Channel, channels: int) -> Callable[[Block], Pcm]:
 
 def _in_folder(folder: Path) -> Iterator[Clip]:
     """The samples of a benchmark below `folder`; where there is none, all audio."""
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_fork(file.name))
     inputs = [file for file in files if file.name in (INPUT, CLEAN_INPUT)]
     if inputs:
         yield from map(_clip, inputs)

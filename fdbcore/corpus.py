@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -74,9 +75,9 @@ class Corpus:
     @classmethod
     def of(cls, path: Path) -> Self:
         """Read a run of `replay` or of `run`, or a single recording. RecordingError for what is none of these."""
-        if (path / CORPUS).is_file():
+        if os.path.isfile(path / CORPUS):
             return cls(path, tuple(_replayed(path)))
-        if (path / RUN).is_file():
+        if os.path.isfile(path / RUN):
             return cls(path, tuple(_live(path)))
         return cls(path, tuple(_found(path)))
 

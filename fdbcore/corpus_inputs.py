@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.audio import AUDIO_SUFFIXES
+from fdbcore.audio import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.corpus import CORPUS, RUN
 from fdbcore.errors import SettingsError
 from fdbcore.label_files import read_labels
-from fdbcore.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities
+from fdbcore.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities, is_fork, real_path
 from fdbcore.recording import AUDIO, META
 from fdbcore.sources import V1_FILES, SessionInput
 
@@ -47,11 +47,11 @@ def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
 
 
 def _named(path: Path, oddities: Oddities) -> list[Path]:
-    if path.is_dir():
+    if os.path.isdir(path):  # of a name that is too long it says no, where Path raises
         return [path] if _is_session(path) or _is_run(path) else _searched(path, oddities)
     if path.suffix.lower() in LISTS:
         return _listed(path)
-    if not path.exists() and glob.has_magic(str(path)):
+    if not os.path.exists(path) and glob.has_magic(str(path)):
         matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
         if not matches:
             raise SettingsError(f"{path}: expected a pattern of files, got one that fits none")
@@ -76,6 +76,7 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
     """All sessions below a folder, by path; runs and what they left behind are none."""
     found: list[Path] = []
     others: Counter[str] = Counter()
+    left_by_macos: list[str] = []
     seen: set[str] = set()
     for name, folders, files in os.walk(top, followlinks=True):
         folder = Path(name)
@@ -89,12 +90,22 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
         if set(V1_FILES) <= set(files):
             found.append(folder)
             continue
-        audio = set(filter(_is_audio, files))
+        forks = set(filter(is_fork, files))
+        left_by_macos += sorted(forks)
+        audio = set(filter(_is_audio, files)) - forks
         found += [folder / file for file in sorted(audio)]
-        others.update(Path(file).suffix.lower() or file for file in set(files) - audio)
+        others.update(Path(file).suffix.lower() or file for file in set(files) - audio - forks)
+    unsearched = {suffix: count for suffix, count in sorted(others.items()) if suffix in OTHER_AUDIO_SUFFIXES}
+    told = [f"{count} {suffix}" for suffix, count in unsearched.items()]
+    remedy = f"'{top}/**/*{next(iter(unsearched))}'" if unsearched else ""
     if not found:
-        raise SettingsError(f"{top}: expected a folder with audio ({', '.join(sorted(AUDIO_SUFFIXES))}), found none")
-    oddities.add(f"other files in {top}", [f"{count} {suffix}" for suffix, count in sorted(others.items())])
+        more = f"; {', '.join(told)} can be read if they are named, as by {remedy}" if unsearched else ""
+        kinds = ", ".join(sorted(AUDIO_SUFFIXES))
+        raise SettingsError(f"{top}: expected a folder with audio ({kinds}), found none{more}")
+    oddities.add(f"audio in {top} that is not searched for, left out: name it, as by {remedy}", told)
+    oddities.add(f"files of macOS beside others in {top}, left out", left_by_macos)
+    rest = sorted(others.items() - unsearched.items())
+    oddities.add(f"other files in {top}", [f"{count} {suffix}" for suffix, count in rest])
     return found
 
 
@@ -103,6 +114,8 @@ def _listed(path: Path) -> list[Path]:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: expected a list of paths in UTF-8, got: {error}") from error
+    if any("\0" in line for line in lines):
+        raise SettingsError(f"{path}: expected a list of paths, got something else than text")
     found = [path.parent / line for line in lines if line and not line.startswith("#")]
     if not found:
         raise SettingsError(f"{path}: expected a path in each line, got none")
@@ -202,7 +215,7 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
     found = read_labels(path, oddities)
     by_call = found.by_call([_known(session) for session in sessions], lambda n: sessions[n].swap, oddities)
     _refuse_none(by_call, (label.call for label in found.labels), sessions, path, "labels")
-    source = str(path.resolve())
+    source = str(real_path(path))
     labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
     return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
 

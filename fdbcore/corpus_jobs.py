@@ -26,6 +26,7 @@ from fdbcore.errors import FdbError, RecordingError
 from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
+from fdbcore.parallel import leave_terminal, uninterrupted
 from fdbcore.recording import AUDIO, META, Recording, settings_hash, write_json
 from fdbcore.redaction import write_no_secrets
 from fdbcore.registry import VADS, resolve
@@ -104,11 +105,8 @@ class _Worker:
         self.connection, theirs = _SPAWN.Pipe()
         self.dead = False
         self._process = _SPAWN.Process(target=_serve, args=(theirs, how), name="fdbcore-replay", daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # until it has left the terminal's group
-        try:
+        with uninterrupted():
             self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.give(task)
 
@@ -147,8 +145,7 @@ class _Worker:
 
 def _serve(connection: Connection, how: How) -> None:
     """The life of a worker: until its owner closes the pipe, or dies."""
-    os.setpgrp()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    leave_terminal()
     with shared_lock(how.run_path), open(how.run_path / LOG, "a", buffering=1) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)

@@ -18,7 +18,7 @@ from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed, replayed
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.measures.line import LINE_OPEN
-from fdbcore.names import Oddities
+from fdbcore.names import Oddities, real_path
 from fdbcore.offline import DEFAULT_VAD
 from fdbcore.recording import write_json
 from fdbcore.run_folder import LOG, SUMMARY, lock
@@ -120,7 +120,7 @@ def replay_corpus(
 
 
 def _entry(call: PlannedCall) -> dict[str, Any]:
-    files = [{"path": str(path.resolve()), "sha256": None} for path in call.session.paths]
+    files = [{"path": str(real_path(path)), "sha256": None} for path in call.session.paths]
     return {
         "name": call.session.name,
         "status": FAILED if call.error else WAITING,
@@ -171,12 +171,12 @@ def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]
     That is its own table `meta`, or the run whose recordings it replays. A folder that holds a file of one of these
     names must be a run, or hold recordings.
     """
-    runs = {call.session.recording.resolve().parent for call in calls if call.session.recording is not None}
-    if path.resolve() in runs:
+    runs = {real_path(call.session.recording).parent for call in calls if call.session.recording is not None}
+    if real_path(path) in runs:
         raise SettingsError(f"--out {path}: expected another folder than that of the recordings which are replayed")
-    if meta is not None and meta.resolve() in {(path / name).resolve() for name in WRITTEN}:
+    if meta is not None and real_path(meta) in {real_path(path / name) for name in WRITTEN}:
         raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes itself")
-    there = [name for name in WRITTEN if (path / name).exists()]
+    there = [name for name in WRITTEN if os.path.exists(path / name)]
     if there and not is_run(path):
         raise SettingsError(
             f"{path}: expected a new folder or that of a run, got a folder with {there[0]} of something else, "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -74,7 +75,7 @@ def read_labels(path: Path, oddities: Oddities) -> LabelSet:
     A file of a folder that cannot be read is noted as well. Raises SettingsError for a single file that cannot be read,
     and where there is no label at all.
     """
-    files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if os.path.isdir(path) else [path]
     labels: list[FileLabel] = []
     named = False
     for file in files:

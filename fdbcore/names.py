@@ -27,6 +27,16 @@ _SHOWN: Final = 3
 _Parts: TypeAlias = tuple[str, ...]
 
 
+def real_path(path: Path) -> Path:
+    """The absolute path without links; of a link onto itself, and of a name that is too long, as far as it goes."""
+    return Path(os.path.realpath(path))  # Path.resolve raises for these
+
+
+def is_fork(name: str) -> bool:
+    """Whether a file is one of those in which macOS keeps, beside another, what other file systems cannot."""
+    return name.startswith("._")
+
+
 @dataclass(slots=True)
 class Oddities:
     """What did not fit, by what it is ("rows without a file"): names, none left out."""

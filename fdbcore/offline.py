@@ -16,6 +16,7 @@ from fdbcore.health import Hearing, keep_health
 from fdbcore.held import compared, open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.measures.line import LINE_OPEN
+from fdbcore.names import real_path
 from fdbcore.protocols import Vad
 from fdbcore.recording import (
     ACTIVITY,
@@ -159,7 +160,7 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
     path = run_path / session.name
     held = session.recording and session.recording / META
     for source in filter(None, (session.a, session.b, held, *session.words.values())):
-        if path.resolve() in source.resolve().parents:
+        if real_path(path) in real_path(source).parents:
             raise RecordingError(
                 f"{path}: expected a folder without the input, got the one that holds {source}: choose another --out"
             )
@@ -173,9 +174,9 @@ def _is_replaceable(path: Path) -> bool:
 
     That is a folder which holds derived/, the first that is made of any, and nothing but what a recording is made of.
     """
-    if not path.exists() or (path / META).is_file():
+    if not os.path.lexists(path) or os.path.isfile(path / META):
         return True
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return False
     found = {item.relative_to(path).as_posix() for item in path.rglob("*")}
     return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)

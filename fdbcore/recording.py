@@ -360,7 +360,7 @@ class Recording:
 
 def recordings_in(path: Path) -> list[Recording]:
     """The recordings of a run, by name; or the one whose folder `path` is. RecordingError if there is none."""
-    if (path / META).is_file():
+    if os.path.isfile(path / META):
         return [Recording(path)]
     found = [Recording(meta.parent) for meta in sorted(path.glob(f"*/{META}"))]
     if not found:

@@ -17,7 +17,7 @@ from fdbcore._ext.pcm import to_mono
 from fdbcore.audio import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.labels import Label
-from fdbcore.names import session_names
+from fdbcore.names import real_path, session_names
 from fdbcore.recording import AUDIO, META, read_json
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
@@ -136,9 +136,9 @@ def _is_v1(files: tuple[Path, ...]) -> bool:
 def _name(files: tuple[Path, ...]) -> tuple[Path, str]:
     """The folder that a session lies in, and its name there."""
     if _is_v1(files):
-        task = files[0].resolve().parent
+        task = real_path(files[0]).parent
         return task.parent.parent, "-".join(task.parts[-2:])  # a task's folders are only numbered
-    path = files[0].resolve() if _is_recording(files[0]) else Path(os.path.abspath(files[0]))
+    path = real_path(files[0]) if _is_recording(files[0]) else Path(os.path.abspath(files[0]))
     return path.parent, path.name if _is_recording(files[0]) else "+".join(file.stem for file in files)
 
 

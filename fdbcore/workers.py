@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -24,6 +24,7 @@ from typing import Any, Final
 from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.live import OPENING, LiveSettings, converse
+from fdbcore.parallel import leave_terminal, uninterrupted
 from fdbcore.recording import Recording
 from fdbcore.redaction import redacted, write_no_secrets
 from fdbcore.registry import VADS, endpoint, resolve
@@ -70,7 +71,7 @@ class Worker:
         self._process = _SPAWN.Process(
             target=_serve, args=(theirs, self.progress, run_path, settings), name="fdbcore-worker"
         )
-        with _uninterrupted():
+        with uninterrupted():
             self._process.start()
         theirs.close()
 
@@ -119,20 +120,9 @@ class Worker:
         self._process.close()
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back: until a worker has left the terminal's group, it would end what only its owner may end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _serve(connection: Connection, progress: list[int], run_path: Path, settings: LiveSettings) -> None:
     """The life of a worker: until its owner closes the pipe, or dies."""
-    os.setpgrp()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    leave_terminal()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with shared_lock(run_path), open(run_path / LOG, "a", buffering=1) as log:
         os.dup2(log.fileno(), 1)
@@ -141,8 +131,8 @@ def _serve(connection: Connection, progress: list[int], run_path: Path, settings
         faulthandler.enable()
         resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # loads it while no call is live
         calls = _Calls(connection, progress, settings)
-        connection.send(None)
-        with suppress(EOFError):
+        with suppress(EOFError, ConnectionError):
+            connection.send(None)
             while True:
                 calls.begin(connection.recv())
         calls.end_now()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import av
 import pytest
 from click.testing import CliRunner, Result
-from test_cli_replay import voices, write
+from test_cli_replay import RATE_HZ, voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.corpus import Corpus
@@ -117,3 +118,90 @@ def test_a_run_of_linked_recordings_is_examined_never_changed_and_joined_by_its_
     assert [call.columns["v"] for call in Corpus.of(tmp_path / "AGAIN").calls] == ["1", "2"]
     (tmp_path / "meta.csv").write_text("file,agent_channel\none.wav,right\n")
     assert "keeps its sides" in fdbcore("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "X").stderr
+
+
+def test_odd_files_in_a_folder_lose_no_other_call(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    calls.mkdir()
+    for name in ("one", "two"):
+        write(calls / f"{name}.wav", voices(DIALOGUE, len(name) / 2))
+    (calls / "self.wav").symlink_to("self.wav")
+    (calls / "loop").symlink_to("loop")
+    (calls / "._one.wav").write_bytes(b"\0\5\26\7\0\2\0\0Mac OS X        ")
+    result = replayed(calls, "--out", tmp_path / "RUN")
+    assert [call.unscored is None for call in Corpus.of(tmp_path / "RUN").calls] == [True, False, True]
+    lines = result.stderr.splitlines()
+    assert (
+        lines[0] == f"fdbcore replay: {calls}/self.wav: expected an audio file, got no such file, or no permission "
+        "to look for it"
+    )
+    assert f"fdbcore replay: files of macOS beside others in {calls}, left out: 1: ._one.wav" in lines
+    assert result.exit_code == 1
+
+
+LONG = "x" * 5000 + ".wav"
+
+
+@pytest.mark.parametrize("name", [LONG, "x" * 300 + ".wav", "self.wav", "self.wav/x.wav"])
+@pytest.mark.parametrize("how", ["path", "list", "pattern", "a", "out", "meta", "labels", "run", "doctor", "agree"])
+def test_no_name_is_a_traceback(how: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "self.wav").symlink_to("self.wav")
+    good = write(tmp_path / "good.wav", voices(DIALOGUE))
+    path, out = tmp_path / name, ("--out", tmp_path / "RUN")
+    (tmp_path / "calls.txt").write_text(name)
+    result = {
+        "path": lambda: replayed(path, *out),
+        "list": lambda: replayed(tmp_path / "calls.txt", *out),
+        "pattern": lambda: replayed(f"{path}*", *out),
+        "a": lambda: replayed("-a", path, "-b", good, *out),
+        "out": lambda: replayed(good, "--out", path),
+        "meta": lambda: replayed(good, "--meta", path, *out),
+        "labels": lambda: replayed(good, "--labels", path, *out),
+        "run": lambda: fdbcore("report", path),
+        "doctor": lambda: fdbcore("doctor", path),
+        "agree": lambda: fdbcore("agree", path, path),
+    }[how]()
+    assert result.exit_code in (1, 2), result.output
+    told = [line for line in result.stderr.splitlines() if line and not line.startswith(("Usage:", "Try "))]
+    assert len(told) == 1, told
+
+
+def test_a_name_that_no_file_can_have_loses_no_other_call_of_a_list(tmp_path: Path) -> None:
+    (tmp_path / "self.wav").symlink_to("self.wav")
+    write(tmp_path / "good.wav", voices(DIALOGUE))
+    (tmp_path / "calls.txt").write_text(f"{LONG}\nself.wav\ngood.wav\n")
+    assert replayed(tmp_path / "calls.txt", "--out", tmp_path / "RUN").exit_code == 1
+    assert [call.unscored is None for call in Corpus.of(tmp_path / "RUN").calls] == [False, False, True]
+
+
+@pytest.mark.parametrize("option", ["", "-a", "--out", "--meta"])
+@pytest.mark.parametrize(("path", "told"), [("", "a variable that is not set?"), ("https://x.y/z.wav", "download it")])
+def test_nothing_and_an_address_are_no_path(option: str, path: str, told: str) -> None:
+    result = fdbcore("replay", *filter(None, [option]), path)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("doctor", ""), ("report", ""), ("run", "--system", "echo", "--clips", "")])
+def test_an_unset_variable_is_not_the_current_folder(arguments: tuple[str, ...]) -> None:
+    assert "a variable that is not set?" in fdbcore(*arguments).stderr
+
+
+def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    (calls / "new").mkdir(parents=True)
+    samples = voices(DIALOGUE)
+    with av.open(str(calls / "new" / "a.mka"), "w") as container:
+        stream = container.add_stream("pcm_s16le", rate=RATE_HZ, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate = RATE_HZ
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    result = replayed(calls, "--out", tmp_path / "RUN")
+    assert result.exit_code == 2
+    assert f"found none; 1 .mka can be read if they are named, as by '{calls}/**/*.mka'" in result.stderr
+    assert replayed(f"{calls}/**/*.mka", "--out", tmp_path / "RUN").exit_code == 0
+    write(calls / "b.wav", samples)
+    result = replayed(calls, "--out", tmp_path / "RUN")
+    assert f"audio in {calls} that is not searched for, left out: name it, as by '{calls}/**/*.mka': 1: 1 .mka" in (
+        result.stderr
+    )
