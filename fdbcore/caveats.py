@@ -20,7 +20,7 @@ def caveats(recording: Recording) -> list[str]:
         return list(_files(recording))
     sides = (held.get("timing") or {}).get("sides") or {}
     made_up = [_made_up(side, sides.get(side, {}), samples) for side in SIDES]
-    return [*_failure(held), *_selftest(held), *filter(None, made_up), *_files(recording)]
+    return [*_failure(held), *_selftest(held), *filter(None, made_up), *_files(recording), *_words(recording)]
 
 
 def _failure(held: Mapping[str, Any]) -> Iterator[str]:
@@ -50,6 +50,13 @@ def _made_up(side: Side, measured: Mapping[str, Any], samples: int) -> str | Non
         if parts
         else f"{text}, and was made up: its machine or the network did not keep up"
     )
+
+
+def _words(recording: Recording) -> Iterator[str]:
+    """What the measures of words do without."""
+    for side in SIDES:
+        if count := recording.untimed_words(side):
+            yield f"{count} word{'s' if count > 1 else ''} of {side} without a start or an end: left out"
 
 
 def _files(recording: Recording) -> Iterator[str]:

@@ -202,7 +202,7 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> dic
 def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
     """Keep the words and annotations of a Full-Duplex-Bench v1 folder with the recording; return the annotations."""
     for side, words in session.words.items():
-        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve()), "words": _v1_words(words)})
+        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _v1_words(words))
     folder = session.a.parent
     return [
         {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
@@ -212,15 +212,19 @@ def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _v1_words(path: Path) -> list[dict[str, Any]]:
+def _v1_words(path: Path) -> dict[str, Any]:
+    """The words with both their times, and how many were left out because a recogniser gave them only one."""
     try:
-        return [
+        chunks = read_json(path)["chunks"]
+        words = [
             {
                 "text": str(chunk["text"]).strip(),
                 "start_s": float(chunk["timestamp"][0]),
                 "end_s": float(chunk["timestamp"][1]),
             }
-            for chunk in read_json(path)["chunks"]
+            for chunk in chunks
+            if None not in chunk["timestamp"]
         ]
+        return {"words": words, "left_out": len(chunks) - len(words)}
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error

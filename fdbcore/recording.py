@@ -25,7 +25,7 @@ import numpy.typing as npt
 from fdbcore.errors import RecordingError
 from fdbcore.redaction import clean
 from fdbcore.spool import Spool
-from fdbcore.types import Happening, Pcm, Side, TurnEvent
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
@@ -256,6 +256,11 @@ class Recording:
             raise self._unfinished()
         return int(self.meta["n_ticks"])
 
+    def length_s(self, side: Side) -> float:
+        """Length of a side's own audio: up to its file's last sample, or all where it has no file."""
+        source = self.meta.get("source")
+        return source["sides"][side]["samples"] / SAMPLE_RATE_HZ if source else self.n_ticks / TICKS_PER_S
+
     @property
     def as_held(self) -> Mapping[str, Any]:
         """The meta.json of the conversation as it was held: this one, or that of the recording which this one replays.
@@ -319,6 +324,11 @@ class Recording:
         """Start and end (s) of each word of a side; None if its words are not known."""
         spoken = self.spoken(side)
         return None if spoken is None else [(start_s, end_s) for _, start_s, end_s in spoken]
+
+    def untimed_words(self, side: Side) -> int:
+        """How many words of a side were left out, because their times are not known."""
+        path = self.path / "derived" / f"{side}.json"
+        return int(read_json(path).get("left_out", 0)) if path.is_file() else 0
 
     def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
         """Text, start and end (s) of each word of a side; None if its words are not known."""

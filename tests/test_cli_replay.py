@@ -179,6 +179,22 @@ def test_words_of_a_v1_folder_give_its_own_measures(tmp_path: Path, run_path: Pa
     assert measures["compat_v1_latency_ms"]["median"] == pytest.approx(400)
 
 
+def test_a_word_without_an_end_is_left_out_and_not_the_session(tmp_path: Path, run_path: Path) -> None:
+    folder = tmp_path / "task" / "1"
+    folder.mkdir(parents=True)
+    samples = voices("A 0.3-2 | B 2.4-4")
+    write(folder / "input.wav", samples[:, 0])
+    write(folder / "output.wav", samples[:, 1])
+    words = [{"text": "Yes,", "timestamp": [2.4, 2.8]}, {"text": "it is.", "timestamp": [2.9, 3.5]}]
+    words += [{"text": "Well", "timestamp": [3.5, None]}]
+    (folder / "output.json").write_text(json.dumps({"text": "Yes, it is. Well", "chunks": words}))
+    result = replay("--json", folder, out=run_path)
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert document["measures"]["compat_v1_takeover_per_sample"]["count"] == 1
+    assert "1 word of B without a start or an end: left out" in document["warnings"]
+
+
 def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_path: Path) -> None:
     other = write(tmp_path / "other.wav", voices(DIALOGUE).astype(np.float32) / 32768)  # the same in other bytes
     result = replay(call, tmp_path / "missing.wav", other, out=run_path)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from fdbcore.labels import Label
-from fdbcore.measures.compat import merged, overlap_v15, segments, takeover
+from fdbcore.measures.compat import WINDOW_S, Segment, merged, overlap_v15, segments, takeover
 from fdbcore.measures.quantities import Share, Values
 
 TURN_TAKING = [{"kind": "turn_taking", "start_s": 2.0, "end_s": 2.4}]
@@ -47,17 +47,28 @@ def track(*runs: tuple[float, int]) -> npt.NDArray[np.float32]:
     return np.concatenate([np.full(n, probability, dtype=np.float32) for probability, n in runs])
 
 
+def whole(probabilities: npt.NDArray[np.float32]) -> list[Segment]:
+    return segments(probabilities, len(probabilities) * WINDOW_S)
+
+
 def test_segments_are_padded_and_need_a_quarter_of_a_second() -> None:
     # 10 silent windows, 20 of speech, a dip that is not off, 5 of speech, silence, a blip of 7 (0.224 s), silence
-    found: list[Any] = segments(track((0.1, 10), (0.9, 20), (0.4, 3), (0.9, 5), (0.1, 20), (0.9, 7), (0.1, 20)))
+    found: list[Any] = whole(track((0.1, 10), (0.9, 20), (0.4, 3), (0.9, 5), (0.1, 20), (0.9, 7), (0.1, 20)))
     assert found == [(pytest.approx(0.32 - 0.03), pytest.approx(1.216 + 0.03))]
 
 
 def test_segments_split_at_a_tenth_of_a_second() -> None:
-    three = segments(track((0.9, 10), (0.1, 3), (0.9, 10)))  # the end is confirmed 64 ms later: not enough
-    four = segments(track((0.9, 10), (0.1, 5), (0.9, 10)))
+    three = whole(track((0.9, 10), (0.1, 3), (0.9, 10)))  # the end is confirmed 64 ms later: not enough
+    four = whole(track((0.9, 10), (0.1, 5), (0.9, 10)))
     assert len(three) == 1
     assert [round(edge, 3) for pair in four for edge in pair] == [0.0, 0.35, 0.45, 0.8]
+
+
+def test_a_segment_that_the_end_cuts_off_ends_with_the_last_sample() -> None:
+    # 4.700 s beside a longer side: 146 windows and a part of one are the file's, the others are padding
+    speaking = track((0.1, 120), (0.9, 27), (0.1, 10))
+    assert [*segments(speaking, 4.7)[0]] == pytest.approx([3.84 - 0.03, 4.7])
+    assert segments(track((0.9, 147), (0.2, 10)), 4.7) == [(0.0, 4.7)]
 
 
 def test_merging_joins_gaps_up_to_the_limit() -> None:
@@ -73,6 +84,12 @@ def test_stop_and_response_latency_of_v15() -> None:
     assert isinstance(response, Values)
     assert stop.values == [500]
     assert response.values == [500]  # from 7.5, the latest end before 8.0
+
+
+def test_a_response_begins_after_the_end_and_not_with_it() -> None:
+    response = overlap_v15([(0.0, 2.0)], [(2.0, 3.0), (4.0, 5.0)])["compat_v15_response_latency_ms"]
+    assert isinstance(response, Values)
+    assert response.values == [2000]
 
 
 def test_takeover_after_an_interruption_counts_from_its_end() -> None:

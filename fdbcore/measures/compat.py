@@ -7,6 +7,7 @@ is packaged, so it needs that detector; its merging of 0.6 s (user) and 0.5 s (s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from fdbcore.labels import CONTRIBUTIONS, Label, kept_labels
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording import Recording
+from fdbcore.types import SIDES
 
 Segment: TypeAlias = tuple[float, float]
 """Start and end in seconds."""
@@ -37,7 +39,9 @@ def compat(recording: Recording) -> dict[str, Quantity]:
     probabilities = recording.evidence("silero_16khz_probability")
     if probabilities is not None:
         labels = kept_labels(recording)
-        user, system = (segments(track) for track in probabilities)
+        user, system = (
+            segments(track, recording.length_s(side)) for side, track in zip(SIDES, probabilities, strict=True)
+        )
         measures |= overlap_v15(user, system, labels.labels if labels else ())
     return measures
 
@@ -67,12 +71,16 @@ def _takeover(name: str, words: Sequence[Segment], since_s: float | None) -> dic
     return measures
 
 
-def segments(probabilities: npt.NDArray[np.float32]) -> list[Segment]:
-    """Speech segments (s) of a Silero probability track, float32 (n_windows,), as its package makes them."""
+def segments(probabilities: npt.NDArray[np.float32], length_s: float) -> list[Segment]:
+    """Speech segments (s) of a Silero probability track, float32 (n_windows,), as its package makes them.
+
+    length_s: of the side's own audio; windows that begin after it are nobody's.
+    """
     found: list[Segment] = []
     start: float | None = None
     end: float | None = None
-    for index, probability in enumerate(probabilities.tolist()):
+    n_windows = math.ceil(round(length_s / WINDOW_S, 6))
+    for index, probability in enumerate(probabilities[:n_windows].tolist()):
         now = index * WINDOW_S
         if probability >= ON:
             end = None
@@ -83,9 +91,9 @@ def segments(probabilities: npt.NDArray[np.float32]) -> list[Segment]:
                 found.append((start, end))
                 start = end = None
     if start is not None:
-        found.append((start, len(probabilities) * WINDOW_S))
+        found.append((start, length_s))
     found = [(start, end) for start, end in found if end - start > MIN_SPEECH_S]
-    return _padded(found, len(probabilities) * WINDOW_S)
+    return _padded(found, length_s)
 
 
 def _padded(found: list[Segment], length_s: float) -> list[Segment]:
@@ -149,7 +157,7 @@ def _responses(user: Sequence[Segment], system: Sequence[Segment]) -> list[tuple
     """The latest segment of the user that ends before each start of the system that follows one, and that start."""
     latest: dict[float, Segment] = {}
     for segment in user:
-        following = min((start for start, _ in system if start >= segment[1]), default=None)
+        following = min((start for start, _ in system if start > segment[1]), default=None)
         if following is not None:
             latest[following] = max(latest.get(following, segment), segment, key=lambda each: each[1])
     return [(segment, start) for start, segment in latest.items()]
