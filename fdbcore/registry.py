@@ -29,7 +29,8 @@ ENDPOINTS: Final = {
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "scripted": "fdbcore.endpoints.scripted:scripted",
     "webrtc": "fdbcore.endpoints.webrtc:webrtc",
-    "whip": "fdbcore.endpoints.webrtc:whip",
+    "whip": "fdbcore.endpoints.whip:whip",
+    "whips": "fdbcore.endpoints.whip:whip",
 }
 """Each makes an endpoint from the whole address that the user gave: "moshi://localhost:8998", "echo", "clip:a.wav"."""
 

@@ -1,34 +1,32 @@
-"""A party at the other end of a WebRTC connection: one that joins us (`webrtc`, `far`), or that we join (`whip`).
+"""A party at the other end of a WebRTC connection: one that joins us. One that we join is in `fdbcore.endpoints.whip`.
 
 `webrtc[://HOST:PORT]` waits for a peer at its side's seat, on 127.0.0.1:8790 unless told otherwise; both sides of a
-conversation share the port. `whip://HOST:PORT/PATH` sends its offer there by HTTP (RFC 9725). `far:ADDRESS` is another
-registered party of ours, in a process of its own, which joins by WebRTC: a real connection, on this machine.
+conversation share the port. `far:ADDRESS` is another registered party of ours, in a process of its own, which joins by
+WebRTC: a real connection, on this machine.
 
 `?ptime=20` sends packets of 20 ms instead of 10, `?join_s=60` is how long to wait for the peer, after `?silent_s=10`
 without a packet it is gone, `?ice=stun:HOST:PORT` names a STUN server, `?candidates=all` lets the audio come to any
-address of this machine where the port itself is on loopback. A bearer token comes from the environment
-variable FDBCORE_TOKEN.
+address of this machine where the port itself is on loopback. The bearer token that our port asks for comes from the
+environment variable FDBCORE_TOKEN.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.background import Background
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.redaction import redacted
+from fdbcore.redaction import redacted, secret
 from fdbcore.registry import endpoint
 from fdbcore.rtc import HUNG_UP
 from fdbcore.types import Happening, Pcm, Side
@@ -46,17 +44,12 @@ LOOPBACK: Final = ("127.0.0.1",)
 FAR_ENDS_S: Final = 3.0
 MOST_WAIT_S: Final = 86_400.0
 _CLOSE_S: Final = 10.0
-_OPTIONS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "candidates": "", "session": ""}
+_SETTINGS: Final = {"ptime": "10", "join_s": "60", "silent_s": "10", "ice": "", "candidates": "", "session": ""}
 
 
 def webrtc(address: str) -> Endpoint:
     """A party that joins us; see the module."""
     return Joined(address)
-
-
-def whip(address: str) -> Endpoint:
-    """A party that we join; see the module."""
-    return Dialled(address)
 
 
 def far(address: str) -> Endpoint:
@@ -65,9 +58,13 @@ def far(address: str) -> Endpoint:
 
 
 class WebRtcEndpoint(Endpoint):
-    """A peer, however it is reached: it sets the pace of what it says, and is heard at the place of its timestamps."""
+    """A peer, however it is reached: it sets the pace of what it says, and is heard at the place of its timestamps.
+
+    settings: of its address, with what they are unless given.
+    """
 
     clocking: Clocking = "realtime"
+    settings: Mapping[str, str] = _SETTINGS
 
     def __init__(self, address: str) -> None:
         kind, _, place = address.partition(":")
@@ -75,9 +72,9 @@ class WebRtcEndpoint(Endpoint):
             raise SettingsError(f"{kind}: expected {kind}://HOST:PORT?join_s=60 or {kind}:?join_s=60, got {address!r}")
         self._url = urlsplit(f"{kind}:{place if place.startswith('//') else f'//{DEFAULT_HOST}:{DEFAULT_PORT}{place}'}")
         given = {name: values[-1] for name, values in parse_qs(self._url.query).items()}
-        if unknown := sorted(given.keys() - _OPTIONS.keys()):
-            raise SettingsError(f"webrtc: expected options out of {', '.join(_OPTIONS)}, got {unknown[0]}")
-        self._options = _OPTIONS | given
+        if unknown := sorted(given.keys() - self.settings.keys()):
+            raise SettingsError(f"webrtc: expected options out of {', '.join(self.settings)}, got {unknown[0]}")
+        self._options = {**self.settings, **given}
         if self._options["ptime"] not in ("10", "20"):
             raise SettingsError(f"webrtc: expected a ptime of 10 or 20 ms, got {self._options['ptime']}")
         try:
@@ -293,6 +290,8 @@ class Far(Joined):
 
     async def _invite(self, server: SignallingServer) -> None:
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
+        if secret(TOKEN):
+            seat += f"&bearer={TOKEN}"
         command = (sys.executable, "-m", "fdbcore.far", self._party, seat)
         self._process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
 
@@ -322,45 +321,6 @@ class Far(Joined):
         return {**super().describe(), "kind": "far", "party": redacted(self._party), "address": "this machine"}
 
 
-class Dialled(WebRtcEndpoint):
-    """A peer that we join by HTTP, in the manner of WHIP."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self._location: str | None = None
-
-    async def _connect(self) -> None:
-        import aiohttp
-
-        peer = await self._new_peer()
-
-        session = f"?session={self._options['session']}" if self._options["session"] else ""
-        url = f"http://{self._host}:{self._port}{self._url.path or '/whip/b'}{session}"
-        headers = {"Content-Type": "application/sdp", **_authorization()}
-        timeout = aiohttp.ClientTimeout(total=self._join_s)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as http,
-                http.post(url, data=await peer.offer(), headers=headers) as response,
-            ):
-                answer = await response.text()
-                if response.status != 201:
-                    raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {answer[:80]!r}")
-                self._location = urljoin(url, response.headers.get("Location", ""))
-        except (aiohttp.ClientError, TimeoutError) as error:
-            found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
-            raise PartyError(f"{url}: expected a WHIP server, got: {found}", transient=True) from error
-        await peer.accept(answer)
-
-    async def _hang_up(self) -> None:
-        import aiohttp
-
-        if self._location is not None:
-            with suppress(aiohttp.ClientError, TimeoutError):
-                async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as http:
-                    await http.delete(self._location, headers=_authorization())
-
-
 def _is_stun(address: str) -> bool:
     scheme, _, place = address.partition(":")
     try:
@@ -368,11 +328,6 @@ def _is_stun(address: str) -> bool:
         return scheme == "stun" and bool(url.hostname) and url.netloc == place and url.port != 0
     except ValueError:
         return False
-
-
-def _authorization() -> dict[str, str]:
-    token = os.environ.get(TOKEN)
-    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 _servers: dict[tuple[str, int], asyncio.Task[SignallingServer]] = {}
@@ -384,7 +339,7 @@ async def _shared_server(host: str, port: int) -> SignallingServer:
     from fdbcore.rtc.signalling import SignallingServer
 
     async def started() -> SignallingServer:
-        server = SignallingServer(host, port, os.environ.get(TOKEN))
+        server = SignallingServer(host, port, secret(TOKEN) or None)
         await server.start()
         return server
 
