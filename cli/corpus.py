@@ -151,6 +151,7 @@ def summary_of(run: Survey, entries: Sequence[dict[str, Any]]) -> dict[str, Any]
         "schema": SUMMARY_SCHEMA,
         "recordings": [entry["name"] for entry in read],
         "unscored": {entry["name"]: entry["unscored"] for entry in read if entry["unscored"]},
+        "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
         "warnings": run.warned(),
         "measures": run.measures,
         "failed": [entry["reason"] for entry in entries if entry["status"] in ("failed", "damaged")],

@@ -56,6 +56,7 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
 def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any], bool]:
     """The health of each session in the files, and whether none is bad."""
     from fdbcore.registry import VADS, resolve
+    from fdbcore.report.document import told_first
     from fdbcore.sources import session_inputs
 
     try:
@@ -71,9 +72,10 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
                 found[session.name] = {"why_not": str(told)}
                 continue
             title, damaged, content = told
-            found[session.name] = content["health"] | {"damaged": damaged, "warnings": content["warnings"]}
+            known = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
+            found[session.name] = content["health"] | {"damaged": damaged, "warnings": known}
             if show:
-                click.echo(_screen(title, content))
+                click.echo(_screen(title, known, content))
     return {"files": found}, all(map(_is_fit, found.values()))
 
 
@@ -101,13 +103,13 @@ def _healths(
             yield error
 
 
-def _screen(title: str, content: dict[str, Any]) -> str:
+def _screen(title: str, told: Sequence[str], content: dict[str, Any]) -> str:
     from textwrap import fill
 
     from fdbcore.report.health import health_screen
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    warnings = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in content["warnings"]]
+    warnings = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in told]
     return "\n".join([fill(title, columns), *warnings, health_screen(content, columns), ""])
 
 

@@ -16,6 +16,7 @@ from fdbcore.labels import kept_labels
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.findings import findings, nothing_to_measure
 from fdbcore.measures.labelled import labelled, stop_share
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.suspects import has_suspects
@@ -33,9 +34,9 @@ Quantities = Mapping[str, Quantity]
 def score(recording: Recording) -> dict[str, Any]:
     """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
 
-    Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, warnings; and unscored, the
-    reason why there are no measures, where a conversation gives none. A measure that echo would change has a second
-    summary, with_echo.
+    Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings, warnings; and
+    unscored, the reason why there are no measures, where a conversation gives none. A measure that echo would change
+    has a second summary, with_echo.
     """
     dialogue = Dialogue.of(recording)
     reason = unscored(recording)
@@ -47,7 +48,8 @@ def score(recording: Recording) -> dict[str, Any]:
         "settings": recording.meta["settings"],
         "measures": summarise_beside([found] if found else [], [with_echo] if found else []),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
-        "warnings": warnings(recording, dialogue),
+        "findings": [] if reason else [finding.to_json() for finding in findings(recording, dialogue)],
+        "warnings": warnings(recording),
     } | ({"unscored": reason} if reason else {})
     items = {"quantities": found, "with_echo": with_echo}
     kept = {key: {name: stored.to_json(item) for name, item in of.items()} for key, of in items.items()}
@@ -57,7 +59,8 @@ def score(recording: Recording) -> dict[str, Any]:
 
 
 def unscored(recording: Recording) -> str | None:
-    """Why a recording has no measures: it is invalid, by the fault of the harness, never began, or is no speech of B's.
+    """Why a recording has no measures: it is invalid, by the fault of the harness, never began, holds no speech at all,
+    or is no speech of B's.
 
     A system that has failed in a conversation that was held counts: what it did not answer is in the denominators.
     """
@@ -66,7 +69,7 @@ def unscored(recording: Recording) -> str | None:
     if kind == "invalid" or (kind == "failed" and not recording.n_ticks) or (kind == "done" and reason):
         who = f"side {outcome['side']}: " if outcome.get("side") else ""
         return f"{kind}: {who}{reason}"
-    return None if recording.n_ticks else "nothing was recorded"
+    return nothing_to_measure(recording) if recording.n_ticks else "nothing was recorded"
 
 
 def quantities(recording: Recording) -> dict[str, Quantity]:
@@ -123,13 +126,10 @@ def _computed(recording: Recording) -> tuple[dict[str, Quantity], dict[str, Quan
     return found, _with_echo(recording, found)
 
 
-def warnings(recording: Recording, dialogue: Dialogue) -> list[str]:
-    """What a reader must know before any number."""
-    silent = [
-        f"no speech found on {side}" for side, ipus in dialogue.ipus.items() if recording.n_ticks and not len(ipus)
-    ]
+def warnings(recording: Recording) -> list[str]:
+    """What a reader must know before any number, beside what was found in the call itself."""
     labels = kept_labels(recording)
-    return _cut_off(recording) + silent + caveats(recording) + list(labels.notes if labels else ())
+    return _cut_off(recording) + caveats(recording) + list(labels.notes if labels else ())
 
 
 def _cut_off(recording: Recording) -> list[str]:

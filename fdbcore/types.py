@@ -62,6 +62,13 @@ def ticks_to_s(ticks: int) -> float:
     return ticks / TICKS_PER_S
 
 
+def clock_text(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
 @dataclass(frozen=True, slots=True)
 class TurnSettings:
     """Settings of the turn detector, in ms; every table prints them. All are whole ticks of 10 ms.

@@ -242,7 +242,7 @@ def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (tmp_path / "run" / "calls.csv")
         .read_text()
         .splitlines()[0]
-        .startswith("name,file,status,reason,length_s,health,warnings,system,clip,trial,outcome,")
+        .startswith("name,file,status,reason,length_s,findings,health,warnings,system,clip,trial,outcome,")
     )
 
 

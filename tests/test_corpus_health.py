@@ -197,11 +197,11 @@ def test_systems_that_say_nothing_are_told_wherever_a_run_is_read(tmp_path: Path
             wav.write(sample()[: 12 * SAMPLE_RATE_HZ] * np.array(heard, np.int16))
     replay(tmp_path / "calls", tmp_path / "run")
     ran = Ran(tmp_path / "run", "")
-    silent = "no speech found on B"
-    assert {row["name"]: row["warnings"] for row in ran.table("calls.csv")} == {
+    silent = "B never spoke: no speech found, digitally silent"
+    assert {row["name"]: row["findings"] for row in ran.table("calls.csv")} == {
         "deaf1": silent,
         "deaf2": silent,
         "well": "",
     }
-    assert read_json(ran.run / "summary.json")["warnings"] == {silent: ["deaf1", "deaf2"]}
-    assert f"!!               {silent}: 2 calls\n" in corpus_screen(survey(Corpus.of(ran.run)), 100)
+    assert read_json(ran.run / "summary.json")["findings"] == {"B never spoke": ["deaf1", "deaf2"]}
+    assert "!!               B never spoke: 2 calls\n" in corpus_screen(survey(Corpus.of(ran.run)), 100)

@@ -299,10 +299,10 @@ FAULTS: Final[dict[str, tuple[Callable[[], Stereo], set[tuple[str, str | None]]]
     "dropouts": (lambda: dropped(sample()), {("dropouts", "B")}),
     "exchanged sides": (lambda: in_one_room(synthetic()), {("exchanged", None)}),
     "sides in order": (lambda: in_one_room(synthetic())[:, ::-1], set()),
-    "silence": (lambda: np.zeros_like(sample()), set()),
-    "nobody on B": (lambda: sample() * np.array([1, 0], np.int16), set()),
-    "one tick": (lambda: sample()[:FRAME_SAMPLES], set()),
-    "a second": (lambda: sample()[: 100 * FRAME_SAMPLES], set()),
+    "silence": (lambda: np.zeros_like(sample()), {("no_speech", "A"), ("no_speech", "B")}),
+    "nobody on B": (lambda: sample() * np.array([1, 0], np.int16), {("no_speech", "B")}),
+    "one tick": (lambda: sample()[:FRAME_SAMPLES], {("no_speech", "A"), ("no_speech", "B")}),
+    "a second": (lambda: sample()[: 100 * FRAME_SAMPLES], {("no_speech", "A")}),
 }
 
 
@@ -474,7 +474,10 @@ def test_doctor_tells_what_is_missing_of_a_file(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "!! half.wav: cut off: " in done.output
     mute = _wav(tmp_path / "mute.wav", sample() * np.array([1, 0], np.int16))
-    assert "!! no speech found on B" in CliRunner().invoke(doctor, ["--vad", "energy", str(mute)]).output
+    assert (
+        "!! B never spoke: no speech found, digitally silent"
+        in CliRunner().invoke(doctor, ["--vad", "energy", str(mute)]).output
+    )
     assert CliRunner().invoke(doctor, ["nosuch.wav"]).exit_code == 2
 
 

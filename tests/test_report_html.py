@@ -166,7 +166,7 @@ def test_warnings_stand_before_everything_else(tmp_path: Path) -> None:
     recording = drawn_recording(tmp_path / "call", "A 0-3 |")
     recording.meta |= {"status": "interrupted", "reason": "Ctrl-C"}
     text = read(recording).text
-    assert text.index("No speech found on B.") < text.index("A never finished a turn")
+    assert text.index("B never spoke: no speech found, digitally silent.") < text.index("A never finished a turn")
     assert "This recording is interrupted: Ctrl-C." in text
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fdbcore.health.findings import Bools, Finding, Severity, decibels, near, runs
+from fdbcore.health.findings import LEAST_DBOV, Bools, Finding, Severity, decibels, near, runs
 from fdbcore.health.hearing import FULL_SCALE, Heard
 from fdbcore.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
@@ -65,6 +65,11 @@ def checks(side: Side, heard: Heard, active: Bools, tonal: Bools, known: dict[st
 
 def _level(side: Side, heard: Heard, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
     level, snr = known["level_dbov"], known["snr_db"]
+    if level is None:
+        peak = known["peak_dbov"]
+        heard_at = f"loudest {peak:.0f} dBFS" if peak > LEAST_DBOV else "digitally silent"
+        means = "Nothing of this side can be measured."
+        yield Finding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
     if level is not None and level < SOFT_DBOV:
         means = (
             "Its softest sounds lie below what the detectors hear: speech begins late, ends early, and parts are lost."

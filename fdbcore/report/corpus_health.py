@@ -26,6 +26,7 @@ KINDS: Final = {
     "offset": ("Sides misplaced", "One side is heard on the other before it speaks: every latency is wrong."),
     "exchanged": ("Sides exchanged?", "If A is the system, every measure is told of the wrong side."),
     "out_of_step": ("Files out of step?", "If the files did not begin together, every latency is wrong."),
+    "no_speech": ("No speech", "Nothing of that side can be measured."),
     "noise": ("Noise", "Onsets and ends are less certain, and noise may count as speech."),
     "soft": ("Soft", "Speech begins late and ends early, and parts are lost."),
     "loud": ("Loud", "Noise between words is loud, too, and may count as speech."),

@@ -56,11 +56,12 @@ def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[st
 
 def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
     """What must be known before any number, with the calls concerned."""
-    warned = run.warned()
-    for text, names in list(warned.items())[:SHOWN]:
-        yield "!!", f"{text}: {counted(len(names), 'call')}"
-    if len(warned) > SHOWN:
-        yield "", f"and {len(warned) - SHOWN:,} more, in calls.csv"
+    counts = {name: len(calls) for name, calls in run.amiss().items()}
+    counts |= {text: len(names) for text, names in run.warned().items()}
+    for text, n in list(counts.items())[:SHOWN]:
+        yield "!!", f"{text}: {counted(n, 'call')}"
+    if len(counts) > SHOWN:
+        yield "", f"and {len(counts) - SHOWN:,} more, in calls.csv"
 
 
 def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:

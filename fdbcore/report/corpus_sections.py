@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.corpus import CORPUS, DAMAGED, Call, read_corpus
+from fdbcore.corpus import CORPUS, DAMAGED, DONE, Call, read_corpus
 from fdbcore.measures.moments import MomentKind, limit_ticks
 from fdbcore.measures.quantities import Quantity
 from fdbcore.report.charts import Axis, Point, curve, histogram, plane
@@ -74,10 +74,12 @@ def notices(run: Survey, intervals: Iterable[str]) -> str:
 
 
 def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    for name, calls in run.amiss().items():
+        yield f"{name}: {counted(len(calls), 'call')}", [_told(call, finding.text) for call, finding in calls]
     for status in dict.fromkeys(row.call.status for row in run.rows):
         rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
         if rows:
-            of = f"{len(rows):,} of {len(run.rows):,} calls {status}, in no figure"
+            of = f"{len(rows):,} of {len(run.rows):,} calls {status}, {'but ' if status == DONE else ''}in no figure"
             yield of, [_told(row.call, row.call.unscored) for row in rows]
     damaged = [_told(row.call, row.call.reason) for row in run.rows if row.call.status == DAMAGED]
     if damaged:

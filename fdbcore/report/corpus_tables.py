@@ -16,7 +16,7 @@ from fdbcore.report.survey import CallRow
 from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
 
 CALLS, EVENTS = "calls.csv", "events.csv"
-OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "health", "warnings")
+OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "findings", "health", "warnings")
 EVENT_COLUMNS: Final = (
     "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
     "terminal", "other_spoke", "censored", "suspect",
@@ -54,6 +54,7 @@ def _call_row(row: CallRow, theirs: Mapping[str, str], changed: Container[str]) 
         call.status,
         call.reason or "",
         row.length_s,
+        "; ".join(finding.text for finding in row.findings) or ("" if call.reason else call.unscored),
         row.health and row.health.ids,
         "; ".join(row.warnings),
     )

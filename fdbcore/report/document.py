@@ -35,12 +35,18 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
         "curves": scores["curves"],
         "moments": [] if unscored else _moments(recording, dialogue),
         "labels": _labels(recording),
+        "findings": scores["findings"],
         "warnings": scores["warnings"],
         "unscored": unscored,
         "timing": recording.meta.get("timing"),
         "held": held(recording),
         "marks": marks_of(recording),
     }
+
+
+def told_first(content: Mapping[str, Any]) -> list[str]:
+    """What must be known before any number, of a document or of scores: the findings, then the warnings."""
+    return [*(finding["text"] for finding in content["findings"]), *content["warnings"]]
 
 
 def _moments(recording: Recording, dialogue: Dialogue) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore.report.glossary import in_words
@@ -15,8 +15,13 @@ NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B 
 Measures = Mapping[str, Mapping[str, Any]]
 
 
-def lead(measures: Measures) -> str:
-    """The session in one sentence."""
+def lead(measures: Measures, findings: Sequence[Mapping[str, Any]]) -> str:
+    """The session in one sentence; what was found about all of it comes before what it leaves to be counted."""
+    never = [f"{finding['name']}. " for finding in findings if finding["id"] in ("never_spoke", "fell_silent")]
+    return f"{''.join(never)}{_counted(measures)}"
+
+
+def _counted(measures: Measures) -> str:
     answered, latency = measures["answered_per_turn"], measures["response_latency_ms"]
     if not answered["n"]:
         return NOTHING_TO_ANSWER

@@ -92,9 +92,9 @@ def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, st
     """What stands above the timeline, and what below it."""
     measures = content["measures"]
     findings = Template(static("findings.html")).substitute(
-        lead=figures.lead(measures),
+        lead=figures.lead(measures, content["findings"]),
         figures=figures.figures(measures, settings),
-        moments=sections.moments(content["moments"]),
+        moments=sections.moments(content["moments"], bool(content["findings"])),
     )
     numbers = Template(static("numbers.html")).substitute(
         curve=sections.curve(measures, settings),

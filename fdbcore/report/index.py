@@ -220,5 +220,6 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
 def _notes(row: CallRow, sounds: _Sounds) -> list[str]:
     """What must be known of a call, each thing once: damage is among the warnings as well as the reason."""
     silent = sounds.silent(row.call)
-    told = [*filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
+    found = [finding.text for finding in row.findings]
+    told = [*found, *filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
     return list(dict.fromkeys(corpus_sections.in_short(row.call, text) for text in told))

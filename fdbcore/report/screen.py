@@ -13,7 +13,7 @@ from fdbcore.measures.moments import worst_moments
 from fdbcore.recording import Recording
 from fdbcore.report.cautions import cautions
 from fdbcore.report.certificate import disturbances, replay_text, verdict
-from fdbcore.report.document import document
+from fdbcore.report.document import document, told_first
 from fdbcore.report.health import health_text
 from fdbcore.report.layout import laid_out, shortened, shortened_at_end
 from fdbcore.report.words import (
@@ -43,11 +43,11 @@ Measures = Mapping[str, Mapping[str, Any]]
 
 
 def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUMNS) -> str:
-    """The screen of one session, several lines without a newline at the end. `scores`: with measures and warnings."""
-    lines = [header(recording), *(f"!! {warning}" for warning in scores["warnings"])]
+    """The screen of one session, several lines without a newline at the end. `scores`: as `score` returns them."""
+    lines = [header(recording), *(f"!! {text}" for text in told_first(scores))]
     lines += [_labelled("health", text) for text in [health_text(document(recording, scores))] if text]
     reason = scores.get("unscored")
-    lines += [_labelled("not scored", reason)] if reason else _figures(recording, scores["measures"])
+    lines += [_labelled("not scored", reason)] if reason else _figures(recording, scores)
     lines += _held(recording, scores)
     bias = vad_bias_text(recording.meta["settings"])
     if bias:
@@ -56,7 +56,8 @@ def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUM
     return "\n".join(fill(line, columns, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
 
 
-def _figures(recording: Recording, measures: Measures) -> list[str]:
+def _figures(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
+    measures = scores["measures"]
     beside = with_echo(measures)
     lines = []
     for label, told in (
@@ -68,7 +69,7 @@ def _figures(recording: Recording, measures: Measures) -> list[str]:
         lines += [_labelled(label, told(measures))] if told(measures) else []
         if told(beside) != told(measures):
             lines.append(_labelled("  with echo", told(beside)))
-    return [*lines, _labelled("worst", _worst(recording))]
+    return [*lines, _labelled("worst", _worst(recording, scores))]
 
 
 def with_echo(measures: Measures) -> Measures:
@@ -218,18 +219,18 @@ def by_labels(measures: Measures) -> str:
     return " | ".join(told)
 
 
-def _worst(recording: Recording) -> str:
+def _worst(recording: Recording, scores: Mapping[str, Any]) -> str:
     found = worst_moments(recording)[:WORST]
     if not found:
-        return "nothing out of the ordinary"
+        return "no single moment" if scores["findings"] else "nothing out of the ordinary"
     listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
 
 
 def _remark(recording: Recording, scores: Mapping[str, Any]) -> str:
     """What must be known before any number, or else the worst moment."""
-    if scores["warnings"]:
-        return f"!! {scores['warnings'][0]}"
+    if first := told_first(scores):
+        return f"!! {first[0]}"
     found = worst_moments(recording)
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 

@@ -59,16 +59,27 @@ def header(recording: Recording) -> str:
 
 def warnings(content: Mapping[str, Any]) -> str:
     """What must be known before any number; empty if there is nothing."""
-    found = [f"{text[:1].upper()}{text[1:]}." for text in content["warnings"]]
+    found = [f"{_sentence(finding['text'])} {_link(finding['start_s'])}" for finding in content["findings"]]
+    found += [_sentence(text) for text in content["warnings"]]
     status, reason = content["recording"]["status"], content["recording"]["reason"]
     if status != "complete":
-        found.append(f"This recording is {status}{f': {reason}' if reason else ''}.")
-    items = "".join(f"<li>{escape(text)}</li>" for text in found)
+        found.append(_sentence(f"this recording is {status}{f': {reason}' if reason else ''}"))
+    items = "".join(f"<li>{text}</li>" for text in found)
     return f'<ul class="warnings" role="alert">{items}</ul>' if items else ""
 
 
-def moments(found: Sequence[Mapping[str, Any]]) -> str:
-    """The worst moments, each a link to its time."""
+def _sentence(text: str) -> str:
+    return escape(f"{text[:1].upper()}{text[1:]}.")
+
+
+def _link(start_s: float) -> str:
+    return f'<a href="#t={start_s:g}">{clock_text(start_s)}</a>'
+
+
+def moments(found: Sequence[Mapping[str, Any]], is_amiss: bool = False) -> str:
+    """The worst moments, each a link to its time. is_amiss: something has been found that is no moment."""
+    if not found and is_amiss:
+        return "<p>No single moment: what is wrong with this call stands above.</p>"
     if not found:
         return "<p>Nothing out of the ordinary: every answer within 1 s, no long overlap, no long silence.</p>"
     items = [

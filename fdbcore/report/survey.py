@@ -11,6 +11,7 @@ from fdbcore.corpus import FAILED, Call, Corpus
 from fdbcore.errors import FdbError
 from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.findings import Finding
 from fdbcore.measures.moments import Moment, MomentKind, moments
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.quantities import Quantity, Share, Values
@@ -75,7 +76,7 @@ class CallRow:
 
     length_s: None where nothing was scored. figures: the headline of each measure, with its n; with_echo: of
     those that echo would change. counts: of the measures that are shares, how many of the n. health: None where it was
-    not examined. worst: its worst moment.
+    not examined. findings, warnings: what must be known before any number. worst: its worst moment.
     """
 
     call: Call
@@ -83,6 +84,7 @@ class CallRow:
     figures: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     with_echo: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
     warnings: Sequence[str] = ()
     health: CallHealth | None = None
     worst: Moment | None = None
@@ -112,6 +114,14 @@ class Survey:
     def scored(self) -> list[CallRow]:
         """The rows of calls that are in the measures."""
         return [row for row in self.rows if row.call.unscored is None]
+
+    def amiss(self) -> dict[str, list[tuple[Call, Finding]]]:
+        """The calls of each finding by its name, what most of them have first."""
+        found: dict[str, list[tuple[Call, Finding]]] = {}
+        for row in self.scored:
+            for finding in row.findings:
+                found.setdefault(finding.name, []).append((row.call, finding))
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def warned(self) -> dict[str, list[str]]:
         """The names of the scored calls of each warning, what most of them have first; without their own names."""
@@ -170,6 +180,7 @@ def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         {name: headline(quantity) for name, quantity in quantities.items()},
         {name: headline(quantity) for name, quantity in beside.items()},
         {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},
+        [Finding.from_json(finding) for finding in scores["findings"]],
         scores["warnings"],
         CallHealth.of(health) if health else None,
         worst[0] if worst else None,

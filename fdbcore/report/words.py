@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fdbcore.recording import AUDIO, Recording
 from fdbcore.types import SIDES, ticks_to_s
+from fdbcore.types import clock_text as clock_text
 
 NONE: Final = "–"
 NOT_CORRECTED: Final = (
@@ -28,13 +29,6 @@ def counted(n: int, noun: str) -> str:
 def by_chance(share: Mapping[str, Any]) -> str:
     """How many of a share's items would be counted by chance: " (by chance 1.7)"; empty where that is not known."""
     return f" (by chance {share['by_chance'] * share['n']:.1f})" if share.get("by_chance") is not None else ""
-
-
-def clock_text(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
 def length_text(recording: Recording) -> str:
