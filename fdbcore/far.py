@@ -23,7 +23,7 @@ def main() -> None:
     party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:
         outcome = converse(party, seat, Path(folder), LiveSettings(vad="energy"), {}, Event()).meta["outcome"]
-    if outcome["side"] == "A" and outcome["reason"] != SILENT:  # whether it was silent is for the hub to say
+    if outcome["side"] == "A" and SILENT not in outcome["reason"]:  # whether it was silent is for the hub to say
         fault = {"reason": outcome["reason"], "transient": outcome.get("transient", party.transient)}
         os.write(told, json.dumps(fault).encode())
 

@@ -31,8 +31,11 @@ WAITING: Final = -3
 ticks themselves are 0 and above."""
 
 SILENT, IN_TEXT = "no speech found", "replied in text alone"
-"""Reasons of outcomes: a side to which the call owes nothing to measure, the user's first; and a system that is done
-but gives no measures of its speech."""
+"""Reasons of outcomes: a side to which the call owes nothing to measure, the user's first, with its level before it if
+that could be speech; and a system that is done but gives no measures of its speech."""
+
+LOUD_DBFS: Final = -40.0
+"""A peak beyond which it is worth saying that it was heard: an agent that plays tones, or a detector that errs."""
 
 _LOOK_S: Final = 0.1  # how often parties that open are looked at, and whether to stop
 
@@ -80,7 +83,9 @@ def converse(
         with closing(a), closing(b):
             failure = _open(a, b, stop, progress)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
-        recording.note(outcome=failure or _outcome(a, b, ticks, recording))  # how a party parts belongs to it
+        recording.note(
+            outcome=failure or _outcome(a, b, ticks, recording, settings.vad)
+        )  # how a party parts belongs to it
     return Recording(path)
 
 
@@ -161,7 +166,7 @@ def _blame(side: Side, reason: str) -> dict[str, Any]:
     return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
-def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> dict[str, Any]:
+def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, vad: str) -> dict[str, Any]:
     missed = recording.missed_ticks
     if recording.loss is not None:
         return {"kind": "invalid", "side": None, "reason": recording.loss}
@@ -178,5 +183,13 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -
             return {"kind": "done", "side": "B", "reason": IN_TEXT}
         left_first = b.left is not None and a.left is None
         asked = recording.has_spoken("A")  # who was asked nothing need not answer, but has to stay
-        return _blame("B" if asked or left_first else "A", SILENT)
+        silent: Side = "B" if asked or left_first else "A"
+        return _blame(silent, _why_silent(recording.loudest_dbfs(silent), vad))
     return {"kind": "done", "side": None, "reason": None}
+
+
+def _why_silent(loudest_dbfs: float, vad: str) -> str:
+    if loudest_dbfs < LOUD_DBFS:
+        return SILENT
+    other = "" if vad == "energy" else "; --vad energy"
+    return f"audio to {loudest_dbfs:.0f} dBFS, but {SILENT} by {vad}{other}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 from collections.abc import Iterable, Mapping
@@ -25,11 +26,12 @@ import numpy.typing as npt
 from fdbcore.errors import RecordingError
 from fdbcore.redaction import clean
 from fdbcore.spool import Spool
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
+_FULL_SCALE = 32_768
 REPLY = "reply"
 """The kind of event by which a side answers in text; with its voice, if it has one."""
 
@@ -160,6 +162,11 @@ class RecordingWriter:
     def has_spoken(self, side: Side) -> bool:
         """Whether the turn events so far hold speech of that side."""
         return any(event.kind == "speech_start" and event.side == side for event in self._turns)
+
+    def loudest_dbfs(self, side: Side) -> float:
+        """The peak of a side so far, but for the last second; -inf for digital silence."""
+        peak = self._spool.loudest()[SIDES.index(side)]
+        return 20 * math.log10(peak / _FULL_SCALE) if peak else -math.inf
 
     def has_replied(self, side: Side) -> bool:
         """Whether that side has answered in text so far."""

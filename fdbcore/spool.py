@@ -96,6 +96,11 @@ class Spool:
         missing = np.zeros((2, self.n_ticks - self._written_ticks), dtype=np.uint16)
         return np.concatenate([*self._peaks, missing], axis=1).T
 
+    def loudest(self) -> tuple[int, int]:
+        """Largest absolute sample of each channel in what is written so far: all but the last second."""
+        a, b = np.concatenate([np.zeros((2, 1), dtype=np.uint16), *self._peaks], axis=1).max(axis=1)
+        return int(a), int(b)
+
     def close(self) -> None:
         """Write what is left, and close both files, whatever happens."""
         self._over.set()

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from fakes.parties import Speaker
 from fakes.run_parties import Fake, install
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ from fdbcore.registry import endpoint
 from fdbcore.run_folder import LOG, RunFolder
 from fdbcore.run_summary import score_cases, summarise
 from fdbcore.runner import FINISH, GO_ON, NOW, Watch, expected_wall_s, run_cases
-from fdbcore.types import Side
+from fdbcore.types import FRAME_SAMPLES, Pcm, Side
 
 FAST = LiveSettings(vad="energy", max_s=2.0, realtime=False)
 REAL = LiveSettings(vad="energy", max_s=30.0)
@@ -175,6 +177,29 @@ def summary_of(path: Path, plan: Plan) -> dict[str, Any]:
     with RunFolder(path, plan) as folder:
         list(score_cases(folder))
         return summarise(folder)
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "vad", "reason"),
+    [
+        (5827, "silero", "audio to -15 dBFS, but no speech found by silero; --vad energy"),
+        (100, "silero", "no speech found"),
+        (0, "energy", "no speech found"),
+    ],
+)
+def test_a_system_that_only_plays_tones_is_told_so(tmp_path: Path, amplitude: int, vad: str, reason: str) -> None:
+    """A system of a full sine at 15.0 dB under full scale; its user is real speech."""
+    user = endpoint(f"clip:{Path(__file__).parent.parent / 'benchmarks/sample/sample.flac'}?channel=left&tail_s=1")
+    n = np.arange(FRAME_SAMPLES)
+    tone = (amplitude * np.sin(2 * np.pi * 10 * n / FRAME_SAMPLES)).astype(np.int16)
+
+    class Tones(Speaker):
+        def say(self, tick: int) -> Pcm | None:
+            return tone
+
+    how = LiveSettings(vad=vad, max_s=10, realtime=False)
+    call = converse(user, Tones([]), tmp_path / "call", how, {}, threading.Event())
+    assert call.meta["outcome"] == {"kind": "failed", "side": "B", "reason": reason}
 
 
 def test_what_may_pass_is_tried_again_and_recorded(tmp_path: Path) -> None:

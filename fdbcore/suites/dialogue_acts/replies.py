@@ -62,7 +62,7 @@ def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     recording = Recording(path)
     if outcome["kind"] == "failed":
-        if outcome["reason"] == SILENT or any(event["kind"] == REFUSAL for event in _of_b(recording)):
+        if SILENT in outcome["reason"] or any(event["kind"] == REFUSAL for event in _of_b(recording)):
             return None, str(outcome["reason"])
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     text = _told(_of_b(recording))
