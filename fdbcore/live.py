@@ -83,9 +83,8 @@ def converse(
         with closing(a), closing(b):
             failure = _open(a, b, stop, progress)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
-        recording.note(
-            outcome=failure or _outcome(a, b, ticks, recording, settings.vad)
-        )  # how a party parts belongs to it
+        outcome = failure or _outcome(a, b, ticks, recording, settings.vad)  # how a party parts belongs to it
+        recording.note(outcome=outcome)
     return Recording(path)
 
 

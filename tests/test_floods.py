@@ -39,7 +39,8 @@ from fdbcore.live import LiveSettings, converse
 from fdbcore.network import await_result
 from fdbcore.recording import EVENTS, Recording
 from fdbcore.registry import endpoint
-from fdbcore.rtc.signalling import TOLD_REFUSALS_AT_ONCE, Refusal, SignallingServer
+from fdbcore.rtc.seat import Refusal
+from fdbcore.rtc.signalling import TOLD_REFUSALS_AT_ONCE, SignallingServer
 from fdbcore.types import FRAME_BYTES
 
 SPEAKS = [tick % 50 >= 20 for tick in range(300)]
