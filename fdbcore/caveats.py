@@ -10,7 +10,9 @@ from fdbcore.recording import Recording
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
 
 MOST_MADE_UP_SHARE: Final = 0.01
-"""Of a call: more audio of a side that came too late, or never, and was filled up is told before any number."""
+"""Of a call: more audio of a side that came too late, or never, is told before any number."""
+MOST_MADE_UP_S: Final = 0.5
+"""So much of it in one piece is told as well, however long the call."""
 
 
 def caveats(recording: Recording) -> list[str]:
@@ -18,9 +20,14 @@ def caveats(recording: Recording) -> list[str]:
     held, samples = recording.as_held, recording.n_ticks * FRAME_SAMPLES
     if not samples:
         return list(_files(recording))
-    sides = (held.get("timing") or {}).get("sides") or {}
-    made_up = [_made_up(side, sides.get(side, {}), samples) for side in SIDES]
-    return [*_failure(held), *_selftest(held), *filter(None, made_up), *_files(recording), *_words(recording)]
+    return [*_failure(held), *_selftest(held), *audio_missing(recording), *_files(recording), *_words(recording)]
+
+
+def audio_missing(recording: Recording) -> list[str]:
+    """Those of the caveats that are about audio which did not come."""
+    samples = recording.n_ticks * FRAME_SAMPLES
+    sides = (recording.as_held.get("timing") or {}).get("sides") or {}
+    return [text for side in SIDES for text in _missing(side, sides.get(side, {}), samples)]
 
 
 def _failure(held: Mapping[str, Any]) -> Iterator[str]:
@@ -36,20 +43,28 @@ def _selftest(held: Mapping[str, Any]) -> Iterator[str]:
         yield f"the timing self-test before this run failed{broke}: do not rely on its latencies"
 
 
-def _made_up(side: Side, measured: Mapping[str, Any], samples: int) -> str | None:
-    """That much of a side's audio did not come in time, and whether it kept up with real time."""
-    filled = sum(measured.get(name) or 0 for name in ("padded_samples", "concealed_samples"))
-    if filled <= MOST_MADE_UP_SHARE * samples:
-        return None
-    text = f"{filled / SAMPLE_RATE_HZ:.1f} s of {side}'s audio ({100 * filled / samples:.0f} %) came too late or never"
-    holes, rate = measured.get("underruns"), measured.get("received_samples_per_s")
-    parts = [f"{holes} holes in its speech"] if holes else []
-    parts += [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate else []
-    return (
-        f"{text}: {', '.join(parts)}"
-        if parts
-        else f"{text}, and was made up: its machine or the network did not keep up"
+def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[str]:
+    """That much of a side's audio did not come in time, and whether it kept up; silence that nothing explains.
+
+    Concealed samples stand for lost ones in recordings that do not count these; the begin of a pause is concealed too.
+    """
+    lost = measured.get("lost_samples", measured.get("concealed_samples"))
+    missing = (measured.get("padded_samples") or 0) + (lost or 0)
+    in_one_piece_s = measured.get("longest_loss_samples", 0) / SAMPLE_RATE_HZ
+    if missing > MOST_MADE_UP_SHARE * samples or in_one_piece_s >= MOST_MADE_UP_S:
+        holes, rate = measured.get("underruns"), measured.get("received_samples_per_s")
+        parts = [f"{holes} holes in its speech"] if holes else []
+        parts += [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate else []
+        parts += [f"up to {in_one_piece_s:.1f} s of it in one piece"] if in_one_piece_s else []
+        parts = parts or ["its machine or the network did not keep up"]
+        share = f"{100 * missing / samples:.2g} %"
+        yield f"{missing / SAMPLE_RATE_HZ:.1f} s of {side}'s audio ({share}) came too late or never: {', '.join(parts)}"
+    unexplained_s, paused_s = (
+        measured.get(f"{kind}_samples", 0) / SAMPLE_RATE_HZ for kind in ("unexplained", "paused")
     )
+    if unexplained_s >= MOST_MADE_UP_S > paused_s:  # who is known to pause has most likely paused
+        told = "and nothing tells whether it paused or its packets were lost"
+        yield f"nothing came of {side} for {unexplained_s:.1f} s, {told}"
 
 
 def _words(recording: Recording) -> Iterator[str]:

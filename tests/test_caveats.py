@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -12,11 +14,19 @@ from fakes.parties import Caller, Speaker
 from fakes.recordings import drawn_recording
 
 from fdbcore.caveats import MOST_MADE_UP_SHARE, caveats
+from fdbcore.corpus import Call, Corpus
 from fdbcore.live import LiveSettings, converse
 from fdbcore.recording import Recording
 from fdbcore.registry import endpoint
+from fdbcore.report.comparison import comparison
+from fdbcore.report.corpus_screen import corpus_screen
+from fdbcore.report.corpus_tables import write_calls
 from fdbcore.report.html import page
+from fdbcore.report.index import write_index
+from fdbcore.report.input_notes import input_notes
+from fdbcore.report.junit import junit
 from fdbcore.report.screen import run_screen, screen
+from fdbcore.report.survey import survey
 from fdbcore.score import score, summary
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.wav import WavWriter
@@ -55,12 +65,58 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     assert "1 of 1 scored ones failed" in of_run.splitlines()[0]
 
 
-@pytest.mark.parametrize("counted", ["padded_samples", "concealed_samples"])
+@pytest.mark.parametrize("counted", ["padded_samples", "concealed_samples", "lost_samples"])
 @pytest.mark.parametrize("more", [0, 1])
 def test_audio_that_was_made_up_is_told_above_a_stated_share(tmp_path: Path, counted: str, more: int) -> None:
     n_samples = held(tmp_path / "whole").n_ticks * 480
     recording = held(tmp_path / "call", {counted: int(MOST_MADE_UP_SHARE * n_samples) + more})
     assert len(caveats(recording)) == more
+
+
+def test_half_a_second_lost_in_one_piece_is_told_of_any_call(tmp_path: Path) -> None:
+    share = int(MOST_MADE_UP_SHARE * held(tmp_path / "whole").n_ticks * 480)
+    for longest, told in ((SAMPLE_RATE_HZ // 2, 1), (SAMPLE_RATE_HZ // 2 - 1, 0)):
+        recording = held(tmp_path / "call", {"lost_samples": share, "longest_loss_samples": longest})
+        assert len(caveats(recording)) == told
+
+
+def test_silence_that_nothing_explains_is_told_unless_the_side_is_known_to_pause(tmp_path: Path) -> None:
+    (told,) = caveats(held(tmp_path / "x", {"unexplained_samples": 3 * SAMPLE_RATE_HZ, "paused_samples": 480}))
+    assert told == "nothing came of B for 3.0 s, and nothing tells whether it paused or its packets were lost"
+    assert not caveats(held(tmp_path / "y", {"unexplained_samples": 23_999}))
+    paused = {"unexplained_samples": 3 * SAMPLE_RATE_HZ, "paused_samples": SAMPLE_RATE_HZ}
+    assert not caveats(held(tmp_path / "z", paused))
+
+
+def test_what_a_decoder_makes_up_in_a_pause_is_no_loss(tmp_path: Path) -> None:
+    assert not caveats(held(tmp_path / "x", {"concealed_samples": 48_000, "lost_samples": 0}))
+
+
+def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
+    calls = []
+    for n, lost_s in enumerate((1.5, 2.5, 0.0)):
+        measured = {"lost_samples": int(lost_s * SAMPLE_RATE_HZ), "longest_loss_samples": int(lost_s * SAMPLE_RATE_HZ)}
+        recording = held(tmp_path / f"call_{n}", measured)
+        score(recording)
+        calls.append(Call(recording.name, recording.path, columns={"system": "ab"[n % 2]}))
+    found = survey(Corpus(tmp_path, calls))
+    (warned,) = found.warned().items()
+    assert warned[0].startswith("1.5 s of B's audio (")
+    assert warned[0].endswith(", and the like")
+    assert warned[1] == ["call_0", "call_1"]
+    for calls_of_run in (found, survey(Corpus(tmp_path, [replace(call, columns={}) for call in calls]))):
+        told = corpus_screen(calls_of_run, 100)
+        assert told.index("!!") < told.index("answered" if calls_of_run is found else "B answers")
+    write_calls(tmp_path, found.rows)
+    rows = list(csv.DictReader((tmp_path / "calls.csv").read_text("utf-8-sig").splitlines()))
+    assert ["never" in row["warnings"] for row in rows] == [True, True, False]
+    index = write_index(found).read_text()
+    assert index.index("1.5 s of B&#x27;s audio") < index.index("<table")
+    (note,) = input_notes(calls)
+    assert note.startswith("audio missing in 2 calls: call_0 (1.5 s of B's audio (")
+    compared = comparison(Corpus(tmp_path, calls), None, [], None, [f"run: {note}"])
+    gates = {"file": "gates.toml", "results": [], "cannot_tell": "error"}
+    assert "audio missing in 2 calls" in junit(compared | {"gates": gates})
 
 
 def test_a_system_slower_than_real_time_is_told_with_its_speed(tmp_path: Path) -> None:

@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 HIDDEN_DELAY_S = 0.02
 
 
+class Unsteady(Mirrored):
+    """Past the middle, holds every other packet between two clicks back for 25 ms, as jitter does: the delay rises."""
+
+    _reflected = 0
+
+    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+        self._reflected += 1
+        if self._reflected > 130 and self._reflected % 20 in (6, 8, 10, 12):
+            asyncio.get_running_loop().call_later(0.025, super()._reflect, packet, arrival_ns)
+        else:
+            super()._reflect(packet, arrival_ns)
+
+
 class Late(Mirrored):
     """Holds each packet back for 20 ms that no leg states."""
 
@@ -37,6 +50,12 @@ def test_clicks_come_back_as_late_as_is_stated() -> None:
     assert abs(found["delay_ms"] - found["stated_ms"]) < 3
     assert found["wire"]["n"] >= 100
     assert "timing self-test" in verdict(found)
+
+
+def test_each_click_is_held_against_the_delay_of_its_own_time() -> None:
+    found = reflect_clicks(2.0, Unsteady("webrtc"))
+    assert found["jitter_ms"] > 8  # the delay has risen on the way
+    assert abs(found["error_ms"]) < 3
 
 
 def test_a_delay_that_is_not_stated_is_found() -> None:

@@ -30,6 +30,7 @@ from fdbcore.live import LiveSettings, converse
 from fdbcore.network import event_loop
 from fdbcore.recording import AUDIO, Recording
 from fdbcore.rtc.leg import MAX_DELAY_CHANGES
+from fdbcore.score import score
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 
 LOOPBACK = "127.0.0.1"
@@ -111,6 +112,18 @@ async def keeps_lengths(peer: BarePeer) -> None:
 async def speaks_stereo(peer: BarePeer) -> None:
     peer.packets = stereo_tone_packets()
     await peer.speak(BEFORE_S + 1.0)
+
+
+async def loses_a_second(peer: BarePeer) -> None:
+    await peer.speak(BEFORE_S + 0.7)
+    async for packet in peer.paced(1.0):
+        assert packet.payload
+    await peer.speak(1.0)
+
+
+async def is_cut_off(peer: BarePeer) -> None:
+    await peer.speak(BEFORE_S + 0.7)
+    await asyncio.sleep(9)
 
 
 async def freezes_and_goes_on_where_it_was(peer: BarePeer) -> None:
@@ -241,6 +254,8 @@ SCRIPTS: Mapping[str, Call] = {
     "freeze_on": Call(freezes_and_goes_on_where_it_was, max_s=FREEZE_S),
     "freeze_burst": Call(freezes_and_sends_all_at_once, max_s=FREEZE_S),
     "freeze_skip": Call(freezes_and_skips, max_s=FREEZE_S),
+    "lossy": Call(loses_a_second, max_s=2.5),
+    "cut_off": Call(is_cut_off, max_s=2.5),
     "mess": Call(loses_repeats_and_reorders),
     "new_ssrc": Call(changes_ssrc),
     "beside": Call(speaks_on_a_track_beside, joins=False),
@@ -312,6 +327,26 @@ def test_a_peer_that_freezes_is_silent_and_then_heard_again(calls: Mapping[str, 
     again = call.sounds[begins + 350 : begins + 430]
     assert again.mean() > MOSTLY
     assert call.measured["untold_delay_changes"] == 0
+
+
+def test_a_second_of_loss_stands_before_any_number(calls: Mapping[str, Future[Call]]) -> None:
+    call = call_of(calls, "lossy")
+    assert call.left is None
+    assert call.recording is not None
+    lost_ms = call.measured["lost_samples"] * 1000 / SAMPLE_RATE_HZ
+    assert 1000 <= lost_ms < 1500  # with what comes too late on a busy machine
+    assert call.measured["longest_loss_samples"] >= SAMPLE_RATE_HZ
+    (told,) = [text for text in score(call.recording)["warnings"] if "never" in text]
+    assert " s of B's audio (" in told
+    assert "s of it in one piece" in told
+
+
+def test_a_network_that_dies_before_the_end_is_told(calls: Mapping[str, Future[Call]]) -> None:
+    call = call_of(calls, "cut_off")
+    assert call.left is None
+    assert call.recording is not None
+    assert call.measured["unexplained_samples"] > 1.5 * SAMPLE_RATE_HZ
+    assert any(text.startswith("nothing came of B for ") for text in score(call.recording)["warnings"])
 
 
 def test_loss_repetition_and_reordering_are_counted_each(calls: Mapping[str, Future[Call]]) -> None:

@@ -18,11 +18,16 @@ class JitterStats(NamedTuple):
     received: int
     duplicates: int
     reordered: int
+    foreign: int
     late: int
     lost: int
     invalid: int
     overflowed: int
     new_ssrcs: int
+    lost_samples: int
+    longest_loss_samples: int
+    paused_samples: int
+    unexplained_samples: int
     concealed_samples: int
     silent_samples: int
     dropped_samples: int

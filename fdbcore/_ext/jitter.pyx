@@ -22,7 +22,8 @@ cdef enum:
     MOST_RAISES = 16  # with the drift that is borne the delay stays below 200 ms
     SLACK = 120  # 2.5 ms off the target before a slip: noise of the estimate moves nothing
     FORCED = 2 * FRAME  # 20 ms off the target: slip even in speech
-    CALM = 5 * SECOND  # after trouble, before the delay falls
+    CALM = 5 * SECOND  # after trouble, before the delay falls in what is quiet
+    UNNEEDED = 10 * SECOND  # before it falls in anything, by a frame a second
     CHANGES = 64
     ARRIVALS = 1024
 
@@ -54,16 +55,22 @@ offset_samples, delay_samples: from now on. amount_samples: by how much later pa
 """
 
 cdef tuple COUNTS = (
-    "received", "duplicates", "reordered", "late", "lost", "invalid", "overflowed", "new_ssrcs",
+    "received", "duplicates", "reordered", "foreign", "late", "lost", "invalid", "overflowed", "new_ssrcs",
+    "lost_samples", "longest_loss_samples", "paused_samples", "unexplained_samples",
     "concealed_samples", "silent_samples", "dropped_samples", "slipped_samples",
 )
 JitterStats = NamedTuple("JitterStats", [(name, int) for name in COUNTS])
 JitterStats.__doc__ = """Counts of a JitterBuffer since its construction, of packets and then of samples.
 
 received: all packets given to `add`. duplicates: numbers that had come before. reordered: came after a later number.
-late: came after their place, and were not played. lost: numbers passed over that never came, up to the last one played.
-invalid: no Opus packet, longer than 1500 bytes, refused by the decoder, or the first of a sequence that does not go on.
+foreign: of another source than the one that is heard. late: came after their place, and were not played.
+lost: numbers passed over that never came, up to the last one played.
+invalid: no Opus packet, longer than 1500 bytes, refused by the decoder, or of a sequence or timestamp that does not go on.
 overflowed: pushed out, unplayed, by one 256 numbers later.
+lost_samples: of what the side sent, by its timestamps, never heard: lost, late, invalid or overflowed packets, and what
+    came where others had been heard already. longest_loss_samples: the most in one piece.
+paused_samples: nothing was sent, and no number is missing. unexplained_samples: nothing came, and no number tells why:
+    all came later from then on, another source followed, or nothing did.
 concealed_samples, silent_samples: heard, made by the decoder's concealment or of silence (that of slips included).
 dropped_samples: came in time and were not heard: before tick 0, in missed ticks, or where others were heard already.
 slipped_samples: inserted and removed by slips and falls.
@@ -99,13 +106,14 @@ cdef class JitterBuffer:
 
     - anchor: the offset is set so that a packet at minimum transit is there 10 ms before the tick that needs it, at the
       least delay that has packets begin on ticks: 10 to 20 ms. At `start` by the minimum of the last second, or later
-      by the first packet. Again for a *new_ssrc*, and as *reanchor* when all packets of 200 ms were late, or two in a
-      row more than 200 ms early for their place.
+      by the first packet. Again for a *new_ssrc*, and as *reanchor* when all packets of 200 ms were late, or one that is
+      believed (see PacketWindow) is more than 200 ms early for its place.
     - raise: a packet is late, and not played, when the tick of its place has begun. Ticks with late packets, three
       within 2 s, raise the delay by a frame, to 200 ms at most. A packet that never comes is lost; nothing changes.
-    - fall: a raise is taken back in a frame under -60 dBFS, when all packets of the last 5 s would have been in time.
+    - fall: a raise is taken back in a quiet frame (see DecodedAudio), when all packets of the last 5 s would have been in
+      time without it; when all of the last 10 s would, in any frame, one a second.
     - slip: where the delay has drifted over 2.5 ms out of its 10 to 20 ms (and raises), up to 480 samples are inserted
-      or removed in a frame under -60 dBFS; once it is 20 ms off, in any frame.
+      or removed in a quiet frame; once it is 20 ms off, in any frame.
 
     A gap is concealed by the decoder for 60 ms, then it is silence; at once if the sender pauses (DTX): after a packet
     of one or two bytes, and between timestamps that leave out what the sequence numbers do not.
@@ -123,13 +131,9 @@ cdef class JitterBuffer:
     cdef int64_t late_since, late_low  # of the run of late packets: its first arrival, its minimum transit
     cdef int64_t late_position  # of the last tick that had late packets
     cdef int64_t late_at[2]  # late packets of the two such ticks before
-    cdef int64_t early_low
-    cdef int32_t early  # packets in a row that are far too early
     # playout
     cdef int64_t position  # the first sample of the first tick that has not begun
     cdef int32_t toc  # of the last packet; -1: nothing can be concealed
-    cdef bint discontinuous  # the last packet said that nothing follows for a while
-    cdef int64_t expected_timestamp
     # logs
     cdef Change changes[CHANGES]
     cdef int64_t arrival_log[ARRIVALS][3]
@@ -154,6 +158,8 @@ cdef class JitterBuffer:
         cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
         cdef Packet *packet = self.packets.take_in(data, size, ssrc, sequence, timestamp, arrival_ns)
         if packet != NULL and self.packets.started:
+            if self.packets.vouched != NULL:
+                self.place(self.packets.vouched)
             self.place(packet)
 
     def start(self, int64_t origin_ns):
@@ -219,10 +225,13 @@ cdef class JitterBuffer:
     def stats(self):
         """All counts so far; see JitterStats."""
         cdef PacketWindow packets = self.packets
+        unexplained = packets.unexplained_samples
+        if packets.played_stream and not packets.pausing:
+            unexplained += max(self.decoded.start - self.decoded.solid, 0)
         return JitterStats(
-            packets.received, packets.duplicates, packets.reordered, packets.late + self.late, packets.lost,
+            packets.received, packets.duplicates, packets.reordered, packets.foreign, self.late, packets.lost,
             packets.invalid + self.undecodable, packets.overflowed, max(packets.stream - 1, 0),
-            self.decoded.concealed, self.decoded.silent,
+            packets.lost_samples, packets.longest_loss_samples, packets.paused_samples, unexplained, self.decoded.concealed, self.decoded.silent,
             packets.dropped_samples + self.decoded.skipped + self.dropped, self.slipped,
         )
 
@@ -262,8 +271,7 @@ cdef class JitterBuffer:
         """Give a packet its place by the map, and log it; one that is over before tick 0 is dropped."""
         cdef int64_t *entry = self.arrival_log[self.arrivals_written % ARRIVALS]
         packet.place = packet.timestamp - self.offset
-        if self.early == 0:
-            self.last_timestamp, self.grid = packet.timestamp, packet.grid
+        self.last_timestamp, self.grid = packet.timestamp, packet.grid
         if packet.place + packet.samples <= 0:
             if packet.waiting:
                 self.packets.drop(packet)
@@ -277,17 +285,9 @@ cdef class JitterBuffer:
         cdef int64_t transit
         self.date(packet)
         transit = packet.arrival - packet.timestamp
-        if packet.stream != self.stream:
+        if packet.stream != self.stream or -self.offset - transit > APART:
             self.anchor(packet, transit)
-        if -self.offset - transit > APART:
-            self.early_low = min(self.early_low, transit)
-            self.early += 1
-            if self.early == 2:
-                self.anchor(packet, self.early_low)
-        else:
-            self.early, self.early_low = 0, INT64_MAX
-        if self.early == 0:
-            self.minimum.observe(packet.arrival, transit)
+        self.minimum.observe(packet.arrival, transit)
         if self.is_late(packet):
             self.come_late(packet, transit)
         else:
@@ -343,10 +343,11 @@ cdef class JitterBuffer:
                 early.place = early.timestamp - self.offset
             early = self.packets.waiting_from(early.number + 1)
         self.record(kind, self.position // FRAME, before - self.offset if kind == REANCHOR else 0)
+        if kind == REANCHOR:
+            self.packets.unexplained_samples += max(min(before - self.offset, self.decoded.start - self.decoded.solid), 0)
 
     cdef void forget_trouble(self) noexcept nogil:
-        self.raises = self.early = 0
-        self.early_low = INT64_MAX
+        self.raises = 0
         self.late_since = self.late_position = self.late_at[0] = self.late_at[1] = NEVER
 
     cdef int64_t delay(self) noexcept nogil:
@@ -378,6 +379,8 @@ cdef class JitterBuffer:
             return 0
         elif self.raises and delay - FRAME >= needed:
             amount, kind = -FRAME, FALL
+            needed = FRAME - self.grid + phase + self.minimum.peak_since(self.decoded.start - UNNEEDED)
+            forced = self.decoded.start % SECOND == 0 and delay - FRAME >= needed
         else:
             return 0
         if not (forced or self.decoded.is_quiet()):
@@ -429,20 +432,19 @@ cdef class JitterBuffer:
         cdef int32_t samples = packet.samples
         cdef const uint8_t *payload = self.packets.payload(packet)
         cdef const int16_t[::1] pcm
-        self.packets.pass_to(packet.number)
-        self.packets.next += 1
-        packet.waiting = False
+        self.packets.take_out(packet, start - self.decoded.solid)
+        self.packets.lose(max(min(self.decoded.solid - max(packet.place, self.decoded.start), samples), 0))
         self.dropped += min(skipped, samples)
         if skipped >= samples:
             return 0
         self.toc = payload[0] & 0xFC
-        self.discontinuous = packet.size <= 2
-        self.expected_timestamp = packet.timestamp + samples
         try:
             pcm = decode(PyBytes_FromStringAndSize(<const char *>payload, packet.size))
         except Exception:
             self.undecodable += 1
+            self.packets.lose(samples - skipped)
             return 0
+        self.packets.losing = 0
         if pcm.shape[0] > skipped:
             self.decoded.put_audio(start, &pcm[skipped], min(pcm.shape[0], samples) - skipped)
         return 0
@@ -450,8 +452,8 @@ cdef class JitterBuffer:
     cdef bint is_pause(self, const Packet *after) noexcept nogil:
         """Whether the sender has nothing to say: not a loss."""
         if after == NULL or after.number != self.packets.next:
-            return self.discontinuous
-        return self.discontinuous or after.timestamp != self.expected_timestamp
+            return self.packets.pausing
+        return self.packets.pausing or after.timestamp != self.packets.played_until
 
     cdef int conceal(self, decode) except -1:
         cdef const int16_t[::1] pcm

@@ -13,6 +13,10 @@ cdef enum:
     MAX_DROPOUT = 3000  # RFC 3550, A.1
     MAX_MISORDER = 100
     STREAM_GAP = 128  # numbers left out between sources: the new one's first packets may be out of order
+    LEAP = 20 * 48  # further ahead than numbers and time account for: not believed by itself
+
+cdef int64_t SECOND_NS = 1_000_000_000
+cdef int64_t NEVER = -(<int64_t>1 << 60)
 
 
 cdef int32_t samples_of(const uint8_t *payload, Py_ssize_t size) noexcept nogil:
@@ -42,6 +46,16 @@ cdef int32_t grid_of(int32_t samples) noexcept nogil:
     return a
 
 
+cdef bint follows(const Packet *before, const Packet *packet) noexcept nogil:
+    """Whether the timestamps of two packets of one source agree with their numbers, or with the time between them."""
+    cdef int64_t span = packet.timestamp - before.timestamp
+    cdef int64_t numbers = packet.number - before.number
+    if numbers < 0:
+        return span <= 0
+    numbers *= max(before.samples, packet.samples)
+    return 0 <= span <= max(numbers, (packet.arrival_ns - before.arrival_ns) * 48 // 1_000_000) + LEAP
+
+
 def opus_samples(bytes payload not None):
     """Length of an Opus packet at 48 kHz by its first bytes (RFC 6716, 3.1 and 3.2); 0 if it is none.
 
@@ -55,8 +69,12 @@ def opus_samples(bytes payload not None):
 cdef class PacketWindow:
     """The last 256 packets of one receiver by their unwrapped sequence numbers, and what became of each number.
 
-    Numbers go on for ever, across wraps, restarts and sources. A sequence that jumps by more than RFC 3550's limits
-    (3000 ahead, 100 back) is believed at its second packet in a row. A packet of the source before is late for a second.
+    Numbers go on for ever, across wraps, restarts and sources. What does not go on from before is believed at its second
+    packet in a row: a sequence that jumps by more than RFC 3550's limits (3000 ahead, 100 back), a timestamp that lies
+    behind, or 20 ms further ahead than the numbers left out and the time since account for, and another source. Where
+    the source there was has sent in between, it keeps its place until it has been silent for a second.
+
+    What timestamps leave out between two packets that are played is lost as far as numbers are missing, else a pause.
     """
 
     def __cinit__(self):
@@ -66,7 +84,9 @@ cdef class PacketWindow:
             raise MemoryError(f"no memory for {HELD} packets")
         for index in range(HELD):
             self.packets[index].number = -1
-        self.newest = self.last_before = -1
+        self.newest = self.last_before = self.jumped_at = -1
+        self.trusted.number = self.doubted.number = -1
+        self.source_ns = self.rival_ns = NEVER
 
     def __dealloc__(self):
         PyMem_Free(self.payloads)
@@ -79,14 +99,16 @@ cdef class PacketWindow:
         cdef int64_t number
         cdef Packet *packet
         self.received += 1
+        self.vouched = NULL
         if self.stream == 0 or ssrc != self.ssrc:
             if samples == 0:
                 self.invalid += 1
                 return NULL
-            if self.stream > 1 and ssrc == self.former_ssrc and arrival_ns - self.changed_ns < 1_000_000_000:
-                self.late += 1
+            if self.stream and not self.takes_over(ssrc, arrival_ns):
+                self.foreign += 1
                 return NULL
-            self.begin_stream(ssrc, sequence, timestamp, arrival_ns)
+            self.begin_stream(ssrc, sequence, timestamp)
+        self.source_ns, self.contested = arrival_ns, True
         number = self.number_of(sequence)
         if number < 0:
             self.invalid += 1
@@ -95,13 +117,15 @@ cdef class PacketWindow:
             self.duplicates += 1
             return NULL
         packet = self.enter(number, sequence, timestamp)
-        if samples == 0:
-            self.invalid += 1
-            return NULL
         packet.arrival_ns, packet.size, packet.samples = arrival_ns, <int32_t>size, samples
-        packet.grid, packet.waiting = grid_of(samples), True
-        memcpy(<void *>self.payload(packet), data, size)
-        return packet
+        if samples:
+            packet.grid = grid_of(samples)
+            memcpy(<void *>self.payload(packet), data, size)
+            packet.waiting = self.is_believed(packet)
+        if packet.waiting:
+            return packet
+        self.invalid += 1
+        return NULL
 
     cdef Packet *waiting_from(self, int64_t number) noexcept nogil:
         """The first packet with this number or a later one that waits to be played; NULL if there is none."""
@@ -133,16 +157,56 @@ cdef class PacketWindow:
         packet.waiting = False
         self.dropped_samples += packet.samples
 
-    cdef void begin_stream(self, uint32_t ssrc, uint16_t sequence, uint32_t timestamp, int64_t arrival_ns) noexcept nogil:
+    cdef void take_out(self, Packet *packet, int64_t hole) noexcept nogil:
+        """It is played now, `hole` samples after what was heard before it: count what was not."""
+        cdef int64_t missing = packet.number - self.played - 1
+        cdef int64_t left_out = packet.timestamp - self.played_until
+        cdef int64_t lost, longer = max(packet.samples, self.played_samples)
+        if packet.stream == self.played_stream:
+            if left_out < 0:  # the timestamps began anew
+                left_out = missing * longer
+            if self.played < self.jumped_at <= packet.number:
+                missing += self.jumped_by
+            lost = min(left_out, missing * longer)
+            self.lose(lost)
+            self.paused_samples += max(min(left_out - lost, hole), 0)
+        elif self.played_stream and not self.pausing:
+            self.unexplained_samples += max(hole, 0)
+        self.played, self.played_stream = packet.number, packet.stream
+        self.played_until, self.played_samples = packet.timestamp + packet.samples, packet.samples
+        self.pausing = packet.size <= 2
+        self.pass_to(packet.number)
+        self.next += 1
+        packet.waiting = False
+
+    cdef void lose(self, int64_t samples) noexcept nogil:
+        """So many more in a row will never be heard."""
+        self.lost_samples += samples
+        self.losing += samples
+        self.longest_loss_samples = max(self.longest_loss_samples, self.losing)
+
+    cdef bint takes_over(self, uint32_t ssrc, int64_t arrival_ns) noexcept nogil:
+        """Whether this packet shows that its source has come in the place of the one there was."""
+        if arrival_ns - self.rival_ns > SECOND_NS:
+            self.rival_ssrc, self.rival_ns, self.contested = ssrc, arrival_ns, False
+            return False
+        if ssrc != self.rival_ssrc or (self.contested and arrival_ns - self.source_ns < SECOND_NS):
+            self.rival_ns = arrival_ns if ssrc == self.rival_ssrc else self.rival_ns
+            return False
+        self.rival_ssrc, self.rival_ns = self.ssrc, self.source_ns
+        return True
+
+    cdef void begin_stream(self, uint32_t ssrc, uint16_t sequence, uint32_t timestamp) noexcept nogil:
         if self.next < self.first:
             self.pass_to(self.first)
-        self.former_ssrc, self.ssrc, self.changed_ns = self.ssrc, ssrc, arrival_ns
+        self.ssrc = ssrc
         self.last_before = self.newest
         self.newest += STREAM_GAP
         self.first = self.newest + 1
         self.newest_sequence, self.newest_timestamp = <uint16_t>(sequence - 1), timestamp
         self.stream += 1
         self.probation = -1
+        self.trusted.number = self.doubted.number = -1
 
     cdef int64_t number_of(self, uint16_t sequence) noexcept nogil:
         """The unwrapped sequence number; -1 if it is far off and not the second in a row that is."""
@@ -150,21 +214,40 @@ cdef class PacketWindow:
         if -MAX_MISORDER <= ahead < MAX_DROPOUT:
             return self.newest + ahead
         if sequence == self.probation:
+            self.jumped_at, self.jumped_by = self.newest + 1, <uint16_t>(sequence - self.newest_sequence - 1)
             self.newest_sequence = <uint16_t>(sequence - 1)
+            self.trusted.number = -1
             return self.newest + 1
         self.probation = <uint16_t>(sequence + 1)
         return -1
 
     cdef Packet *enter(self, int64_t number, uint16_t sequence, uint32_t timestamp) noexcept nogil:
         cdef Packet *packet = &self.packets[number % HELD]
-        cdef int64_t unwrapped = self.newest_timestamp + <int32_t>(timestamp - <uint32_t>self.newest_timestamp)
         if number > self.newest:
-            self.newest, self.newest_sequence, self.newest_timestamp = number, sequence, unwrapped
+            self.newest, self.newest_sequence = number, sequence
         else:
             self.reordered += 1
         if number < self.next and number >= self.first:
             self.lost -= 1
         self.pass_to(number - HELD + 1)
         self.first = min(self.first, number)
-        packet.number, packet.timestamp, packet.stream, packet.waiting = number, unwrapped, self.stream, False
+        packet.number, packet.stream, packet.waiting = number, self.stream, False
+        packet.timestamp = self.newest_timestamp + <int32_t>(timestamp - <uint32_t>self.newest_timestamp)
         return packet
+
+    cdef bint is_believed(self, const Packet *packet) noexcept nogil:
+        """Whether its timestamp goes on from what is believed, or vouches for the one that did not before it."""
+        cdef Packet *before = &self.packets[self.doubted.number % HELD]
+        if self.trusted.number >= 0 and not follows(&self.trusted, packet):
+            if self.doubted.number < 0 or not follows(&self.doubted, packet):
+                self.doubted = packet[0]
+                return False
+            if before.number == self.doubted.number:
+                self.vouched = before
+                before.waiting = True
+                self.invalid -= 1
+        elif packet.number < self.trusted.number:
+            return True
+        self.trusted, self.newest_timestamp = packet[0], packet.timestamp
+        self.doubted.number = -1
+        return True

@@ -10,7 +10,7 @@ cdef enum:
     MEMORY = WINDOWS * WINDOW  # 10 s
     LEAST_SPAN = 3 * SECOND // 2  # of minima, for a drift to be told from jitter
     STEP = SECOND // 1000  # 1 ms below the line: the path has become shorter
-    MOST_DRIFT = 3000  # 1/3000 = 333 ppm
+    MOST_DRIFT = 1000  # 1/1000 = 1000 ppm
 
 
 @cython.final
@@ -19,7 +19,7 @@ cdef class MinimumTransit:
     """The line of minimum transit, in samples at 48 kHz: arrival - timestamp of packets that met no queue.
 
     It lies below the minima per 0.5 s of the last 10 s and is as high over their mean as it can be (Moon, Skelly and
-    Towsley 1999): jitter, which only adds, does not bend it, and its slope, at most 333 ppm, is the drift of the clocks;
+    Towsley 1999): jitter, which only adds, does not bend it, and its slope, at most 1000 ppm, is the drift of the clocks;
     it is level until 1.5 s are known. A path that becomes shorter by 1 ms or more is believed at once, and what lies
     before is forgotten; one that becomes longer when 10 s have passed.
     """

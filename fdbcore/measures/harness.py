@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Self
 
 from fdbcore.recording import Recording
@@ -27,14 +28,13 @@ class HarnessLegs:
         """The legs of a live recording; None where the transport of that side does not state both."""
         sides = (recording.as_held.get("timing") or {}).get("sides") or {}
         out_samples = sides.get(side, {}).get("out_delay_samples")
-        logged = [
-            (event["tick"], event["delay_samples"])
-            for event in recording.events
-            if event["side"] == side and "delay_samples" in event
-        ]
+        logged = [event for event in recording.events if event["side"] == side and "delay_samples" in event]
         if out_samples is None or not logged:
             return None
-        ticks, samples = zip(*logged, strict=True)
+        in_order = sorted(
+            logged, key=itemgetter("tick")
+        )  # a change that holds from the next tick on is told in this one
+        ticks, samples = zip(*((event["tick"], event["delay_samples"]) for event in in_order), strict=True)
         return cls(out_samples, ticks, samples)
 
     def round_trip_ms(self, tick: int) -> float:

@@ -82,6 +82,7 @@ def disturbances(content: Content) -> str:
         counts = [(SIDE_COUNTS[key].label.lower(), key, measured.get(key)) for key in SIDE_COUNTS]
         told = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
         changes = sum(change["why"] != SET for change in measured.get("delay_changes") or [])
+        changes += measured.get("untold_delay_changes") or 0
         told += [f"{changes} delay change{'s' if changes > 1 else ''}"] if changes else []
         parts += [f"{side}: {', '.join(told)}"] if told else []
     return " | ".join(parts)
@@ -221,5 +222,7 @@ def _delay_changes(timing: Mapping[str, Any]) -> str:
         )
         for tick, side, change in found[:LISTED]
     ]
-    more = f"<p class='note'>{len(found) - LISTED} more.</p>" if len(found) > LISTED else ""
+    untold = sum(measured.get("untold_delay_changes") or 0 for _, measured in sides)
+    rest = len(found) - len(rows) + untold
+    more = f"<p class='note'>{rest:,} more.</p>" if rest else ""
     return f"<br>{table(['the delay changes at', 'side', 'because of', 'to'], rows)}{more}"

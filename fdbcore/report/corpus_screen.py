@@ -26,23 +26,26 @@ def corpus_screen(run: Survey, columns: int) -> str:
     width = min(columns, MOST_COLUMNS) - 1
     indent = " " * LABEL_COLUMNS
     compared = systems.systems(run)
-    head, *lines = (
-        fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
-        for label, text in _lines(run, compared)
+    first, lines = (
+        [
+            fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
+            for label, text in told
+        ]
+        for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
     )
     table = [*systems.screen(compared, width), *wrap(systems.NOTE, width)] if compared else []
-    return "\n".join([head, *table, *lines])
+    return "\n".join([*first, *table, *lines])
+
+
+def _head(run: Survey) -> Iterator[tuple[str, str]]:
+    seconds, scored = sum(row.length_s or 0.0 for row in run.rows), len(run.scored)
+    told = f"{clock_text(seconds)} of audio | {scored:,} scored, {len(run.rows) - scored:,} not"
+    yield counted(len(run.rows), "call"), told
 
 
 def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[str, str]]:
     """compared: the systems, where the figures are told of each, not of all together."""
-    seconds = sum(row.length_s or 0.0 for row in run.rows)
     left_out = [row for row in run.rows if row.call.unscored is not None]
-    yield (
-        counted(len(run.rows), "call"),
-        f"{clock_text(seconds)} of audio | {len(run.scored):,} scored, {len(left_out):,} not",
-    )
-    yield from _warnings(run)
     if run.pooled:
         yield "health", line(run)
         yield from () if compared else _figures_beside(run)
@@ -56,12 +59,11 @@ def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[st
 
 def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
     """What must be known before any number, with the calls concerned."""
-    counts = {name: len(calls) for name, calls in run.amiss().items()}
-    counts |= {text: len(names) for text, names in run.warned().items()}
-    for text, n in list(counts.items())[:SHOWN]:
-        yield "!!", f"{text}: {counted(n, 'call')}"
-    if len(counts) > SHOWN:
-        yield "", f"and {len(counts) - SHOWN:,} more, in calls.csv"
+    for found in (run.amiss(), run.warned()):
+        for text, calls in list(found.items())[:SHOWN]:
+            yield "!!", f"{text}: {counted(len(calls), 'call')}"
+        if len(found) > SHOWN:
+            yield "", f"and {len(found) - SHOWN:,} more, in calls.csv"
 
 
 def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:

@@ -391,7 +391,15 @@ SIDE_COUNTS: Final[Mapping[str, CountText]] = {
     "heard_samples": CountText("Heard", "What of it was played to the other side."),
     "sent_samples": CountText("Sent", "Audio of the other side that was given to it."),
     "padded_samples": CountText("Padded", "Silence where its audio had not come in time.", True),
-    "silent_samples": CountText("Silent", "Silence where nothing had come, and longer than can be made up.", True),
+    "lost_samples": CountText("Missing", "Of what the side sent: lost, too late or damaged, and never heard.", True),
+    "longest_loss_samples": CountText("Missing in one piece", "The most of that without a packet in between.", True),
+    "unexplained_samples": CountText(
+        "Silence without a reason", "Nothing came, and no packet's number tells a pause from a loss.", True
+    ),
+    "paused_samples": CountText("Paused", "The side sent nothing, by its packets' numbers."),
+    "silent_samples": CountText(
+        "Silent", "Silence where nothing had come, pauses too, and longer than can be made up."
+    ),
     "dropped_samples": CountText("Dropped", "What came before the first tick, or too late to be played."),
     "slipped_samples": CountText("Slipped", "Left out or put in, after the side's own clock or a hold-up.", True),
     "flushed_samples": CountText("Flushed", "Taken back by the side before it was played."),
@@ -399,6 +407,7 @@ SIDE_COUNTS: Final[Mapping[str, CountText]] = {
     "received": CountText("Packets received", "All that came."),
     "lost": CountText("Packets lost", "Those that never came.", True),
     "late": CountText("Packets late", "Those that came after their time to be played.", True),
+    "foreign": CountText("Packets of another source", "Beside the one that is heard, and not heard.", True),
     "concealed_samples": CountText("Concealed", "Made up by the decoder in the place of lost packets.", True),
     "delay_samples": CountText("Delay in", "From arrival to playing, at the end; its changes are listed below."),
     "out_delay_samples": CountText("Delay out", "From what is said to its packet, with the encoder."),

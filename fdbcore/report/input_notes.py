@@ -1,9 +1,10 @@
-"""What stands before figures of many calls: whose audio is unfit, and where echo was left out."""
+"""What stands before figures of many calls: whose audio is not all there or unfit, and where echo was left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fdbcore.caveats import audio_missing
 from fdbcore.corpus import Call
 from fdbcore.errors import RecordingError
 from fdbcore.measures.suspects import has_suspects
@@ -13,21 +14,28 @@ NAMED = 3
 
 
 def input_notes(calls: Iterable[Call]) -> list[str]:
-    """A line for calls whose input health is bad, and one for those with speech that may be echo; none if all is well.
+    """A line for calls with audio that never came, for those whose input health is bad, and for those with speech that
+    may be echo; none if all is well.
 
     calls: scored; one that cannot be read is passed over.
     """
+    missing: list[str] = []
     bad: list[str] = []
     echoing: list[str] = []
     for call in calls:
         try:
             recording = call.recording
             health = recording.health or {}
+            missing += [f"{call.name} ({text.partition(':')[0]})" for text in audio_missing(recording)[:1]]
             bad += [f"{call.name} ({_worst(health)})"] if health.get("verdict") == "bad" else []
             echoing += [call.name] if has_suspects(recording) else []
         except RecordingError:
             continue
-    return [*_line("bad input", bad, ""), *_line("echo", echoing, ": no figure counts the events that it makes")]
+    return [
+        *_line("audio missing", missing, ""),
+        *_line("bad input", bad, ""),
+        *_line("echo", echoing, ": no figure counts the events that it makes"),
+    ]
 
 
 def _worst(health: dict[str, object]) -> str:

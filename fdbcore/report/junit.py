@@ -30,6 +30,8 @@ def junit(document: Values) -> str:
         else:
             message = f"{words.STATUSES[gate['status']]}: {words.gate_finding(gate)}"
             ElementTree.SubElement(case, element, message=message, type=gate["status"]).text = text
+    if notices := words.notices(document):
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(notices)
     return _xml(suite)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ WORST: Final = 20
 OF_ONE_CALL: Final = 3
 """The most of them that one call has: a single broken call must not hide all others."""
 
+
+FIGURES: Final = re.compile(r"\d+(\.\d+)?")
 
 OnEvents: TypeAlias = Callable[[Call, Sequence[tuple[TurnEvent, bool | None]]], None]
 
@@ -124,11 +127,18 @@ class Survey:
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def warned(self) -> dict[str, list[str]]:
-        """The names of the scored calls of each warning, what most of them have first; without their own names."""
-        found: dict[str, list[str]] = {}
+        """The names of the scored calls of each warning, what most of them have first; without their own names.
+
+        Those that differ by their figures alone are one: the first of them, "and the like".
+        """
+        alike: dict[str, list[tuple[str, str]]] = {}
         for row in self.scored:
-            for text in row.warnings:
-                found.setdefault(text.removeprefix(f"{row.call.name}: "), []).append(row.call.name)
+            for text in (warning.removeprefix(f"{row.call.name}: ") for warning in row.warnings):
+                alike.setdefault(FIGURES.sub("#", text), []).append((text, row.call.name))
+        found = {}
+        for told in alike.values():
+            (first, *others), names = dict.fromkeys(text for text, _ in told), [name for _, name in told]
+            found[f"{first}, and the like" if others else first] = names
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def values(self, name: str) -> list[float]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 from aiortc import RTCRtpTransceiver
 
-from fdbcore._ext.jitter import JitterBuffer
+from fdbcore._ext.jitter import DelayChange, JitterBuffer
 from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore.opus import OpusDecoder, OpusEncoder
 from fdbcore.rtc.aiortc_seam import AudioWire
@@ -19,7 +21,32 @@ from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
 
 ARRIVALS_EVERY_TICKS: Final = 100
 MAX_DELAY_CHANGES: Final = 1000
-"""Told of one call; a path has some dozens, a peer that floods us makes thousands a second."""
+"""Listed with the timing of a call; its events have them all, at most a hundred a second."""
+
+MOST_STALE_SAMPLES: Final = 48  # 1 ms
+
+
+class DelayLog:
+    """The delay of a jitter buffer as happenings, which hold to within 1 ms; the first 1000 changes also as a list."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+        self.untold = 0  # in the list
+        self._told_samples = 0
+
+    def tell(self, tick: int, changes: Sequence[DelayChange], delay_samples: int) -> list[Happening]:
+        """A happening for each tick with changes, of which the last holds from then on, or for a delay (now, in `tick`)
+        that has moved without one, since more is known of the path or the clocks drift apart: why "path"."""
+        last = [list(of_tick)[-1] for _, of_tick in groupby(changes, attrgetter("tick"))]
+        told = [Happening(of.tick, "delay", {"why": of.kind, "delay_samples": of.delay_samples}) for of in last]
+        listed = told[: MAX_DELAY_CHANGES - len(self.listed)]
+        self.listed += [{"tick": change.tick, **change.fields} for change in listed]
+        self.untold += len(told) - len(listed)
+        if not told and abs(delay_samples - self._told_samples) > MOST_STALE_SAMPLES:
+            told = [Happening(tick, "delay", {"why": "path", "delay_samples": delay_samples})]
+        if told:
+            self._told_samples = told[-1].fields["delay_samples"]
+        return told
 
 
 class Leg:
@@ -44,8 +71,7 @@ class Leg:
         self._timestamp_origin = random.randrange(1 << 32)
         self._origin_ns = self._tick = 0
         self._logged_tick = -1
-        self._delay_changes: list[dict[str, Any]] = []
-        self._untold_changes = 0
+        self._delay_log = DelayLog()
         self._wire = AudioWire(transceiver, self._on_packet, sources_beside)
 
     def start(self, origin_ns: int) -> None:
@@ -77,14 +103,7 @@ class Leg:
 
         Nothing was played since the last call at the end only.
         """
-        drained = self._jitter.drain()
-        told = drained[: MAX_DELAY_CHANGES - len(self._delay_changes)]
-        self._untold_changes += len(drained) - len(told)
-        changes = [
-            Happening(change.tick, "delay", {"why": change.kind, "delay_samples": change.delay_samples})
-            for change in told
-        ]
-        self._delay_changes += [{"tick": change.tick, **change.fields} for change in changes]
+        changes = self._delay_log.tell(self._tick, self._jitter.drain(), self._jitter.delay_samples)
         if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1 or self._tick == self._logged_tick:
             changes.append(Happening(self._tick, "arrivals", self._arrivals()))
         self._logged_tick = self._tick
@@ -105,8 +124,8 @@ class Leg:
             **counts,
             "delay_samples": self._jitter.delay_samples,
             "out_delay_samples": self.out_delay_samples,
-            "delay_changes": self._delay_changes,
-            "untold_delay_changes": self._untold_changes,
+            "delay_changes": self._delay_log.listed,
+            "untold_delay_changes": self._delay_log.untold,
             "packets": vars(self._wire.counts),
         }
 

@@ -18,8 +18,10 @@ CLICK_SAMPLES = 9_613  # between two clicks, about 200 ms: they fall on every ph
 FIRST_CLICK = 1000  # its value; the next ones count on
 TOCS = {2.5: 28 << 3, 5: 29 << 3, 10: 30 << 3, 20: 31 << 3, 40: 2 << 3, 60: 3 << 3}  # RFC 6716, table 2
 TOC_SAMPLES = {toc: int(ms * 48) for ms, toc in TOCS.items()}
-LOUD = 100  # -50 dBFS
-CONCEALMENT = 90  # the value of all concealed samples: over -60 dBFS, so no silence
+LEVEL_STEP = 4  # a level is a byte
+LOUD = 240  # -31 dBFS: above what is taken for noise
+NOISE = 25  # -50 dBFS
+CONCEALMENT = 900  # the value of all concealed samples: no silence
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def fake_decode(packet: bytes) -> Pcm:
     samples = TOC_SAMPLES[packet[0]]
     if len(packet) == 1:
         return np.full(samples, CONCEALMENT, dtype=np.int16)
-    pcm = np.full(samples, packet[1], dtype=np.int16)
+    pcm = np.full(samples, LEVEL_STEP * packet[1], dtype=np.int16)
     content = int.from_bytes(packet[2:10], "little")
     for click in range(-(-content // CLICK_SAMPLES), -(-(content + samples) // CLICK_SAMPLES)):
         pcm[click * CLICK_SAMPLES - content] = FIRST_CLICK + click

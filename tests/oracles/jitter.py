@@ -15,6 +15,7 @@ FRAME = 480
 SECOND = 48_000
 MS = 48
 NEVER = -(10**18)
+LOUD_ENERGY = 162_981_000  # of a frame at -35 dBFS
 FRAME_SAMPLES_OF_CONFIG = (  # RFC 6716, table 2
     [480, 960, 1920, 2880] * 3 + [480, 960] * 2 + [120, 240, 480, 960] * 4
 )
@@ -41,7 +42,7 @@ class Window:
 
 
 class NaiveMinimum:
-    """The line below the minima per 0.5 s of 10 s that is highest over their mean, its slope within 1/3000."""
+    """The line below the minima per 0.5 s of 10 s that is highest over their mean, its slope within 1/1000."""
 
     def __init__(self) -> None:
         self.slope = Fraction(0)
@@ -83,7 +84,7 @@ class NaiveMinimum:
             for (at, low), (later, high) in combinations(points, 2):
                 slope = Fraction(high - low, later - at)
                 if at <= mean < later and all(y >= low + slope * (x - at) for x, y in points):
-                    self.slope = max(min(slope, Fraction(1, 3000)), -Fraction(1, 3000))
+                    self.slope = max(min(slope, Fraction(1, 1000)), -Fraction(1, 1000))
         self.point = min(reversed(points), key=lambda point: point[1] - point[0] * self.slope)
 
 
@@ -112,8 +113,15 @@ class NaiveJitter:
         self.packets: dict[int, Packet] = {}
         self.came: set[int] = set()
         self.ssrc: int | None = None
-        self.former_ssrc: int | None = None
-        self.changed_ns = self.stream = self.map_stream = 0
+        self.rivals: list[tuple[int, int]] = []  # when and which sources sent that are not heard
+        self.source_ns: list[int] = []  # when the source that is heard sent
+        self.stream = self.map_stream = 0
+        self.trusted: Packet | None = None
+        self.doubted: Packet | None = None
+        self.jumps: dict[int, int] = {}  # numbers at which the sequence began anew: how many it left out
+        self.played: Packet | None = None
+        self.losing = 0
+        self.lows: list[int] = []  # of whole frames of audio: the energy
         self.newest = self.last_before = -1
         self.next = self.first = 0
         self.newest_sequence = self.newest_timestamp = 0
@@ -125,8 +133,6 @@ class NaiveJitter:
         self.heard: dict[int, tuple[int, str]] = {}
         self.minimum = NaiveMinimum()
         self.toc: int | None = None
-        self.pausing = False
-        self.expected_timestamp = 0
         self.forget_trouble()
 
     def count(self, name: str, amount: int = 1) -> None:
@@ -134,7 +140,6 @@ class NaiveJitter:
 
     def forget_trouble(self) -> None:
         self.raises = 0
-        self.early: list[int] = []  # transits
         self.late_run: list[tuple[int, int]] = []  # arrival, transit
         self.late_ticks: list[tuple[int, int]] = []  # position, arrival
 
@@ -146,14 +151,17 @@ class NaiveJitter:
         if ssrc != self.ssrc:
             if samples == 0:
                 return self.count("invalid")
-            if ssrc == self.former_ssrc and arrival_ns - self.changed_ns < 10**9:
-                return self.count("late")
-            self.begin_stream(ssrc, sequence, timestamp, arrival_ns)
+            if self.stream and not self.takes_over(ssrc, arrival_ns):
+                return self.count("foreign")
+            self.begin_stream(ssrc, sequence, timestamp)
+        self.source_ns.append(arrival_ns)
         ahead = (sequence - self.newest_sequence + 2**15) % 2**16 - 2**15
         if not -100 <= ahead < 3000:
             if sequence != self.probation:
                 self.probation = (sequence + 1) % 2**16
                 return self.count("invalid")
+            self.jumps = {self.newest + 1: (sequence - self.newest_sequence - 1) % 2**16}
+            self.trusted = None
             ahead = 1
         number = self.newest + ahead
         if number in self.came:
@@ -161,32 +169,82 @@ class NaiveJitter:
         self.came.add(number)
         unwrapped = self.newest_timestamp + (timestamp - self.newest_timestamp + 2**31) % 2**32 - 2**31
         if number > self.newest:
-            self.newest, self.newest_sequence, self.newest_timestamp = number, sequence, unwrapped
+            self.newest, self.newest_sequence = number, sequence
         else:
             self.count("reordered")
         if self.first <= number < self.next:
             self.count("lost", -1)
         self.pass_to(number - 255)
         self.first = min(self.first, number)
+        packet = Packet(number, unwrapped, self.stream, payload, arrival_ns, samples)
         if samples == 0:
             return self.count("invalid")
-        packet = Packet(number, unwrapped, self.stream, payload, arrival_ns, samples)
         self.packets[number] = packet
-        if self.origin_ns is not None:
-            self.place(packet)
+        believed = self.believed(packet)
+        if not believed:
+            packet.waiting = False
+            return self.count("invalid")
+        for each in believed:
+            each.waiting = True
+            if self.origin_ns is not None:
+                self.place(each)
         return None
 
-    def begin_stream(self, ssrc: int, sequence: int, timestamp: int, arrival_ns: int) -> None:
+    def takes_over(self, ssrc: int, arrival_ns: int) -> bool:
+        """A second packet within a second, and none of the source there was in between or for a second."""
+        lately = [each for each in self.rivals if arrival_ns - each[0] <= 10**9]
+        others = {other for _, other in lately}
+        if others and ssrc not in others:
+            return False  # another one waits already
+        self.rivals = [*lately, (arrival_ns, ssrc)]
+        if not others:
+            self.rival_since = len(self.source_ns)
+            return False
+        contested = len(self.source_ns) > self.rival_since
+        if contested and arrival_ns - self.source_ns[-1] < 10**9:
+            return False
+        assert self.ssrc is not None
+        self.rivals = [(self.source_ns[-1], self.ssrc)]
+        self.rival_since = -1
+        return True
+
+    def believed(self, packet: Packet) -> list[Packet]:
+        """Those that are known to be right now."""
+        vouched = []
+        if (
+            self.trusted is not None
+            and packet.number < self.trusted.number
+            and packet.timestamp <= self.trusted.timestamp
+        ):
+            return [packet]
+        if self.trusted is not None and not self.follow(self.trusted, packet):
+            if self.doubted is None or not self.follow(self.doubted, packet):
+                self.doubted = packet
+                return []
+            vouched = [self.doubted] if self.doubted.number != packet.number - 256 else []
+            self.count("invalid", -len(vouched))
+        self.trusted, self.doubted, self.newest_timestamp = packet, None, packet.timestamp
+        return [*vouched, packet]
+
+    def follow(self, before: Packet, packet: Packet) -> bool:
+        span, numbers = packet.timestamp - before.timestamp, packet.number - before.number
+        if numbers < 0:
+            return span <= 0
+        by_numbers = numbers * max(before.samples, packet.samples)
+        by_time = (packet.arrival_ns - before.arrival_ns) * 48 // 10**6
+        return 0 <= span <= max(by_numbers, by_time) + 20 * MS
+
+    def begin_stream(self, ssrc: int, sequence: int, timestamp: int) -> None:
         if self.stream:
             self.count("new_ssrcs")
         self.pass_to(min(self.first, self.newest + 1))
-        self.former_ssrc, self.ssrc, self.changed_ns = self.ssrc, ssrc, arrival_ns
+        self.ssrc = ssrc
         self.last_before = self.newest
         self.newest += 128
         self.first = self.newest + 1
         self.newest_sequence, self.newest_timestamp = (sequence - 1) % 2**16, timestamp
         self.stream += 1
-        self.probation = None
+        self.probation = self.trusted = self.doubted = None
 
     def pass_to(self, number: int) -> None:
         for passed in range(self.next, min(number, self.newest + 1)):
@@ -225,8 +283,7 @@ class NaiveJitter:
 
     def put(self, packet: Packet) -> None:
         packet.place = packet.timestamp - self.offset
-        if not self.early:
-            self.last_timestamp, self.grid = packet.timestamp, gcd(FRAME, packet.samples)
+        self.last_timestamp, self.grid = packet.timestamp, gcd(FRAME, packet.samples)
         if packet.place + packet.samples > 0:
             self.log.append((packet.arrival_ns, packet.place, packet.samples))
         elif packet.waiting:
@@ -236,13 +293,9 @@ class NaiveJitter:
         assert self.origin_ns is not None
         packet.arrival = (packet.arrival_ns - self.origin_ns) * 48 // 1_000_000
         transit = packet.arrival - packet.timestamp
-        if packet.stream != self.map_stream:
+        if packet.stream != self.map_stream or packet.timestamp - self.offset - packet.arrival > 200 * MS:
             self.anchor(packet, transit)
-        self.early = [*self.early, transit] if packet.timestamp - self.offset - packet.arrival > 200 * MS else []
-        if len(self.early) == 2:
-            self.anchor(packet, min(self.early))
-        if not self.early:
-            self.minimum.observe(packet.arrival, transit)
+        self.minimum.observe(packet.arrival, transit)
         if self.position and (packet.number < self.next or packet.timestamp - self.offset < self.position):
             self.come_late(packet, transit)
         else:
@@ -284,6 +337,7 @@ class NaiveJitter:
         self.minimum.forget()
         self.minimum.observe(packet.arrival, low)
         if kind == "reanchor":
+            self.count("unexplained_samples", max(min(before - self.offset, self.start_sample - self.solid), 0))
             for other in self.waiting():
                 if other.place - other.arrival > 200 * MS:
                     other.place = other.timestamp - self.offset
@@ -322,7 +376,8 @@ class NaiveJitter:
         if self.raises and delay - FRAME < least + phase - 120:
             self.raises -= 1
         elif self.raises and delay - FRAME >= needed:
-            return -FRAME, "fall", False
+            longer = FRAME - self.grid + phase + self.minimum.peak_since(self.start_sample - 10 * SECOND)
+            return -FRAME, "fall", self.start_sample % SECOND == 0 and delay - FRAME >= longer
         return 0, "", False
 
     # Playout.
@@ -334,7 +389,7 @@ class NaiveJitter:
         self.end = max(self.end, start)
         self.fill(decode)
         amount, kind, forced = self.move_due() if self.map_stream else (0, "", False)
-        quiet = sum(self.heard[start + n][0] ** 2 for n in range(FRAME)) < 480 * 32.768**2
+        quiet = self.energy() < 480 * 32.768**2 or self.energy() < min(4 * self.floor(), LOUD_ENERGY)
         if amount and (forced or quiet):
             self.raises -= kind == "fall"
             self.shift(amount)
@@ -346,11 +401,22 @@ class NaiveJitter:
             self.solid += amount
             self.fill(decode)
         frame = [self.heard[start + n] for n in range(FRAME)]
-        self.start_sample += FRAME
         kinds = [kind for _, kind in frame]
+        if set(kinds) == {"audio"}:
+            self.lows.append(min(self.energy(), LOUD_ENERGY))
+        self.start_sample += FRAME
         self.count("concealed_samples", kinds.count("concealed"))
         self.count("silent_samples", kinds.count("silent"))
         return [value for value, _ in frame], ("concealed" in kinds) + 2 * ("silent" in kinds)
+
+    def energy(self) -> int:
+        """Of the next frame."""
+        return sum(self.heard[self.start_sample + n][0] ** 2 for n in range(FRAME))
+
+    def floor(self) -> int:
+        """The quietest frame of audio of the last 5 to 10 s, in steps of 5 s; 0 in the first 5 s."""
+        steps = len(self.lows) // 500
+        return min(self.lows[500 * (steps - 1) :]) if steps else 0
 
     def fill(self, decode: Callable[[bytes], Pcm]) -> None:
         end = self.start_sample + FRAME
@@ -366,7 +432,7 @@ class NaiveJitter:
             else:
                 target = end
             follows = packet is not None and packet.number == self.next
-            pause = self.pausing or (follows and packet.timestamp != self.expected_timestamp)  # type: ignore[union-attr]
+            pause = self.is_pausing() or (follows and packet.timestamp != self.played_until())  # type: ignore[union-attr]
             if self.toc is None or pause or self.end >= self.solid + 60 * MS:
                 self.append([0] * (target - self.end), "silent")
             else:
@@ -375,6 +441,9 @@ class NaiveJitter:
 
     def decode_packet(self, packet: Packet, start: int, decode: Callable[[bytes], Pcm]) -> None:
         skipped = start - packet.place
+        self.count_gap(packet, max(start - self.solid, 0))
+        self.lose(max(min(self.solid - max(packet.place, self.start_sample), packet.samples), 0))
+        self.played = packet
         self.pass_to(packet.number)
         self.next = packet.number + 1
         packet.waiting = False
@@ -382,15 +451,52 @@ class NaiveJitter:
         if skipped >= packet.samples:
             return
         self.toc = packet.payload[0] // 4 * 4
-        self.pausing = len(packet.payload) <= 2
-        self.expected_timestamp = packet.timestamp + packet.samples
         try:
             pcm = decode(packet.payload)
         except ValueError:
+            self.lose(packet.samples - skipped)
             return self.count("invalid")
+        self.losing = 0
         self.end = start
         self.append(pcm.tolist()[skipped:], "audio")
         self.solid = self.end
+
+    def is_pausing(self) -> bool:
+        return self.played is not None and len(self.played.payload) <= 2
+
+    def played_until(self) -> int:
+        assert self.played is not None
+        return self.played.timestamp + self.played.samples
+
+    def count_gap(self, packet: Packet, hole: int) -> None:
+        """What came between this packet and the one played before it."""
+        if self.played is None:
+            return
+        if packet.stream != self.played.stream:
+            self.count("unexplained_samples", 0 if self.is_pausing() else hole)
+            return
+        numbers = range(self.played.number + 1, packet.number + 1)
+        longer = max(packet.samples, self.played.samples)
+        left_out = packet.timestamp - self.played_until()
+        if left_out < 0:
+            left_out = (len(numbers) - 1) * longer
+        missing = len(numbers) - 1 + sum(left for at, left in self.jumps.items() if at in numbers)
+        lost = min(left_out, missing * longer)
+        self.lose(lost)
+        self.count("paused_samples", min(left_out - lost, hole))
+
+    def lose(self, samples: int) -> None:
+        self.losing += samples
+        self.count("lost_samples", samples)
+        self.counts["longest_loss_samples"] = max(self.counts.get("longest_loss_samples", 0), self.losing)
+
+    def final_counts(self) -> dict[str, int]:
+        """The counts, with what is silent since the last packet; those that are not 0."""
+        counts = dict(self.counts)
+        if self.played is not None and not self.is_pausing():
+            since = max(self.start_sample - self.solid, 0)
+            counts["unexplained_samples"] = counts.get("unexplained_samples", 0) + since
+        return {name: count for name, count in counts.items() if count}
 
     def append(self, values: list[int], kind: str) -> None:
         self.heard |= {self.end + index: (value, kind) for index, value in enumerate(values)}
