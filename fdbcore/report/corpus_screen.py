@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from textwrap import fill, wrap
 from typing import Any, Final
 
@@ -59,7 +59,8 @@ def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[st
 
 def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
     """What must be known before any number, with the calls concerned."""
-    for found in (run.amiss(), run.warned()):
+    concerned: tuple[Mapping[str, Sized], ...] = (run.amiss(), run.warned())
+    for found in concerned:
         for text, calls in list(found.items())[:SHOWN]:
             yield "!!", f"{text}: {counted(len(calls), 'call')}"
         if len(found) > SHOWN:
