@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", type=FILE)
-@click.option("--call", "names", multiple=True, metavar="NAME", help="Make the page of this call, and nothing else.")
+@click.option(
+    "--call",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Make the page of this call, which index.html links; nothing else.",
+)
 @click.option(
     "--worst",
     type=click.IntRange(0),
@@ -73,12 +79,17 @@ def report(
     A call's own page is RUN/NAME/report.html. With --gate the exit code is 0 if all gates passed, 1 if one failed, and
     3 if one could not be measured, or told with so many calls.
     """
-    from fdbcore.report.index import Shown
+    from fdbcore.report.index import Shown, link_pages
 
     from .compare import Compared, Paper, compare
 
     if embed_clips and no_audio:
         raise click.UsageError("--embed-clips and --no-audio exclude each other")
+    if embed_clips and names:
+        raise click.UsageError(
+            "--embed-clips: expected no --call: it puts clips of all calls into index.html, which can be sent alone; "
+            "the page of one call is sent with the audio that it links"
+        )
     if junit is not None and gate is None:
         raise click.UsageError("--junit: expected --gate")
     if figures is None and (reference is not None or strips):
@@ -99,7 +110,9 @@ def report(
             code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
         elif names:
             log = options.read_log(marks, marks_offset_ms, len(names))
-            _write_pages(_named(options.read_run(run), names), shown, quiet, log)
+            calls = _named(options.read_run(run), names)
+            _write_pages(calls, shown, quiet, log)
+            link_pages(run, [call.path for call in calls])
         else:
             options.read_run(run)
             _write_run(run, shown, worst, quiet)

@@ -64,7 +64,7 @@ def _content(path: Path, asked: Asked, out: Path, show: bool) -> dict[str, Any]:
     if asked.by is not None:
         check_column(corpus.scored, asked.by, "--by")
     with _Count(f"scored, of {len(corpus.scored):,} calls", show) as count:
-        run, unread = rescored(corpus, jobs, count)
+        run, unread = rescored(corpus, jobs, count, keep=out == path)
     if not run.calls or corpus.settings is None:
         raise SettingsError(f"{path}: expected calls that are scored, got none")
     by = groups(run, asked.by) if asked.by else []

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from fdbcore.errors import RecordingError
 from fdbcore.measures.quantities import Quantity
-from fdbcore.recording import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, Recording, read_json, recordings_in
+from fdbcore.recording import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, Recording, folders_in, read_json
 from fdbcore.score import read_quantities, read_with_echo, unscored
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
@@ -173,7 +173,18 @@ def _replayed(path: Path) -> Iterator[Call]:
             status, reason = standing(made)
             columns = {**held_columns(made), **known["columns"]}
             told = {"status": status, "reason": reason, "unscored": unscored(made), "columns": columns}
+        elif told["unscored"] is None and (gone := _why_unreadable(path / known["name"])) is not None:
+            told |= {"status": FAILED, "reason": gone, "unscored": gone}
         yield Call(known["name"], path / known["name"], files=files, **told)
+
+
+def _why_unreadable(path: Path) -> str | None:
+    """Why there is no recording in a folder that had one; None if it is there."""
+    try:
+        Recording(path)
+    except RecordingError as error:
+        return str(error)
+    return None
 
 
 def _made_since(began: str | None, path: Path) -> Recording | None:
@@ -201,7 +212,11 @@ def _live(path: Path) -> Iterator[Call]:
 
 def _found(path: Path) -> Iterator[Call]:
     """The recordings in a folder that holds nothing else on their run."""
-    for recording in recordings_in(path):
+    for folder in folders_in(path):
+        if (gone := _why_unreadable(folder)) is not None:
+            yield Call(folder.name, folder, FAILED, gone, gone)
+            continue
+        recording = Recording(folder)
         status, reason = recording.meta["status"], recording.meta.get("reason")
         files = tuple(file["path"] for file in (recording.meta.get("source") or {}).get("files", ()))
         if status != "complete":

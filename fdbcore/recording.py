@@ -375,11 +375,11 @@ class Recording:
             raise RecordingError(f"{self.path / ACTIVITY}: expected NumPy arrays, found a damaged file") from error
 
 
-def recordings_in(path: Path) -> list[Recording]:
-    """The recordings of a run, by name; or the one whose folder `path` is. RecordingError if there is none."""
+def folders_in(path: Path) -> list[Path]:
+    """The folders of a run's recordings, by name; or `path`, if it is that of one. RecordingError if there is none."""
     if os.path.isfile(path / META):
-        return [Recording(path)]
-    found = [Recording(meta.parent) for meta in sorted(path.glob(f"*/{META}"))]
+        return [path]
+    found = sorted(meta.parent for meta in path.glob(f"*/{META}"))
     if not found:
         raise RecordingError(f"{path}: expected a run or a recording, found no {META}")
     return found

@@ -16,6 +16,7 @@ from fdbcore.measures.quantities import Quantity
 from fdbcore.parallel import spread
 from fdbcore.recording import Recording
 from fdbcore.score import pool, read_quantities, score, summarise
+from fdbcore.score import quantities as quantities_of
 
 HEADLINES: Final = (
     "response_latency_ms",
@@ -75,13 +76,16 @@ class Group:
         return [unit.of(call) for call in self.calls]
 
 
-def rescored(corpus: Corpus, jobs: int, on_call: Callable[[], None] = lambda: None) -> tuple[Group, dict[str, str]]:
+def rescored(
+    corpus: Corpus, jobs: int, on_call: Callable[[], None] = lambda: None, keep: bool = True
+) -> tuple[Group, dict[str, str]]:
     """Score all calls of a run that can be scored anew, on so many processes; and why of those that could not.
 
-    on_call: told of each call that was scored.
+    on_call: told of each call that was scored. keep: write the scores into the run, too.
     """
     calls, quantities, unread = [], [], dict[str, str]()
-    for call, found in zip(corpus.scored, spread(_rescored, [call.path for call in corpus.scored], jobs), strict=True):
+    work = _rescored if keep else _computed
+    for call, found in zip(corpus.scored, spread(work, [call.path for call in corpus.scored], jobs), strict=True):
         on_call()
         if isinstance(found, str):
             unread[call.name] = found
@@ -92,11 +96,19 @@ def rescored(corpus: Corpus, jobs: int, on_call: Callable[[], None] = lambda: No
 
 
 def _rescored(path: Path) -> Mapping[str, Quantity] | str:
-    """The quantities of a recording, or why there are none."""
+    """The quantities of a recording, kept with it, or why there are none."""
     try:
         recording = Recording(path)
         score(recording)
         return read_quantities(recording)
+    except FdbError as error:
+        return str(error)
+
+
+def _computed(path: Path) -> Mapping[str, Quantity] | str:
+    """The quantities of a recording, or why there are none; nothing is written."""
+    try:
+        return quantities_of(Recording(path))
     except FdbError as error:
         return str(error)
 

@@ -205,3 +205,22 @@ def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path)
     assert f"audio in {calls} that is not searched for, left out: name it, as by '{calls}/**/*.mka': 1: 1 .mka" in (
         result.stderr
     )
+
+
+@pytest.mark.parametrize("text", [None, "not JSON"])
+def test_one_recording_that_is_gone_stops_no_other(text: str | None, tmp_path: Path) -> None:
+    calls, run = tmp_path / "calls", tmp_path / "RUN"
+    calls.mkdir()
+    for name in ("one", "two"):
+        write(calls / f"{name}.wav", voices(DIALOGUE, len(name) / 2))
+    replayed(calls, "--out", run)
+    meta = run / "one" / "meta.json"
+    meta.unlink() if text is None else meta.write_text(text)
+    report = fdbcore("report", run)
+    assert report.exit_code == 0
+    assert "1 scored, 1 not" in report.stdout
+    assert fdbcore("score", run).exit_code == 0
+    export = fdbcore("export", run, "--format", "csv", "--out", tmp_path / "out")
+    assert [Path(line).name for line in export.stdout.splitlines()] == ["two.csv"]
+    (run / "corpus.json").unlink()
+    assert fdbcore("report", run).exit_code == 0

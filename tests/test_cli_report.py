@@ -50,7 +50,13 @@ def test_a_calls_own_page_is_made_when_asked_for_and_linked(ran: Ran) -> None:
     assert result.stdout.splitlines() == [str(ran.run / name / REPORT) for name in ("slow", "quick")]
     page = (ran.run / "slow" / REPORT).read_text()
     assert 'src="../../calls/slow.wav"' in page
+    assert '<a href="../index.html">' in page
+    listed = {call["name"]: call.get("page") for call in _calls((ran.run / "index.html").read_text())}
+    assert {name for name, link in listed.items() if link} == {"slow", "quick"}
+    assert listed["slow"] == "slow/report.html"
+    linked = (ran.run / "index.html").read_text()
     report(ran.run, "--quiet")
+    assert _calls((ran.run / "index.html").read_text()) == _calls(linked)
     assert 'href="slow/report.html#t=' in (ran.run / "index.html").read_text()
 
 
@@ -99,6 +105,9 @@ def test_a_page_without_audio_and_words_has_none(ran: Ran) -> None:
     report(ran.run, "--call", "early", "--no-audio")
     assert not re.search(r"<audio [^>]*src=", (ran.run / "early" / REPORT).read_text())
     assert report(ran.run, "--no-audio", "--embed-clips").exit_code == 2
+    refused = report(ran.run, "--call", "early", "--embed-clips")
+    assert refused.exit_code == 2
+    assert "it puts clips of all calls into index.html" in refused.stderr
     report(ran.run, "--quiet")
 
 
@@ -234,6 +243,7 @@ def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     command = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
     CliRunner().invoke(main, [*command, "--quiet", "--out", str(tmp_path / "run")], catch_exceptions=False)
     assert report(tmp_path / "run").exit_code == 0
+    assert "all 2 systems together" in (tmp_path / "run" / "index.html").read_text()
     calls = {call["name"]: call for call in _calls((tmp_path / "run" / "index.html").read_text())}
     assert calls["good"]["columns"] == ["good", "", "1", "done"]
     assert calls["good"]["audio"] == "good/session.wav"
@@ -259,12 +269,23 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
         "language>1": "",
         "length>1 language=fr": "mixed",
     }
-    asked = json.dumps(list(wanted))
+    wrong = {
+        "answerd<80%": "no column answerd to compare by <; there are call, length, answered, ",
+        "answered<abc": "answered<abc: expected a number, got abc",
+        "median>0,5": "median>0,5: expected a number, got 0,5; words are separated by blanks, decimals have a point",
+        "langage=fr": "no column langage to compare by =; there are ",
+        "language=xx": "no call has language=xx",
+        "language=fr,health=ok": "no call has language=fr,health=ok; words are separated by blanks",
+        "language=": "",
+        "answered<": "",
+    }
+    asked = json.dumps([*wrong, *wanted])
     script = (
         f"const told = {asked}.map((text) => {{ const box = document.getElementById('filter'); box.value = text; "
         "box.dispatchEvent(new Event('input')); "
         "const names = [...document.querySelectorAll('#calls tbody th button')].map((button) => button.textContent); "
-        "return names.sort().join(' '); }); "
+        "const shown = document.getElementById('shown'); "
+        "return shown.classList.contains('bad') ? shown.textContent : names.sort().join(' '); }); "
         "document.body.dataset.told = JSON.stringify(told);"
     )
     (tmp_path / "page.html").write_text(page.replace("</body>", f'<script type="module">{script}</script></body>'))
@@ -272,4 +293,8 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     assert '<span class="meta">language fr · agent_channel right</span>' in dom
     found = re.search(r'data-told="([^"]*)"', dom)
     assert found
-    assert dict(zip(wanted, json.loads(unescape(found[1])), strict=True)) == wanted
+    told = dict(zip([*wrong, *wanted], json.loads(unescape(found[1])), strict=True))
+    assert {word: told[word] for word in wanted} == wanted
+    for word, start in wrong.items():
+        assert told[word].startswith(start), word
+        assert start or "no " not in told[word]

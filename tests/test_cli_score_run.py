@@ -13,7 +13,7 @@ from test_cli_replay import DIALOGUE, voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.corpus import Corpus
-from fdbcore.recording import TURNS
+from fdbcore.recording import SCORES, TURNS
 from fdbcore.report.cautions import NAMES
 from fdbcore.report.statements_screen import statements_screen
 from fdbcore.report.survey import survey
@@ -142,3 +142,17 @@ def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("fdbcore score: ")
     assert "expected a run or a recording" in result.stderr
+
+
+def test_another_folder_for_the_results_leaves_the_run_as_it_is(tmp_path: Path) -> None:
+    """As on a read-only disk: where nothing can be written nothing is needed, and where it can nothing changes."""
+    calls = drawn_calls(2, 1, lambda _: Manner(0.4))
+    path = made_run(tmp_path / "run", [MadeCall(call.name, call.activity, {}) for call in calls])
+    for scores in path.glob(f"*/{SCORES}"):
+        scores.write_text("{}")
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    result = CliRunner().invoke(main, ["score", str(path), "--out", str(tmp_path / "out"), "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["calls"] == 2
+    assert (tmp_path / "out" / "scores.json").is_file()
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before

@@ -9,18 +9,29 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from fakes.recordings import drawn_recording
 
 from fdbcore.corpus import Call
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.report.comparison_words import gate_advice, gate_finding
 from fdbcore.report.gate_file import Gate, Gates, parse, read_gates
+from fdbcore.report.gate_moments import worst
 from fdbcore.report.gates import Decision, decide, exit_code, gates_json, rounded
 from fdbcore.statements import Group
 from fdbcore.stats import ONE_CLUSTER, Quantile, mean
 
 PREMATURE = "premature_per_turn <= baseline + 0.02"
 LATENCY = "response_latency_ms"
+
+
+def test_the_moments_of_long_silences_are_told_whoever_ends_them(tmp_path: Path) -> None:
+    """4 s before an answer of B, 5 s within A's own speech, and 2 s, which is no long silence, in three calls."""
+    drawings = {"slow": "A 0-2 8-9 | B 6-7", "paused": "A 0-2 7-8 | B 8.4-9", "quick": "A 0-2 | B 4-5"}
+    recordings = [drawn_recording(tmp_path / name, drawing) for name, drawing in drawings.items()]
+    calls = [Call(recording.name, recording.path) for recording in recordings]
+    found = worst(Group("", calls, [{} for _ in calls]), "lapse_s", at_most=True)
+    assert [(each.call.name, each.start_s) for each in found] == [("paused", 2.0), ("slow", 2.0)]
 
 
 def gate(text: str, **where: str) -> Gates:

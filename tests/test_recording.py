@@ -24,7 +24,7 @@ from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.offline import replay
-from fdbcore.recording import AUDIO, EVENTS, Recording, RecordingWriter, recordings_in
+from fdbcore.recording import AUDIO, EVENTS, Recording, RecordingWriter, folders_in
 from fdbcore.session import run
 from fdbcore.spool import BUFFER_S
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings
@@ -69,7 +69,7 @@ def test_a_kill_at_any_moment_leaves_all_but_the_last_second(tmp_path: Path) -> 
     kept = [path for path in paths if ticks_left(path)]
     result = CliRunner().invoke(main, ["replay", "--quiet", "--out", str(tmp_path / "replay"), *map(str, kept)])
     assert result.exit_code == 0, result.output
-    assert [recording.meta["held"]["same"] for recording in recordings_in(tmp_path / "replay")] == [None] * len(kept)
+    assert [Recording(folder).meta["held"]["same"] for folder in folders_in(tmp_path / "replay")] == [None] * len(kept)
     assert len(kept) > KILLS // 2
 
 
@@ -154,7 +154,7 @@ def test_a_run_is_replayed_whole_and_what_never_began_is_told(tmp_path: Path) ->
     assert result.stderr == (
         f"fdbcore replay: {tmp_path}/run/2: expected a conversation, got a recording without audio: nobody is there\n"
     )
-    assert [recording.name for recording in recordings_in(tmp_path / "again")] == ["1", "3"]
+    assert [folder.name for folder in folders_in(tmp_path / "again")] == ["1", "3"]
     assert contents(tmp_path / "run") == before
 
 

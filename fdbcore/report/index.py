@@ -6,7 +6,9 @@ One file that needs no network and loads no audio before it is asked to; the aud
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
@@ -21,11 +23,11 @@ from fdbcore.report import corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
 from fdbcore.report.cautions import cautions
 from fdbcore.report.html import embedded_json
+from fdbcore.report.shell import INDEX as INDEX
 from fdbcore.report.shell import shell, static
 from fdbcore.report.survey import CallMoment, CallRow, Survey, clip_ticks
 from fdbcore.types import TurnSettings, ticks_to_s
 
-INDEX: Final = "index.html"
 SOURCES: Final = "script-src 'unsafe-inline'; img-src data:; media-src 'self' file: data:"
 CLIPS: Final = "clips"
 NOTHING_SCORED: Final = "<p class='lead'>No call could be scored.</p>"
@@ -90,6 +92,7 @@ def _findings(run: Survey, compared: Sequence[systems.System], settings: TurnSet
         lead=f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
         figures=systems.section(compared) if compared else corpus_sections.figures(run, settings),
         moments=corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_of, sounds.words),
+        pooled=f'<p class="note">Of the calls of all {len(compared)} systems together.</p>' if compared else "",
         charts=corpus_sections.charts(run, settings),
     )
 
@@ -177,6 +180,23 @@ class _Sounds:
 def page_address(folder: Path, call: Path) -> str | None:
     """Where a page in `folder` finds the page of a call; None if it has not been made."""
     return quote(f"{call.relative_to(folder).as_posix()}/{REPORT}") if (call / REPORT).is_file() else None
+
+
+def link_pages(folder: Path, calls: Iterable[Path]) -> None:
+    """Let the list of an index.html that is there link the pages of these calls, which have been made since."""
+    path = folder / INDEX
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', text, re.DOTALL)
+    if found is None:
+        return
+    listed = json.loads(found[0])
+    pages = {call.name: page_address(folder, call) for call in calls}
+    for each in listed["calls"]:
+        if each["name"] in pages:
+            each["page"] = pages[each["name"]]
+    write_text(path, f"{text[: found.start()]}{embedded_json(listed)}{text[found.end() :]}")
 
 
 def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:

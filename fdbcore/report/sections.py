@@ -20,7 +20,7 @@ from fdbcore.report.glossary import (
     MeasureText,
     in_words,
 )
-from fdbcore.report.shell import static
+from fdbcore.report.shell import INDEX, static
 from fdbcore.report.tables import NOTES, facts, flat, table
 from fdbcore.report.words import (
     UNITS,
@@ -50,6 +50,7 @@ def header(recording: Recording) -> str:
     sides = " · ".join(f"{_side(side)} {escape(place)}" for side, place in origins(recording).items())
     parts = [length_text(recording), sides, f"voice activity by {escape(vad_text(meta['settings']))}"]
     parts += [escape(str(meta["created"])[:10])] if meta.get("created") else []
+    parts += [f'<a href="../{INDEX}">all calls of the run</a>'] if (recording.path.parent / INDEX).is_file() else []
     return (
         '<p class="product">fdbcore · report of one session</p>\n'
         f"<h1>{escape(title(recording))}</h1>\n"

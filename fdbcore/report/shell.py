@@ -6,6 +6,9 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+INDEX = "index.html"
+"""The page of a run."""
+
 
 def static(name: str, package: str = "fdbcore.report") -> str:
     """The text of a file in a package's folder `static`."""

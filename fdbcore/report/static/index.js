@@ -75,14 +75,36 @@ const COMPARED = {
 /** Whether a call fits a word: a comparison ("cut_off>1", "answered<80%", "age>=40"), or else a part of its text. */
 function fitting(word) {
   const [, name, sign, number, percent] = word.match(/^(.+?)(<=|>=|<|>)(-?\d+(?:\.\d+)?)(%?)$/) ?? [];
-  const column = [...COLUMNS, ...META].find(({ title }) => title.toLowerCase().replaceAll(/\s/g, "_") === name);
+  const column = [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);
   if (!column) return (call) => searched(call).includes(word);
   const value = percent ? column.value : (column.number ?? column.value);
   return (call) => value(call) !== null && COMPARED[sign](value(call) * (percent ? 100 : 1), Number(number));
 }
 
+/** What a word of the filter names: its column, how it compares, and with what; nothing for a part of a text. */
+function parts(word) {
+  const [, name, sign, value] = word.match(/^([^<>=]+)(<=|>=|<|>|=)(.*)$/) ?? [];
+  return { name, sign, value };
+}
+
+const columnName = (title) => title.toLowerCase().replaceAll(/\s/g, "_");
+
+/** What is wrong with a word of the filter that fits no call; null where nothing is. */
+function problem(word) {
+  const { name, sign, value } = parts(word);
+  if (data.calls.some((call) => searched(call).includes(word))) return null;
+  const hint = word.includes(",") ? "; words are separated by blanks, decimals have a point" : "";
+  if (!sign) return hint && `${word} is in no call${hint}`;
+  const known = sign === "=" ? [...data.columns.map(columnName), "health"] : [...COLUMNS, ...META].map(({ title }) => columnName(title));
+  if (!known.includes(name)) return `no column ${name} to compare by ${sign}; there are ${known.join(", ")}${hint}`;
+  if (sign === "=") return value ? `no call has ${word}${hint}` : null;
+  return /^(-?\d+(\.\d+)?%?)?$/.test(value) ? null : `${word}: expected a number, got ${value}${hint}`;
+}
+
 function select() {
-  const fits = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean).map(fitting);
+  const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = words.map(fitting);
+  state.problem = words.map(problem).filter(Boolean).join(" · ");
   state.calls = data.calls.filter((call) => fits.every((fit) => fit(call))).sort(compare);
   state.shown = PORTION;
   draw();
@@ -98,7 +120,8 @@ function draw() {
   $("calls").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map(heading)));
   $("calls").tBodies[0].replaceChildren(...state.calls.slice(0, state.shown).map(row));
   $("more").hidden = state.calls.length <= state.shown;
-  $("shown").textContent = totals();
+  $("shown").textContent = state.problem || totals();
+  $("shown").classList.toggle("bad", Boolean(state.problem));
 }
 
 /** How many calls fit, and what they have in common. */
