@@ -92,12 +92,14 @@ class Serving:
         async with self.client.request(method, self.server.url + path, data=body, headers=named) as response:
             return response.status, await response.text(), response.headers
 
+    def connections(self) -> list[Any]:
+        assert self.server._runner is not None
+        assert self.server._runner.server is not None
+        return [peer for peer in self.server._runner.server.connections if peer.transport is not None]
+
     async def alone(self) -> None:
         """Wait until the server has noticed that everybody left."""
-        assert self.server._runner is not None
-        manager = self.server._runner.server
-        assert manager is not None
-        await until(lambda: all(peer.transport is None for peer in manager.connections))
+        await until(lambda: not self.connections())
 
     async def raw(self, data: bytes) -> bytes:
         """All that is answered to `data` until the other end closes."""
@@ -571,6 +573,49 @@ def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             async with here.socket() as first:
                 assert (await here.raw(b"")).endswith(b"more than 1 connections\n")
                 assert (await join(first))["type"] == "answer"
+
+    held(test())
+
+
+def test_the_longest_silent_connection_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        monkeypatch.setattr(admission, "MAX_CONNECTIONS", 3)
+        async with serving() as here, here.socket() as sitting:
+            await sitting.receive_json()
+            (silent, its_end), (later, other_end) = [
+                await asyncio.open_connection("127.0.0.1", here.server.port) for _ in range(2)
+            ]
+            await until(lambda: len(here.connections()) == 3)
+            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+            assert (await silent.read()).startswith(b"HTTP/1.1 503 ")
+            other_end.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert (await later.read()).startswith(b"HTTP/1.1 200 ")
+            its_end.close()
+            other_end.close()
+
+    held(test())
+
+
+def test_who_is_gone_before_its_request_is_heard_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    upgrade = (
+        b"GET /signal HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+
+    async def test() -> None:
+        monkeypatch.setattr(admission, "MAX_CONNECTIONS", 1)
+        async with serving() as here, here.socket() as first:
+            await first.receive_json()
+            at_once = [socket.create_connection(("127.0.0.1", here.server.port)) for _ in range(40)]
+            for peer in at_once:
+                peer.sendall(upgrade)
+            await until(lambda: len(here.connections()) == 1)
+            for peer in at_once:
+                peer.close()
+            await until(lambda: len(caplog.records) >= 40)
+            assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
     held(test())
 

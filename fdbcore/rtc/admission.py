@@ -55,6 +55,8 @@ def guard(server: SignallingServer) -> Middleware:
             response = _refuse(server, request, refusal, allowed)
         except Refusal as refusal:
             response = _refuse(server, request, refusal, {})
+        except ConnectionResetError:  # it has left, or was given up; what we return is not sent
+            return web.Response(status=408)
         if not response.prepared:
             if page is not None:
                 response.headers.update(CORS | {"Access-Control-Allow-Origin": page, "Vary": "Origin"})
@@ -115,19 +117,28 @@ def connections(server: SignallingServer, runner: web.AppRunner) -> Callable[[],
 
 
 class Connection(web.RequestHandler):
-    """An HTTP connection that must bring a request within the server's patience, and says in one line what is wrong."""
+    """An HTTP connection that must bring a request within the server's patience, and says in one line what is wrong.
+
+    Beyond MAX_CONNECTIONS the one that has been silent for longest makes room for the newest; if none is, the newest
+    has to go.
+    """
 
     def __init__(self, server: SignallingServer, manager: web.Server, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(manager, loop=loop, access_log=cast(logging.Logger, None), lingering_time=LINGER_S)
         self._signalling = server
-        self._crowded = len(manager.connections) >= MAX_CONNECTIONS
+        self._all = manager
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock."""
         super().connection_made(transport)
-        patience_s = 0 if self._crowded else self._signalling.patience_s
-        self._deadline = asyncio.get_running_loop().call_later(patience_s, self._give_up)
+        loop, patience_s = asyncio.get_running_loop(), self._signalling.patience_s
+        late = Refusal(408, f"no request within {patience_s:g} s")
+        self._deadline = loop.call_later(patience_s, self._give_up, late)
+        if len(connections := self._all.connections) > MAX_CONNECTIONS:
+            silent = next(one for one in connections if isinstance(one, Connection) and one._deadline is not None)
+            silent.heard()
+            loop.call_soon(silent._give_up, Refusal(503, f"more than {MAX_CONNECTIONS} connections"))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop it."""
@@ -138,6 +149,7 @@ class Connection(web.RequestHandler):
         """A whole request has come."""
         if self._deadline is not None:
             self._deadline.cancel()
+            self._deadline = None
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -152,10 +164,8 @@ class Connection(web.RequestHandler):
         response.force_close()
         return response
 
-    def _give_up(self) -> None:
-        refusal = Refusal(408, f"no request within {self._signalling.patience_s:g} s")
-        if self._crowded:
-            refusal = Refusal(503, f"more than {MAX_CONNECTIONS} connections")
+    def _give_up(self, refusal: Refusal) -> None:
+        self._deadline = None
         self._signalling.turn_away(str((self.peername or "?")[0]), refusal)
         body = f"{refusal}\n".encode()
         if self.transport is not None:
