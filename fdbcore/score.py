@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +70,11 @@ def unscored(recording: Recording) -> str | None:
     if kind == "invalid" or (kind == "failed" and not recording.n_ticks) or (kind == "done" and reason):
         who = f"side {outcome['side']}: " if outcome.get("side") else ""
         return f"{kind}: {who}{reason}"
-    return nothing_to_measure(recording) if recording.n_ticks else "nothing was recorded"
+    if not recording.n_ticks:
+        return "nothing was recorded"
+    with suppress(RecordingError):  # what is damaged is told where it is read
+        return None if outcome else nothing_to_measure(recording)
+    return None
 
 
 def quantities(recording: Recording) -> dict[str, Quantity]:

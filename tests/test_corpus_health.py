@@ -204,4 +204,10 @@ def test_systems_that_say_nothing_are_told_wherever_a_run_is_read(tmp_path: Path
         "well": "",
     }
     assert read_json(ran.run / "summary.json")["findings"] == {"B never spoke": ["deaf1", "deaf2"]}
+    index = (ran.run / "index.html").read_text()
+    assert "<summary>B never spoke: 2 calls</summary>" in index
+    assert f'<a href="#calls-title" data-filter="deaf1">deaf1</a>: {silent}</li>' in index
+    CliRunner().invoke(main, ["report", str(ran.run), "--call", "deaf2"])
+    CliRunner().invoke(main, ["report", str(ran.run)])
+    assert f'<a href="deaf2/report.html#t=0">deaf2</a>: {silent}</li>' in (ran.run / "index.html").read_text()
     assert "!!               B never spoke: 2 calls\n" in corpus_screen(survey(Corpus.of(ran.run)), 100)

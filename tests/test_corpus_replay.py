@@ -409,6 +409,15 @@ def test_two_replays_into_one_folder_do_not_mix(tmp_path: Path, monkeypatch: pyt
     assert [entry["status"] for entry in replay_corpus(calls, how, 1, Oddities(), again)] == [DONE]
 
 
+def test_what_was_replayed_with_another_line_is_not_kept(tmp_path: Path) -> None:
+    (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
+    closed, opened = (How(tmp_path / "run", "energy", {}, line_open=is_open) for is_open in (False, True))
+    for how, other in ((closed, opened), (opened, closed)):
+        score(replay_session(session, how.run_path, "energy", keep_audio=False, line_open=how.line_open))
+        assert kept_recording(session, how) is not None
+        assert kept_recording(session, other) is None
+
+
 def test_what_is_damaged_in_a_run_is_not_kept(tmp_path: Path) -> None:
     (session,) = session_inputs([write(tmp_path / "call.wav", voices(BUILT["quick"].drawing))])
     how = How(tmp_path / "run", "energy", {})

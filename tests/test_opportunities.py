@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pytest
 from drawn import activity, dialogue
+from fakes.recordings import META, SIDES, drawn_recording
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,6 +123,34 @@ def test_a_labelled_turn_end_after_which_a_goes_on_is_unanswered() -> None:
     ends = [Label("A", "turn_end", end, end) for end in (2.0, 7.0, 12.0)]
     measures = labelled(dialogue("A 0-2 5-7 10-12 |", 2), KeptLabels("by hand", ends, []), None)
     assert measures["answered_per_labelled_turn_end"] == Share(0, 2, {"censored": 1})
+
+
+PARTY: Final = {"A": {"kind": "replay"}, "B": {"kind": "replay"}}
+V1: Final = {"files": [{"path": "1/input.wav"}, {"path": "1/output.wav"}], "playable_in_browser": False}
+
+
+@pytest.mark.parametrize(
+    ("meta", "line"),
+    [
+        ({}, "closed"),
+        ({"parties": {**PARTY, "B": {"kind": "webrtc"}}}, "held"),
+        ({"held": {"path": "", "meta": {"parties": {**PARTY, "B": {"kind": "moshi"}}}}}, "held"),
+        ({"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}}, "open"),
+        ({"source": V1 | {"sides": SIDES}}, "open"),
+        ({"settings": META["settings"] | {"line_open": True}}, "open"),
+    ],
+)
+def test_the_line_of_a_recording(meta: dict[str, Any], line: str, tmp_path: Path) -> None:
+    drawn = Dialogue.of(drawn_recording(tmp_path / "call", "A 0-2 |", 12, **meta))
+    assert drawn.line == line
+    assert counts(drawn) == ((0, 0, 0, 1) if line == "closed" else (0, 0, 1, 0))
+
+
+def test_a_pause_that_the_clip_of_a_call_has_is_waited_through(tmp_path: Path) -> None:
+    clip = {"name": "pause-1", "labels": {"pause": [{"text": "[PAUSE]", "timestamp": [2.0, 6.0]}]}}
+    meta = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": {"clip": clip}}
+    found = opportunities(Dialogue.of(drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 8.5-9", **meta)))
+    assert (len(found.answered), len(found.missed), len(found.waited)) == (1, 0, 1)
 
 
 RUNS = st.lists(st.integers(25, 1500), min_size=1, max_size=15)

@@ -94,7 +94,7 @@ def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
     if found := by_labels(m):
         yield "by your labels", found
-    yield "silent > 3 s", f"{lapses['n']:,}x{longest}"
+    yield "long silences", f"{lapses['n']:,}x{longest}"
 
 
 def _worst(run: Survey) -> Iterator[tuple[str, str]]:

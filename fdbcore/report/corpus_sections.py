@@ -62,20 +62,18 @@ def header(run: Survey) -> str:
     )
 
 
-def notices(run: Survey, intervals: Iterable[str]) -> str:
+def notices(run: Survey, findings: str, intervals: Iterable[str]) -> str:
     """What must be known before any number, each to be unfolded to the names; then what did not fit together.
 
-    intervals: what must be known of these.
+    findings: what was found in calls, HTML, which comes first. intervals: what must be known of these.
     """
-    found = "".join(_notice(what, names) for what, names in _noticed(run, intervals))
+    found = findings + "".join(_notice(what, names) for what, names in _noticed(run, intervals))
     odd = "".join(_notice(what, names) for what, names in _odd(run.corpus.path))
     alert = f'<div class="warnings" role="alert">{found}</div>' if found else ""
     return f'{alert}<div class="notices">{odd}</div>' if odd else alert
 
 
 def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    for name, calls in run.amiss().items():
-        yield f"{name}: {counted(len(calls), 'call')}", [_told(call, finding.text) for call, finding in calls]
     for status in dict.fromkeys(row.call.status for row in run.rows):
         rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
         if rows:

@@ -19,7 +19,7 @@ from fdbcore.corpus import Call
 from fdbcore.errors import FdbError
 from fdbcore.held import changed_source
 from fdbcore.recording import REPORT, write_text
-from fdbcore.report import corpus_health, corpus_sections, sections, systems
+from fdbcore.report import corpus_findings, corpus_health, corpus_sections, sections, systems
 from fdbcore.report.audio import CLIP_TYPE, audio_url, clip, is_playable
 from fdbcore.report.cautions import cautions
 from fdbcore.report.html import embedded_json
@@ -72,10 +72,15 @@ def page(run: Survey, shown: Shown, heard: Heard) -> str:
     """The whole page. Every text that comes from a file is escaped."""
     sounds, compared = _Sounds(run.corpus.path, shown, heard), systems.systems(run)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
+
+    def page_of(call: Call) -> str | None:
+        return page_address(run.corpus.path, call.path)
+
+    amiss = corpus_findings.listed(run, page_of)
     body = Template(static("index.html")).substitute(
         header=corpus_sections.header(run),
-        notices=corpus_sections.notices(run, cautions(systems.told(run, compared))),
-        health=corpus_health.panel(run, lambda call: page_address(run.corpus.path, call.path)) if run.pooled else "",
+        notices=corpus_sections.notices(run, amiss, cautions(systems.told(run, compared))),
+        health=corpus_health.panel(run, page_of) if run.pooled else "",
         findings=_findings(run, compared, settings, sounds) if run.pooled else NOTHING_SCORED,
         numbers=_numbers(run, settings) if run.pooled else "",
         closing=sections.closing(corpus_sections.evidence(run), settings),

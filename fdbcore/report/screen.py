@@ -112,7 +112,7 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int =
         f"answered {_with_interval(pooled['answered_per_turn'])}",
         *(f"!! {text}" for text in cautions({"": pooled})),
         *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
-        "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s",
+        "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: long silences",
         *(
             shortened_at_end(f"!! {_short(recording.name)}: {text}", columns)
             for recording in scored

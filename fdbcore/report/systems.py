@@ -19,7 +19,7 @@ OUTCOMES: Final = (DONE, FAILED, INVALID)
 COLUMNS: Final = (
     "system", "calls", *OUTCOMES, "answered", "median", "[95 %]", "early", "none", "stopped", "lapses"
 )  # fmt: skip
-NOTE: Final = "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: silences > 3 s"
+NOTE: Final = "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: long silences"
 
 
 @dataclass(frozen=True, slots=True)
