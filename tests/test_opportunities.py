@@ -148,7 +148,7 @@ def test_the_line_of_a_recording(meta: dict[str, Any], line: str, tmp_path: Path
 
 def test_a_pause_that_the_clip_of_a_call_has_is_waited_through(tmp_path: Path) -> None:
     clip = {"name": "pause-1", "labels": {"pause": [{"text": "[PAUSE]", "timestamp": [2.0, 6.0]}]}}
-    meta = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": {"clip": clip}}
+    meta: dict[str, Any] = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": {"clip": clip}}
     found = opportunities(Dialogue.of(drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 8.5-9", **meta)))
     assert (len(found.answered), len(found.missed), len(found.waited)) == (1, 0, 1)
 
