@@ -2,12 +2,14 @@
 
 Calls of eight turns that resemble each other (intraclass correlation 0.1 of premature responses, 0.25 of log
 latencies), as many in the run as in its baseline, which are other calls. A false alarm is a gate that fails although
-nothing has changed; goal: at most 5 %.
+nothing has changed; goal: at most 5 %. Then, what a gate says of the calls that it would take is put to the test: so
+many calls are drawn, and the range is held against the number by which four of five such gates are decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -17,10 +19,14 @@ from benchmarks.harness import print_table
 from fdbcore.corpus import Call
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.report.gate_file import Gates, parse
-from fdbcore.report.gates import decide
+from fdbcore.report.gates import Decision, decide
 from fdbcore.statements import Group
 
 STUDIES: Final = 200
+PILOTS: Final = (10, 20, 60)
+PILOT_STUDIES: Final = 100
+DECIDED: Final = 0.8
+MOST_DRAWN: Final = 1_000
 TURNS: Final = 8
 
 Drawn: TypeAlias = Callable[[np.random.Generator, int, float], list[Quantity]]
@@ -64,6 +70,44 @@ def statuses(seed: int, measure: str, drawn: Drawn, calls: int, change: float, a
     return found
 
 
+def decided(seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str) -> float:
+    """In which share of studies the gate can tell."""
+    return 1 - statuses(seed, measure, drawn, calls, change, allowed).count("cannot tell") / STUDIES
+
+
+def calls_to_decide(measure: str, drawn: Drawn, change: float, allowed: str) -> int:
+    """The calls on each side by which DECIDED of all gates are decided, within a tenth."""
+    below, enough = 1, 10
+    while decided(enough, measure, drawn, enough, change, allowed) < DECIDED:
+        below, enough = enough, enough * 2
+    while enough > 1.1 * below:
+        middle = math.ceil(math.sqrt(below * enough))
+        short = decided(middle, measure, drawn, middle, change, allowed) < DECIDED
+        below, enough = (middle, enough) if short else (below, middle)
+    return enough
+
+
+def pilots(measure: str, drawn: Drawn, change: float, allowed: str) -> Iterator[list[object]]:
+    """A row for each size of a pilot: what its gates say of the calls that it takes, and what is true."""
+    true = calls_to_decide(measure, drawn, change, allowed)
+    gates = Gates((parse(f"{measure} <= baseline {allowed}", {}, measure),))
+    for calls in PILOTS:
+        random = np.random.Generator(np.random.PCG64(calls))
+
+        def one(each: int, random: np.random.Generator = random) -> Decision:
+            run = group("a", measure, drawn(random, each, change))
+            return decide(gates, run, group("b", measure, drawn(random, each, 0.0)))[0]
+
+        told = [found for _ in range(PILOT_STUDIES) if (found := one(calls)).calls_needed]
+        needed = [found.calls_needed or 0 for found in told]
+        ranges = [found.calls_range or (0, None) for found in told]
+        then = [one(min(n, MOST_DRAWN)).status != "cannot tell" for n in needed]
+        held = [least <= true <= (most or math.inf) for least, most in ranges]
+        open_ended = [most is None for _, most in ranges]
+        shares = [f"{100 * np.mean(of):.0f} %" for of in (then, held, open_ended)]
+        yield [f"{measure} {allowed}", calls, len(told), f"{np.median(needed):.0f}", true, *shares]
+
+
 def main() -> None:
     rows = []
     for measure, drawn, change, allowed, sizes in GATES:
@@ -76,4 +120,9 @@ def main() -> None:
         f"Gates over {STUDIES} studies: no change, and twice what is allowed (goal: false alarms at most 5 %)",
         ("measure, allowed", "calls each", "false alarms", "regression: failed", "cannot tell", "passed"),
         rows,
+    )
+    print_table(
+        f"Calls that it takes, told by {PILOT_STUDIES} pilots that could not tell (goal: {100 * DECIDED:.0f} %)",
+        ("measure, allowed", "pilot", "told", "median", "true", "decided then", "range holds", "range is open"),
+        [row for measure, drawn, change, allowed, _ in GATES[:2] for row in pilots(measure, drawn, change, allowed)],
     )

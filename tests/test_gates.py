@@ -302,6 +302,14 @@ def test_few_calls_cannot_tell_and_say_how_many_could() -> None:
     assert at_truth.status == "cannot tell"
     assert at_truth.calls_needed is not None
     assert 0.05 < len(undecided(at_truth.calls_needed)) / 60 < 0.4
+    for calls in (20, 60):
+        ranges = [each.calls_range or (0, None) for each in undecided(calls) if each.calls_needed]
+        held = [least <= at_truth.calls_needed <= (most or np.inf) for least, most in ranges]
+        assert np.mean(held) > 0.7
+        assert len({each.calls_needed for each in undecided(calls)}) > 10  # the number by itself says too much
+    assert "can only say" in told(undecided(20)[0])
+    assert at_truth.calls_range is not None
+    assert at_truth.calls_range[0] < at_truth.calls_needed
 
 
 @pytest.mark.parametrize(("count", "expected"), [(7.2, 8), (88.0, 88), (261.0, 270), (5_611.0, 5_700), (99.5, 100)])

@@ -19,6 +19,7 @@ COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
 MOST_GROUPS: Final = 6
 """Of one run: with more, each pair against each other is too many comparisons to tell anything."""
 CALL_NAME: Final = "call name"
+NOT_SHOWN: Final = "not shown"
 SIGNIFICANT: Final = 0.05
 _MATCHING: Final = 0.5  # of the larger side must have their like: fewer gain nothing, and may be equal by accident
 
@@ -147,9 +148,9 @@ def _row(name: str, matched: Matched, found: Difference) -> dict[str, Any]:
 
 
 def verdict(measure: str, found: Difference) -> str:
-    """better, worse or different, where Holm's correction leaves a difference; else "not shown"."""
+    """better, worse or different, where Holm's correction leaves a difference; else NOT_SHOWN."""
     if found.value is None or found.p_holm is None or found.p_holm >= SIGNIFICANT:
-        return "not shown"
+        return NOT_SHOWN
     direction = DIRECTIONS.get(measure)
     if direction is None:
         return "different"

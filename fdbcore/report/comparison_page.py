@@ -137,6 +137,6 @@ def _row(row: Values, settings: TurnSettings) -> tuple[str, list[str]]:
     told = words.limits_text(row["interval"], unit) if row["interval"] else escape(row["reason"])
     limits = f"<span class='meaning'>{told}</span>"
     detectable = words.step(row["detectable"], unit) if row["detectable"] else ""
-    verdict = f"<span class='verdict {row['verdict'].replace(' ', '-')}'>{row['verdict']}</span>"
+    verdict = f"<span class='verdict {row['verdict'].replace(' ', '-')}'>{words.verdict(row)}</span>"
     p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ").replace("<", "&lt;")
     return name, [*sides, f"{value}{limits}", p, detectable, verdict]

@@ -71,7 +71,7 @@ def _row(row: Values) -> Iterator[str]:
     if row["value"] is None:
         yield f"  {row['reason']}"
         return
-    told = [f"{row['verdict']:<9} {words.difference(row['value'], row['interval'], unit)}"]
+    told = [f"{words.verdict(row):<9} {words.difference(row['value'], row['interval'], unit)}"]
     told += [f"Holm {words.p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
     told += [f"detectable {words.step(row['detectable'], unit)}"] if row["detectable"] else []
     told += [row["reason"]] if row["reason"] else []

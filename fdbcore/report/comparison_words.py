@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore.report.cautions import cautions as interval_cautions
-from fdbcore.report.comparison import CALL_NAME
+from fdbcore.report.comparison import CALL_NAME, NOT_SHOWN
 from fdbcore.report.glossary import MEASURES
 from fdbcore.report.words import NONE, counted
 
@@ -68,6 +68,11 @@ def headline(summary: Values | None) -> float | None:
         return None
     value: float | None = summary["mean"] if summary["median"] is None else summary["median"]
     return value
+
+
+def verdict(row: Values) -> str:
+    """What became of a compared measure: "better", "no difference found"."""
+    return "no difference found" if row["verdict"] == NOT_SHOWN else str(row["verdict"])
 
 
 def unit_of(row: Values) -> str:
@@ -167,7 +172,9 @@ def gate_advice(gate: Values) -> str:
         return f"{told}: the figure is at its limit, and more calls hardly help"
     short = [name for name, calls in sides.items() if calls < needed]
     side = "" if not gate["baseline"] else f" of the {short[0]}" if len(short) == 1 else " on each side"
-    return f"{told}: about {counted(needed, 'call')}{side} would, if the figure stays"
+    least, most = gate["calls_range"]
+    likely = f"likely {least:,} to {most:,}" if most else f"so few calls can only say {least:,} or more"
+    return f"{told}: about {counted(needed, 'call')}{side} would, if the figure stays; {likely}"
 
 
 def gates_verdict(gates: Values) -> str:

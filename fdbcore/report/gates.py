@@ -27,6 +27,8 @@ Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
 PASSED, FAILED, UNMEASURED = 0, 1, 3
 """What a command with gates exits with."""
 MOST_CALLS: Final = 1_000_000
+LIKELY: Final = 0.8
+"""How often the number of calls that it takes lies in the range that is given for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,9 @@ class Decision:
     status: "not measured" where there is nothing at all, "cannot tell" where there is too little. value, interval: what
     the limit `limit` is for: the statistic of the run, or its excess over `times` that of the baseline. level: of the
     interval. paired_by: as in Matched. calls_needed: about how many of each side would decide it, with four chances in
-    five, if the value stays; None where that is not to be said. reason: why there is no value or interval. group: the
-    calls that it is about.
+    five, if the value stays; None where that is not to be said. calls_range: between what that lies in four of five
+    such runs, as the value need not stay; the second is None where so few calls put no end to it. reason: why there is
+    no value or interval. group: the calls that it is about.
     """
 
     gate: Gate
@@ -60,6 +63,7 @@ class Decision:
     limit: float = 0.0
     paired_by: str | None = None
     calls_needed: int | None = None
+    calls_range: tuple[int, int | None] | None = None
     reason: str = ""
     group: Group | None = None
 
@@ -185,25 +189,34 @@ def _with(decision: Decision, found: Estimate | Difference) -> Decision:
         return decision
     if not _holds(best, decision):
         return replace(decision, status="failed")
-    return replace(decision, status="cannot tell", calls_needed=_calls_needed(decision, best, worst, found.clusters))
+    needed, between = _calls_needed(decision, best, worst, found.clusters)
+    return replace(decision, status="cannot tell", calls_needed=needed, calls_range=between)
 
 
 def _holds(value: float, decision: Decision) -> bool:
     return value <= decision.limit if decision.gate.at_most else value >= decision.limit
 
 
-def _calls_needed(decision: Decision, best: float, worst: float, clusters: int) -> int | None:
+def _calls_needed(
+    decision: Decision, best: float, worst: float, clusters: int
+) -> tuple[int | None, tuple[int, int | None] | None]:
     """See Decision. An interval is t standard errors wide on each side, and these shrink with the root of n."""
     assert decision.value is not None
     margin = abs(decision.limit - decision.value)
-    reach = abs((worst if _holds(decision.value, decision) else best) - decision.value)
     freedom = max(clusters, FEWEST_CLUSTERS) - 1
-    power = t_quantile(POWER, freedom) / t_quantile((1 + decision.level) / 2, freedom)
+    t = t_quantile((1 + decision.level) / 2, freedom)
+    error = abs((worst if _holds(decision.value, decision) else best) - decision.value) / t
     calls = float(decision.run.calls)
     if decision.baseline is not None:
         calls = 2 / (1 / calls + 1 / decision.baseline.calls)  # as many on each side tell as much
-    needed = calls * (reach * (1 + power) / margin) ** 2 if margin else math.inf
-    return rounded(needed) if needed <= MOST_CALLS else None
+
+    def needed(margin: float) -> int | None:
+        found = calls * (error * (t + t_quantile(POWER, freedom)) / margin) ** 2 if margin > 0 else math.inf
+        return rounded(found) if found <= MOST_CALLS else None
+
+    away = t_quantile((1 + LIKELY) / 2, freedom) * error
+    least = needed(margin + away)
+    return needed(margin), None if least is None else (least, needed(margin - away))
 
 
 def rounded(count: float) -> int:
@@ -242,6 +255,7 @@ def _result(decision: Decision, worst: Sequence[Worst]) -> dict[str, Any]:
         "baseline": decision.baseline and asdict(decision.baseline),
         "paired_by": decision.paired_by,
         "calls_needed": decision.calls_needed,
+        "calls_range": decision.calls_range,
         "reason": decision.reason,
         "worst": [
             {

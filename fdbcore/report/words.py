@@ -12,8 +12,8 @@ from fdbcore.types import clock_text as clock_text
 
 NONE: Final = "–"
 NOT_CORRECTED: Final = (
-    "Each interval is 95 % by itself, as if it were the only one; p is corrected for all of them, so that an interval "
-    "may leave 0 out where p tells no difference."
+    "Each interval is 95 % by itself, as if it were the only one; p is corrected for all of them, so an interval can "
+    "exclude 0 although p, being corrected, is not significant."
 )
 EARS: Final = {"A": "left", "B": "right"}  # of session.wav
 ITEMS_FOR_P90: Final = 10  # with fewer, "nine in ten" is the largest by another name
