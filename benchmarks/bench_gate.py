@@ -58,12 +58,14 @@ def group(name: str, measure: str, quantities: list[Quantity]) -> Group:
     return Group("", calls, [{measure.partition(".")[0]: quantity} for quantity in quantities])
 
 
-def statuses(seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str) -> list[str]:
+def statuses(
+    seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str, studies: int = STUDIES
+) -> list[str]:
     """What became of the gate in each study."""
     random = np.random.Generator(np.random.PCG64(seed))
     gates = Gates((parse(f"{measure} <= baseline {allowed}", {}, measure),))
     found: list[str] = []
-    for _ in range(STUDIES):
+    for _ in range(studies):
         run = group("a", measure, drawn(random, calls, change))
         (decision,) = decide(gates, run, group("b", measure, drawn(random, calls, 0.0)))
         found.append(decision.status)
@@ -72,7 +74,8 @@ def statuses(seed: int, measure: str, drawn: Drawn, calls: int, change: float, a
 
 def decided(seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str) -> float:
     """In which share of studies the gate can tell."""
-    return 1 - statuses(seed, measure, drawn, calls, change, allowed).count("cannot tell") / STUDIES
+    found = statuses(seed, measure, drawn, calls, change, allowed, PILOT_STUDIES)
+    return 1 - found.count("cannot tell") / PILOT_STUDIES
 
 
 def calls_to_decide(measure: str, drawn: Drawn, change: float, allowed: str) -> int:
