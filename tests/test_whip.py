@@ -137,6 +137,22 @@ def test_a_server_that_the_answer_names_is_sent_no_bearer() -> None:
     assert last == [("DELETE", None)]
 
 
+@pytest.mark.parametrize("before", range(40, 90, 7))
+def test_a_bearer_that_the_server_quotes_is_not_told_not_even_in_part(before: int) -> None:
+    async def quote(request: web.Request) -> web.Response:
+        return web.Response(status=401, text="x" * before + request.headers["Authorization"])
+
+    async def test() -> None:
+        server = WhipServer()
+        server.handle = quote  # type: ignore[method-assign]
+        async with server.serving():
+            await joined(endpoint(f"whip://127.0.0.1:{server.port}/x?bearer=LAB_TOKEN"))
+
+    with pytest.raises(PartyError, match="expected 201 and an SDP answer, got 401 'xxx") as error:
+        await_result(test(), 10)
+    assert "s3c" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("address", "line"),
     [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.endpoints.webrtc import TOKEN, WebRtcEndpoint
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.redaction import secret
+from fdbcore.redaction import secret, without_values
 from fdbcore.rtc.signalling import is_loopback
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
 HANG_UP_S: Final = 2.0
+SAID_CHARS: Final = 80  # of what a server says that does not answer
 TLS_PORT: Final = 443
 
 
@@ -76,11 +77,12 @@ class Dialled(WebRtcEndpoint):
                 self._http(self._join_s) as http,
                 http.post(url, data=await peer.offer(), headers=headers) as response,
             ):
-                answer = await response.text()
+                answer = await response.text(errors="replace")
                 if response.status != 201:
-                    raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {answer[:80]!r}")
-                if location := response.headers.get("Location"):
-                    self._location = response.url.join(URL(location))
+                    said = without_values(answer)[:SAID_CHARS]  # a secret that is cut would not be known again
+                    raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {said!r}")
+                with suppress(KeyError, ValueError):  # a server that has no session to end, or none that can be found
+                    self._location = response.url.join(URL(response.headers["Location"]))
         except (aiohttp.ClientError, TimeoutError) as error:
             refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
             found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
