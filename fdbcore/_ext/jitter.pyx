@@ -106,8 +106,8 @@ cdef class JitterBuffer:
 
     - anchor: the offset is set so that a packet at minimum transit is there 10 ms before the tick that needs it, at the
       least delay that has packets begin on ticks: 10 to 20 ms. At `start` by the minimum of the last second, or later
-      by the first packet. Again for a *new_ssrc*, and as *reanchor* when all packets of 200 ms were late, or one that is
-      believed (see PacketWindow) is more than 200 ms early for its place.
+      by the first packet. Again for a *new_ssrc*, and as *reanchor* when all packets of 200 ms were late, when one that
+      is believed (see PacketWindow) is more than 200 ms early for its place, or late since its timestamp went back.
     - raise: a packet is late, and not played, when the tick of its place has begun. Ticks with late packets, three
       within 2 s, raise the delay by a frame, to 200 ms at most. A packet that never comes is lost; nothing changes.
     - fall: a raise is taken back in a quiet frame (see DecodedAudio), when all packets of the last 5 s would have been in
@@ -159,8 +159,8 @@ cdef class JitterBuffer:
         cdef Packet *packet = self.packets.take_in(data, size, ssrc, sequence, timestamp, arrival_ns)
         if packet != NULL and self.packets.started:
             if self.packets.vouched != NULL:
-                self.place(self.packets.vouched)
-            self.place(packet)
+                self.place(self.packets.vouched, True)
+            self.place(packet, False)
 
     def start(self, int64_t origin_ns):
         """Tick 0 begins at `origin_ns`; what lies before it is dropped. SettingsError if it was started before."""
@@ -280,12 +280,16 @@ cdef class JitterBuffer:
         self.arrivals_written += 1
         self.arrivals_read = max(self.arrivals_read, self.arrivals_written - ARRIVALS)
 
-    cdef void place(self, Packet *packet) noexcept nogil:
-        """Place a packet that came after the start, by another map if it shows that this one is wrong."""
-        cdef int64_t transit
+    cdef void place(self, Packet *packet, bint jumps) noexcept nogil:
+        """Place a packet that came after the start, by another map if it shows that this one is wrong.
+
+        jumps: its timestamp does not go on from before, and is right. Another that comes late has met a queue.
+        """
+        cdef int64_t transit, late
         self.date(packet)
         transit = packet.arrival - packet.timestamp
-        if packet.stream != self.stream or -self.offset - transit > APART:
+        late = transit + self.offset
+        if packet.stream != self.stream or late < -APART or (jumps and late > APART):
             self.anchor(packet, transit)
         self.minimum.observe(packet.arrival, transit)
         if self.is_late(packet):

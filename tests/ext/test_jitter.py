@@ -287,6 +287,21 @@ def test_a_timestamp_that_is_off_costs_its_own_packet(off_s: float, which: list[
     assert set(click_errors_ms(sender, heard)) >= set(range(clicks_in(1.1), clicks_in(9))) - wrong
 
 
+@pytest.mark.parametrize("off_s", [1, -1, 3600])
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_timestamps_that_jump_there_and_back_are_followed_at_the_cost_of_a_packet_each(n: int, off_s: float) -> None:
+    sender = RtpSender(packet_ms=20)
+    packets = sender.send(10)
+    for k in range(100, 100 + n):
+        packets[k] = replace(packets[k], timestamp=(packets[k].timestamp + round(off_s * SAMPLE_RATE_HZ)) % 2**32)
+    heard = hear(sender, packets)
+    assert heard.kinds() == ["anchor", "reanchor", "reanchor"]
+    assert heard.stats.lost_samples <= 2 * 960
+    assert heard.delays[-1] == heard.delays[0]
+    wrong = clicks_of(packets[100:102] + packets[100 + n : 102 + n])
+    assert set(click_errors_ms(sender, heard)) >= set(range(clicks_in(1.1), clicks_in(9))) - wrong
+
+
 def test_timestamps_of_no_order_in_a_row_cost_their_own_packets() -> None:
     sender = RtpSender(packet_ms=20)
     packets = sender.send(10)

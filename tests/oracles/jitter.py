@@ -187,7 +187,7 @@ class NaiveJitter:
         for each in believed:
             each.waiting = True
             if self.origin_ns is not None:
-                self.place(each)
+                self.place(each, jumps=each is not packet)
         return None
 
     def takes_over(self, ssrc: int, arrival_ns: int) -> bool:
@@ -289,11 +289,12 @@ class NaiveJitter:
         elif packet.waiting:
             self.drop(packet)
 
-    def place(self, packet: Packet) -> None:
+    def place(self, packet: Packet, jumps: bool) -> None:
         assert self.origin_ns is not None
         packet.arrival = (packet.arrival_ns - self.origin_ns) * 48 // 1_000_000
         transit = packet.arrival - packet.timestamp
-        if packet.stream != self.map_stream or packet.timestamp - self.offset - packet.arrival > 200 * MS:
+        late = packet.arrival - (packet.timestamp - self.offset)
+        if packet.stream != self.map_stream or late < -200 * MS or (jumps and late > 200 * MS):
             self.anchor(packet, transit)
         self.minimum.observe(packet.arrival, transit)
         if self.position and (packet.number < self.next or packet.timestamp - self.offset < self.position):
