@@ -50,7 +50,7 @@ def test_labels_of_one_call_are_kept_measured_and_shown(call: Path, tmp_path: Pa
     )
     result = replayed(call, "--labels", labels, "--out", tmp_path / "RUN")
     assert result.exit_code == 0
-    assert re.search(r"B cut in 1/1 pauses of A \| answer 0\.(49|50|51) s after 1 turn end\n", result.stdout)
+    assert re.search(r"B cut in 1/1 pauses of A \| answered 1/1 turn ends, median 0\.(49|50|51) s\n", result.stdout)
     assert "names in l.csv that fit a call that is not here, with their labels: 1: x (1)" in result.stderr
     page = (tmp_path / "RUN" / "call" / "report.html").read_text()
     assert "Pauses of A in which B cut in" in page

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes.recordings import META, drawn_recording, sample_recording
 
+from fdbcore.labels import Label, keep_labels
 from fdbcore.report.screen import run_screen, screen
 from fdbcore.score import score, summary
 
@@ -54,6 +55,14 @@ def test_a_barge_in_that_was_obeyed_at_once_is_told(tmp_path: Path) -> None:
     text = shown(tmp_path / "call", "A 0-2 6-9 | B 2.5-6.15 9.5-11")
     assert re.search(r"A speaks over B  1 \| stopped at once 1 \(by chance 0\.\d\) \| short ones 0", text)
     assert "stopped at once" not in shown(tmp_path / "other", "A 0-2 6-9 | B 2.5-8 9.5-11")
+
+
+def test_labelled_turn_ends_that_a_silent_system_left_are_in_the_denominator(tmp_path: Path) -> None:
+    """Of 26 labelled turn ends, mostly 3 to 7 s apart, the last alone may be a hang-up."""
+    starts = [6.0 * k for k in range(26)]
+    recording = drawn_recording(tmp_path / "call", "A {} |".format(" ".join(f"{s:g}-{s + 2:g}" for s in starts)))
+    keep_labels(recording.path, "hand.csv", [Label("A", "turn_end", s + 2, s + 2) for s in starts])
+    assert "by your labels   answered 0/25 turn ends" in screen(recording, score(recording))
 
 
 def test_the_90th_percentile_needs_ten_answers(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from fdbcore.report.words import (
     ITEMS_FOR_P90,
     by_chance,
     clock_text,
-    counted,
     length_text,
     number_text,
     origins,
@@ -210,7 +209,9 @@ def by_labels(measures: Measures) -> str:
     cut_off = measures.get("cut_off_per_labelled_a_pause")
     latency = measures.get("response_latency_ms_per_labelled_turn_end")
     told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
-    told += [f"answer {seconds_text(latency['median'])} after {counted(latency['n'], 'turn end')}"] if latency else []
+    if latency:
+        answered = f"answered {_of(measures['answered_per_labelled_turn_end'])} turn ends"
+        told.append(f"{answered}, median {seconds_text(latency['median'])}" if latency["n"] else answered)
     stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
     told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
     if selectivity := measures.get("b_selectivity"):
