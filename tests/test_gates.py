@@ -14,7 +14,7 @@ from fakes.recordings import drawn_recording
 from fdbcore.corpus import Call
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.report.comparison_words import gate_advice, gate_finding
+from fdbcore.report.comparison_words import gate_advice, gate_basis, gate_finding
 from fdbcore.report.gate_file import Gate, Gates, parse, read_gates
 from fdbcore.report.gate_moments import worst
 from fdbcore.report.gates import Decision, decide, exit_code, gates_json, rounded
@@ -173,6 +173,14 @@ def test_a_gate_is_told_as_it_was_written_and_decided() -> None:
     )
     assert told(one(gate(f"{LATENCY}.p99 <= 2000"), calls)) == "p99 needs 500 items, got 100"
     assert told(one(gate("premature_per_turn <= 0.0525"), shares(np.array([0] * 40), 9))).endswith("limit 5.25 %")
+
+
+def test_a_gate_of_few_calls_says_that_its_interval_may_be_too_narrow() -> None:
+    for calls, few in ((5, True), (12, False)):
+        decision = one(gate("premature_per_turn <= 0.9"), shares(np.arange(calls) % 3, 8))
+        (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
+        assert decision.status == "passed"
+        assert gate_basis(result).endswith("; with fewer than 10 an interval may be too narrow") == few
 
 
 def test_the_side_that_is_short_is_named() -> None:

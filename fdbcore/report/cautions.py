@@ -10,6 +10,7 @@ from fdbcore.stats import FEW_CLUSTERS
 
 Measures = Mapping[str, Mapping[str, Any]]
 
+TOO_FEW: Final = f"with fewer than {FEW_CLUSTERS} an interval may be too narrow"
 NAMES: Final = {
     "response_latency_ms": "answer time",
     "answered_per_turn": "answered",
@@ -34,7 +35,7 @@ def cautions(groups: Mapping[str, Measures], column: str | None = None) -> Itera
     if few:
         (first, size), *others = few.items()
         told = [f"only {size} {units_text(column, size)}{_in(first)}", *(f"{n}{_in(name)}" for name, n in others)]
-        yield f"{', '.join(told)}: with fewer than {FEW_CLUSTERS} an interval may be too narrow"
+        yield f"{', '.join(told)}: {TOO_FEW}"
     rare: dict[tuple[str, ...], list[str]] = {}
     for name, label in NAMES.items():
         of = tuple(group for group, size in sizes.items() if size >= FEW_CLUSTERS and _is_rare(groups[group].get(name)))

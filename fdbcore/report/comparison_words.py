@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fdbcore.report.cautions import TOO_FEW
 from fdbcore.report.cautions import cautions as interval_cautions
 from fdbcore.report.comparison import CALL_NAME, NOT_SHOWN
 from fdbcore.report.glossary import MEASURES
 from fdbcore.report.words import NONE, counted
+from fdbcore.stats import FEW_CLUSTERS
 
 Values = Mapping[str, Any]
 
@@ -155,7 +157,8 @@ def gate_basis(gate: Values) -> str:
     ]
     if gate["baseline"]:
         told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "unpaired")
-    return ", ".join(told)
+    few = gate["interval"] and min(side["calls"] for _, side in sides) < FEW_CLUSTERS
+    return ", ".join(told) + (f"; {TOO_FEW}" if few else "")
 
 
 def gate_advice(gate: Values) -> str:

@@ -11,6 +11,7 @@ from fdbcore.corpus import Call, Corpus
 from fdbcore.errors import InputError
 from fdbcore.recording import Recording, write_text
 from fdbcore.report import comparison_words as words
+from fdbcore.report.cautions import cautions
 from fdbcore.report.gate_file import nearest
 from fdbcore.report.paper_figures import MOST_SYSTEMS, System, curve_figure, fto_figure, system
 from fdbcore.report.paper_strip import strip_figure
@@ -126,7 +127,7 @@ def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str
         f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
         f"{units_text(cluster)} resampled). Shares are of all turns, or onsets, n; the median answer time is of the n "
         "turns that were answered."
-    )
+    ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions(summaries, cluster))
     columns = ["Measure", *(each.name for each in systems)]
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
 
