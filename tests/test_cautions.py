@@ -16,8 +16,10 @@ from fdbcore.report.document import document
 from fdbcore.report.index import write_index
 from fdbcore.report.screen import run_screen
 from fdbcore.report.sections import intervals
+from fdbcore.report.statements_words import resampled
 from fdbcore.report.survey import Survey, survey
 from fdbcore.score import read_scores
+from fdbcore.statements import Unit, rescored, statements
 
 FEW = "with fewer than 10 an interval may be too narrow"
 
@@ -57,6 +59,8 @@ def test_one_session_has_no_interval_anywhere(tmp_path: Path) -> None:
     page = intervals(content["measures"])
     for text in (index, page):
         assert "There are no intervals: one session cannot show how sessions differ." in text
+    group, _ = rescored(run.corpus, 1)
+    assert resampled(statements(group, Unit())) == "no intervals: one call cannot show how calls differ"
     assert FEW not in " ".join((screen, of_many, index, page))
 
 

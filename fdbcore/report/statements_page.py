@@ -19,7 +19,6 @@ from fdbcore.report.shell import shell, static
 from fdbcore.report.statements_words import Content
 from fdbcore.report.tables import facts, flat, table
 from fdbcore.report.words import UNITS, counted
-from fdbcore.statements import units_text
 from fdbcore.types import TurnSettings
 
 SCORES_PAGE: Final = "scores.html"
@@ -51,8 +50,7 @@ def page(content: Content, folder: Path) -> str:
 
 
 def _header(content: Content, title: str, folder: Path) -> str:
-    units = f"{content['clusters']:,} {escape(units_text(content['unit']['column'], content['clusters']))}"
-    parts = [f"{counted(content['calls'], 'call')} scored", f"95 % intervals over {units}"]
+    parts = [f"{counted(content['calls'], 'call')} scored", escape(words.resampled(content))]
     parts += [f"by {escape(content['by'])}"] if content["by"] else []
     parts += [f'<a href="{INDEX}">the calls</a>'] if (folder / INDEX).is_file() else []
     return (

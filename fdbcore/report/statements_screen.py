@@ -11,7 +11,6 @@ from fdbcore.report import statements_words as words
 from fdbcore.report.cautions import NAMES
 from fdbcore.report.statements_words import Content, Line
 from fdbcore.report.words import counted
-from fdbcore.statements import units_text
 
 LABEL_COLUMNS: Final = 20
 _INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( [%s]| ms| points)? \[[^]]*\]|[np] [=<] \S+)")
@@ -56,10 +55,9 @@ def _lines(content: Content) -> Iterator[Line]:
 
 
 def _head(content: Content) -> Iterator[Line]:
-    unit, unscored = content["unit"], content["unscored"]
-    what = f"{content['clusters']:,} {units_text(unit['column'], content['clusters'])}"
+    unscored = content["unscored"]
     left_out = f", {len(unscored):,} not" if unscored else ""
-    yield str(content["run"]), f"{counted(content['calls'], 'call')} scored{left_out} | 95 % intervals over {what}"
+    yield str(content["run"]), f"{counted(content['calls'], 'call')} scored{left_out} | {words.resampled(content)}"
     for name, reason in list(unscored.items())[:NAMED]:
         yield "  not scored", f"{name}: {reason}"
     if len(unscored) > NAMED:

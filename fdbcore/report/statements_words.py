@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from fdbcore.report.cautions import NAMES, cautions
 from fdbcore.report.words import NONE, NOT_CORRECTED, UNITS, counted
+from fdbcore.statements import units_text
 
 ROW_NAMES: Final = {
     "ipu_per_min": "IPUs per min",
@@ -37,6 +38,14 @@ def ranges(content: Content) -> dict[tuple[str, str], Mapping[str, Any]]:
 def is_empty(content: Content, name: str) -> bool:
     """Whether there is nothing to count for a measure, in no group."""
     return not any(of["measures"][name]["n"] for of in (content, *content["groups"]))
+
+
+def resampled(content: Content) -> str:
+    """What the intervals are over: "95 % intervals over 30 calls"."""
+    clusters, column = content["clusters"], content["unit"]["column"]
+    if clusters < 2:
+        return f"no intervals: one {units_text(column, 1)} cannot show how {units_text(column)} differ"
+    return f"95 % intervals over {clusters:,} {units_text(column, clusters)}"
 
 
 def unit_text(summary: Mapping[str, Any]) -> str:
