@@ -55,7 +55,7 @@ def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[
         holes, rate = measured.get("underruns"), measured.get("received_samples_per_s")
         parts = [f"{holes} holes in its speech"] if holes else []
         parts += [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate else []
-        parts += [f"up to {in_one_piece_s:.1f} s of it in one piece"] if in_one_piece_s else []
+        parts += [f"up to {in_one_piece_s:.1f} s of it in one piece"] if in_one_piece_s >= 0.1 else []
         parts = parts or ["its machine or the network did not keep up"]
         share = f"{100 * missing / samples:.2g} %"
         yield f"{missing / SAMPLE_RATE_HZ:.1f} s of {side}'s audio ({share}) came too late or never: {', '.join(parts)}"

@@ -92,6 +92,12 @@ def test_what_a_decoder_makes_up_in_a_pause_is_no_loss(tmp_path: Path) -> None:
     assert not caveats(held(tmp_path / "x", {"concealed_samples": 48_000, "lost_samples": 0}))
 
 
+def test_many_small_losses_have_no_piece_to_tell_of(tmp_path: Path) -> None:
+    (told,) = caveats(held(tmp_path / "x", {"lost_samples": 48_000, "longest_loss_samples": 960}))
+    assert told.startswith("1.0 s of B's audio (")
+    assert "in one piece" not in told
+
+
 def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
     calls = []
     for n, lost_s in enumerate((1.5, 2.5, 0.0)):
