@@ -13,6 +13,7 @@ from typing import Any, Final
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
 from fdbcore.floods import FLOODS
+from fdbcore.machine import Processors, what_stood_still
 from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording import Recording, RecordingWriter, settings_hash
 from fdbcore.redaction import redacted
@@ -22,7 +23,8 @@ from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
 from fdbcore.versions import versions
 
 MAX_MISSED_SHARE: Final = 0.001
-"""A case with more missed ticks than this is invalid: the machine was too slow for it."""
+MAX_MISSED_TICKS: Final = 3
+"""A case with more missed ticks than both is invalid: the machine was too slow for it."""
 
 OPENING: Final = -1
 CLOSING: Final = -2
@@ -119,7 +121,7 @@ def _hold(
     progress: Callable[[int], None],
 ) -> int:
     """The conversation itself, of parties that are open, and what was measured; its length in ticks."""
-    load_before = machine_load()
+    load_before, processors = machine_load(), Processors.now()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
     stopped = False
@@ -134,7 +136,8 @@ def _hold(
         ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
     progress(CLOSING)
     sides = {"A": dict(a.measured()), "B": dict(b.measured())}
-    timing = {**clock.certificate(), "machine_before": load_before, "sides": sides}
+    taken = {"processors": Processors.now().since(processors)} if settings.realtime else {}
+    timing = {**clock.certificate(), "machine_before": load_before, **taken, "sides": sides}
     recording.note(parties=_parties(a, b), timing=timing)
     if stopped:
         raise KeyboardInterrupt("stopped before its end")
@@ -171,8 +174,9 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, v
         return {"kind": "invalid", "side": None, "reason": recording.loss}
     if str(b.left).startswith(FLOODS):  # whatever it has held up
         return _blame("B", str(b.left))
-    if missed > MAX_MISSED_SHARE * ticks:
-        return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed: the machine is too slow"}
+    if missed > max(MAX_MISSED_TICKS, MAX_MISSED_SHARE * ticks):
+        why = what_stood_still(recording.known["timing"])
+        return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed; {why}"}
     if b.left not in (None, "finished"):
         return _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})
     if a.left not in (None, "finished"):

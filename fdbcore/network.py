@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -31,6 +32,12 @@ def _running_loop() -> asyncio.AbstractEventLoop:
         loop = uvloop.new_event_loop()
     threading.Thread(target=loop.run_forever, name="fdbcore-network", daemon=True).start()
     return loop
+
+
+def may_be_up_later(error: BaseException) -> bool:
+    """Whether a connection failed as where a server still starts (refused, reset, unreachable), and not by its TLS."""
+    cause = getattr(error, "os_error", error)
+    return isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
 
 
 def await_result(coroutine: Coroutine[Any, Any, Result], timeout_s: float) -> Result:

@@ -119,6 +119,11 @@ class RecordingWriter:
         self._spool.write(frame_a, frame_b)
 
     @property
+    def known(self) -> Mapping[str, Any]:
+        """What meta.json would say now."""
+        return self._meta
+
+    @property
     def loss(self) -> str | None:
         """What the disk was too slow to take so far, in words."""
         spool = self._spool

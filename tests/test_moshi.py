@@ -398,6 +398,7 @@ def test_nobody_there_a_wrong_path_and_no_websocket_are_one_line_each() -> None:
     with pytest.raises(PartyError, match="cannot be reached: ") as caught:
         nobody.open("B")
     assert "\n" not in str(caught.value)
+    assert caught.value.transient
     nobody.close()
 
 

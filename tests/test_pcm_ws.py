@@ -343,6 +343,7 @@ def test_nobody_there() -> None:
         party.open("B")
     party.close()
     assert "\n" not in str(error.value)
+    assert error.value.transient
 
 
 def test_after_a_crash_the_next_conversation_is_whole() -> None:
@@ -388,6 +389,7 @@ def test_tls(certificate: Path, trusted: bool, monkeypatch: pytest.MonkeyPatch) 
             with pytest.raises(PartyError, match=r"cannot connect.*certificate") as error:
                 party.open("B")
             assert "\n" not in str(error.value)
+            assert not error.value.transient
         party.close()
 
 

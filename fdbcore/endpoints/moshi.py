@@ -22,7 +22,7 @@ import numpy as np
 from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection, Text
 from fdbcore.endpoints.playout import DelayChange, Playout
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
-from fdbcore.network import await_result, event_loop
+from fdbcore.network import await_result, event_loop, may_be_up_later
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.types import (
     FRAME_SAMPLES,
@@ -157,7 +157,7 @@ class MoshiEndpoint(Endpoint):
         except aiohttp.ClientSSLError as error:
             raise PartyError(f"{host}: no TLS there ({error.os_error}); does it speak without (tls=0)?") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise PartyError(f"{host}: cannot be reached: {error}") from None
+            raise PartyError(f"{host}: cannot be reached: {error}", may_be_up_later(error)) from None
         if line.ended is not None:
             raise PartyError(f"{host}: {line.ended} before the handshake{self._place.hint}")
         if self._lag_steps is None:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
-from fdbcore.network import event_loop
+from fdbcore.network import event_loop, may_be_up_later
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 
@@ -77,7 +77,8 @@ class PcmWs(Endpoint):
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error, PartyError):
                 raise
-            raise self._error(f"cannot connect: {_one_line(getattr(error, 'os_error', error))}") from None
+            reason = f"cannot connect: {_one_line(getattr(error, 'os_error', error))}"
+            raise self._error(reason, may_be_up_later(error)) from None
         self.clocking = self._stream.pace.clocking
 
     def start(self, origin_ns: int | None) -> None:
