@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -242,6 +243,33 @@ time.sleep(600)
     while any(map(is_running, family)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not any(map(is_running, family))
+
+
+@pytest.mark.parametrize("kind", ["exec", "far:exec"])
+def test_who_ignores_the_end_of_its_input_does_not_outlive_us(tmp_path: Path, kind: str) -> None:
+    pid = tmp_path / "pid"
+    stubborn = f"""
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open({str(pid)!r}, "w") as file:
+    file.write(f"{{os.getpid()}}\\n")
+while True:
+    frame = sys.stdin.buffer.read({FRAME_BYTES})
+    if len(frame) < {FRAME_BYTES}: time.sleep(600)
+    write(frame)
+"""
+    address = script(stubborn).replace("exec:", f"{kind}:", 1)
+    holding = "import sys, time; from fdbcore.registry import endpoint; party = endpoint(sys.argv[1]); party.open('B');"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{holding} print(flush=True); time.sleep(600)", address], stdout=-1
+    ) as us:
+        assert us.stdout is not None
+        us.stdout.readline()
+        us.kill()
+    child = int(pid.read_text())
+    deadline = time.monotonic() + PROMPT_S
+    while is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(child)
 
 
 def is_running(pid: int) -> bool:

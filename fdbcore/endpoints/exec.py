@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import PartyError, SettingsError
+from fdbcore.guard import Guard
 from fdbcore.network import event_loop
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.redaction import redacted, without_secrets
@@ -66,7 +67,9 @@ def _whole(name: str, value: str) -> int:
 
 
 class Command(Endpoint):
-    """A command in a process group of its own, which is gone when this is closed. docs/endpoints.md is the contract.
+    """A command in a process group of its own, which is gone when this is closed, or its process has ended.
+
+    docs/endpoints.md is the contract.
 
     timeout_s: for its first frame; in lockstep, for each of its answers.
     """
@@ -83,6 +86,7 @@ class Command(Endpoint):
         self._last_line = ""
         self._fault_at_parting: str | None = None
         self._told_to_end = False
+        self._guard: Guard | None = None
 
     def open(self, side: Side) -> None:
         """Start the command, and wait for its first frame: of one that is input-clocked, for its answer to silence."""
@@ -136,7 +140,11 @@ class Command(Endpoint):
         A command that ends wrongly meanwhile, of its own accord, has `left` for that reason.
         """
         self._stream.leave("closed")
-        self._background.close()
+        try:
+            self._background.close()
+        finally:
+            if self._guard is not None:
+                self._guard.release()
         self.left = self.left or self._fault_at_parting
 
     def _error(self, reason: str) -> PartyError:
@@ -161,6 +169,7 @@ class Command(Endpoint):
         finally:
             for end in theirs:
                 end.close()
+        self._guard = Guard(process.pid)
         return process, list(ours)
 
     async def _attend(

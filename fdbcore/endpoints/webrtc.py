@@ -25,6 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.background import Background
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.guard import Guard
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.redaction import redacted, secret
 from fdbcore.registry import endpoint
@@ -282,6 +283,7 @@ class Far(Joined):
         self._party = address.partition(":")[2]
         endpoint(self._party)  # a wrong address is refused here, not in the other process
         self._process: asyncio.subprocess.Process | None = None
+        self._guard: Guard | None = None
 
     @property
     def page(self) -> str | None:
@@ -293,20 +295,29 @@ class Far(Joined):
         if secret(TOKEN):
             seat += f"&bearer={TOKEN}"
         command = (sys.executable, "-m", "fdbcore.far", self._party, seat)
-        self._process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        self._guard = Guard(self._process.pid)
 
     async def _hang_up(self) -> None:
-        await super()._hang_up()
-        if self._process is None:
-            return
+        try:
+            await super()._hang_up()
+            if self._process is not None:
+                await self._see_off(self._process)
+        finally:
+            if self._guard is not None:
+                self._guard.release()
+
+    async def _see_off(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(FAR_ENDS_S):
-                told, _ = await self._process.communicate()
+                told, _ = await process.communicate()
         except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+            process.kill()
+            await process.wait()
             return
-        self._note_fault(told, self._process.returncode)
+        self._note_fault(told, process.returncode)
 
     def _note_fault(self, told: bytes, code: int | None) -> None:
         """What went wrong with the party: to us it has only hung up."""
