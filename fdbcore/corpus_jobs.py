@@ -23,6 +23,7 @@ from typing import Any, Final
 from fdbcore.audio import content_hash
 from fdbcore.corpus import FAILED, SCORED, held_columns, standing
 from fdbcore.errors import FdbError, RecordingError
+from fdbcore.health import HEALTH_SCHEMA
 from fdbcore.held import open_held, settings_of, vads_of
 from fdbcore.labels import given_labels, keep_labels
 from fdbcore.offline import DEFAULT_VAD, decided_by, replay_session
@@ -234,7 +235,8 @@ def kept_recording(session: SessionInput, how: How) -> Recording | None:
 def _is_whole(recording: Recording) -> bool:
     """Whether what was made of it is there, and fits; RecordingError where it cannot be read."""
     read_quantities(recording), read_scores(recording), recording.turn_events
-    return recording.health is not None and len(recording.activity[0]) == recording.n_ticks
+    examined = (recording.health or {}).get("schema") == HEALTH_SCHEMA
+    return examined and len(recording.activity[0]) == recording.n_ticks
 
 
 def _same(meta: Mapping[str, Any], session: SessionInput, how: How) -> bool:

@@ -182,11 +182,16 @@ def test_the_screen_has_a_line_and_the_figures_with_echo_beside(ran: Ran) -> Non
     assert ("\n  with echo" in told, "\n  with echo" in ran.screen) == (True, True)
 
 
-def test_a_call_that_was_not_examined_is_replayed(ran: Ran) -> None:
-    (ran.recording("clean").path / HEALTH).unlink()
+@pytest.mark.parametrize("found", [None, "fdbcore.health/1"])
+def test_a_call_that_was_not_examined_or_by_other_definitions_is_replayed(ran: Ran, found: str | None) -> None:
+    path = ran.recording("clean").path / HEALTH
+    if found is None:
+        path.unlink()
+    else:
+        write_json(path, read_json(path) | {"schema": found})
     before = (ran.run / "tone" / HEALTH).stat().st_mtime_ns
     replay(ran.run.parent / "calls", ran.run)
-    assert (ran.run / "clean" / HEALTH).is_file()
+    assert read_json(path)["schema"] == "fdbcore.health/2"
     assert (ran.run / "tone" / HEALTH).stat().st_mtime_ns == before
 
 

@@ -175,6 +175,47 @@ def test_echo_both_ways_is_found_both_ways() -> None:
     assert delays == {"A": pytest.approx(180, abs=0.5), "B": pytest.approx(80, abs=0.5)}
 
 
+CROSSTALK: Final = list(itertools.product((-15, -20, -25, -30, -35, -40), (0, 20, 120)))
+
+
+@pytest.mark.parametrize(
+    ("level_db", "delay_ms"),
+    [
+        pytest.param(*both, marks=() if both in {(-15, 20), (-35, 0), (-40, 0)} else pytest.mark.fuzz)
+        for both in CROSSTALK
+    ],
+)
+def test_crosstalk_both_ways_is_found_both_ways_and_leaves_no_ghost(level_db: float, delay_ms: float) -> None:
+    pcm = with_echo(sample(), 0, level_db, delay_ms)
+    pcm[:, 0] = with_echo(sample(), 1, level_db, delay_ms)[:, 0]
+    tracks = active(pcm)
+    health = health_of(pcm, tracks)
+    assert {(finding["id"], finding["side"]) for finding in health["findings"]} == {("echo", "A"), ("echo", "B")}
+    for finding in health["findings"]:
+        figures = finding["figures"]
+        assert figures["level_db"] == pytest.approx(level_db, abs=LEVEL_ERROR_DB)
+        for name in ("least_delay_ms", "delay_ms", "most_delay_ms"):
+            assert figures[name] == pytest.approx(delay_ms, abs=DELAY_ERROR_MS)
+    assert interruptions(without(tracks, health)) == interruptions(active(sample()))
+
+
+@pytest.mark.parametrize("delay_ms", [10, 199])
+def test_a_side_that_repeats_the_other_is_said_to(delay_ms: int) -> None:
+    delay = delay_ms * SAMPLE_RATE_HZ // 1000
+    said = in_rooms(sample())[:, 0]
+    repeating = np.stack([said, np.concatenate([np.zeros(delay, np.int16), said[:-delay]])], axis=1)
+    ((id, side), finding) = max(found(in_rooms(repeating, -75)).items(), key=lambda each: each[1]["severity"] == "bad")
+    assert (id, side, finding["text"]) == ("repeats", "B", f"B repeats A {delay_ms} ms later")
+    assert finding["figures"]["delay_ms"] == pytest.approx(delay_ms, abs=DELAY_ERROR_MS)
+
+
+def test_no_delay_is_negative() -> None:
+    pcm = with_echo(sample(), 0, -20, 0)
+    pcm[:-24, 1] = pcm[24:, 1]  # the files begin half a millisecond apart
+    figures = found(pcm)["echo", "B"]["figures"]
+    assert (figures["least_delay_ms"], figures["most_delay_ms"]) == (0, 0)
+
+
 def test_a_delay_that_changes_is_told_as_a_range() -> None:
     half = len(sample()) // 2
     pcm = np.concatenate([with_echo(sample()[:half], 0, -25, 60), with_echo(sample()[half:], 0, -25, 240)])

@@ -16,9 +16,9 @@ from fdbcore.recording import AUDIO, HEALTH, Recording, write_json
 from fdbcore.sources import SessionInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side
 
-__all__ = ["Hearing", "examine", "keep_health", "listen_again"]
+__all__ = ["HEALTH_SCHEMA", "Hearing", "examine", "keep_health", "listen_again"]
 
-HEALTH_SCHEMA: Final = "fdbcore.health/1"
+HEALTH_SCHEMA: Final = "fdbcore.health/2"
 
 
 def examine(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -32,12 +32,17 @@ WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
 LOWEST_HZ: Final = 200  # hum is common to many sides, and no echo
 FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; unrelated sides stay below 6
+AT_ONCE_SAMPLES: Final = 20  # files may begin so far apart: an echo comes no earlier before its source
 MIRRORED_SAMPLES: Final = 64  # the strongest ray of a room is not the same in each stretch
+LEAST_SHARE: Final = 0.02  # explained by an echo both ways at once; one seen from behind explains less, but for chance
+EARLY_TIMES: Final = 2.0  # what comes before its source explains so much more than the same seen from behind
 DITHER: Final = 1.5e-5  # half a step of int16: digital silence correlates with nothing
 
 TAPS: Final = 64  # of the response of a path, oldest sample first: from 14 ms after its lag ...
 AT_LAG: Final = 55  # ... to 2 ms before it
 MARGIN_TICKS: Final = 3  # of the source, for TAPS
+LOUDEST_DB: Final = 4.0  # over its source; a tick of the target that is louder is not of its echo
+LEAST_TICKS: Final = 20
 FIT_TICKS: Final = 300
 RIDGE: Final = 1e-3
 MOST_DB: Final = 3.0
@@ -56,7 +61,8 @@ class Path:
     """A way from one side into the other, in a stretch of the session.
 
     deviations: how far the correlation at `lag_samples` (4 kHz) stands out of that at other lags. gain_db: power of the
-    echo over that of its source. explained_share: of the target's power, where it is least of its own.
+    echo over that of its source. explained_share: of the target's power, where it is least of its own; of each half of
+    these ticks by the response of the other half, so that an echo that is none explains nothing.
     """
 
     start_tick: int
@@ -91,9 +97,15 @@ class Echo:
         return float(np.median([path.lag_samples for path in self.paths]))
 
     @property
+    def is_late(self) -> bool:
+        """Whether it comes after its source, as every echo does, and not before it."""
+        return self.lag_samples >= -AT_ONCE_SAMPLES
+
+    @property
     def delays_ms(self) -> tuple[float, float, float]:
-        """How late it is: least, median, most."""
-        least, median, most = np.quantile([path.delay_ms for path in self.paths], [0, 0.5, 1])
+        """How late it is: least, median, most; all below 0 if it is not late, and none if it is."""
+        delays_ms = np.array([path.delay_ms for path in self.paths])
+        least, median, most = np.quantile(np.maximum(delays_ms, 0) if self.is_late else delays_ms, [0, 0.5, 1])
         return float(least), float(median), float(most)
 
     @property
@@ -109,34 +121,49 @@ class Echo:
 
 def find(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> dict[Side, Echo]:
     """What each side has of the other, by the side that has it; sides that hold the same have it both ways."""
-    found = {side: echo for side in SIDES if (echo := _echo(sides, activity, side)) is not None}
-    if len(found) < len(SIDES) or all(echo.alike for echo in found.values()):
-        return found
-    genuine = {side: _without_mirrored(echo, found[other_side(side)]) for side, echo in found.items()}
-    return {side: echo for side, echo in genuine.items() if echo is not None}
+    possible = {side: _echoes(sides, activity, side) for side in SIDES}
+    found = {}
+    for side, echoes in possible.items():
+        others = possible[other_side(side)]
+        genuine = [echo for echo in echoes if not any(_is_mirrored(echo, other) for other in others)]
+        if genuine:
+            found[side] = max(genuine, key=lambda echo: echo.explained_share)
+    return found
 
 
-def _echo(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], side: Side) -> Echo | None:
+def _echoes(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], side: Side) -> list[Echo]:
+    """What may be an echo into a side: one that comes after its source, and one before it."""
     source, target, speaking = sides[other_side(side)], sides[side], activity[other_side(side)]
-    windows = [window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS]
-    measured = [_measured(source, target, speaking, *window) for window in windows]
-    sane = [path for path in measured if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
-    echo = Echo(side, sane)
-    return echo if sane and 2 * len(sane) >= len(measured) and echo.level_db >= LEAST_DB - 1 else None
+    windows = (window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS)
+    measured = [path for window in windows if (path := _measured(source, target, speaking, *window)) is not None]
+    found = []
+    for is_late in (True, False):
+        paths = [path for path in measured if (path.lag_samples >= -AT_ONCE_SAMPLES) == is_late]
+        sane = [path for path in paths if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
+        echo = Echo(side, sane)
+        found += [echo] if sane and 2 * len(sane) >= len(paths) and echo.level_db >= LEAST_DB - 1 else []
+    return found
 
 
-def _without_mirrored(echo: Echo, other: Echo) -> Echo | None:
-    """Without the paths that are the other side's echo seen from behind: as early as that is late, and less clear."""
-    genuine = [
-        path
-        for path in echo.paths
-        if abs(path.lag_samples + other.lag_samples) > MIRRORED_SAMPLES or path.explained_share > other.explained_share
-    ]
-    return replace(echo, paths=genuine) if genuine else None
+def _is_mirrored(echo: Echo, other: Echo) -> bool:
+    """Whether an echo is but the other side's seen from behind: as early as that is late.
+
+    Two at once may both be real, unless one side holds the other as loud as it is. Of others the one is that comes
+    after its source, as every echo does; but sides that do not begin together have one before it, which alone explains
+    what is heard.
+    """
+    if abs(echo.lag_samples + other.lag_samples) > MIRRORED_SAMPLES:
+        return False
+    if echo.is_late and other.is_late:
+        return other.alike > echo.alike or echo.explained_share < min(LEAST_SHARE, other.explained_share)
+    early, late = (other, echo) if echo.is_late else (echo, other)
+    is_early = early.explained_share > max(LEAST_SHARE, EARLY_TIMES * late.explained_share)
+    return is_early == echo.is_late
 
 
 def _windows(source: Heard, target: Heard, speaking: Bools) -> Iterator[tuple[int, int, int, float]]:
-    """Start and end of each stretch, the lag at which the target resembles the source most, and how clearly."""
+    """Start and end of each stretch, a lag at which the target resembles the source, and how clearly: of each stretch
+    the lag after the source and the one before it at which it does most."""
     dither = np.random.default_rng(0).standard_normal((2, FRAME_TICKS + 2 * REACH_TICKS, LOW_TICK), np.float32)
     dither_x, dither_y = dither.reshape(2, -1) * np.float32(DITHER)
     starts: list[int] = []
@@ -150,7 +177,8 @@ def _windows(source: Heard, target: Heard, speaking: Bools) -> Iterator[tuple[in
             spectra.append((_spectrum(x, len(y)), _spectrum(_levelled(y + dither_y), len(y))))
             starts.append(tick)
         if len(starts) == WINDOW_FRAMES or (starts and tick + FRAME_TICKS >= source.n_ticks):
-            yield starts[0], starts[-1] + FRAME_TICKS, *_resemblance(spectra)
+            for lag_samples, deviations in _lags(spectra):
+                yield starts[0], starts[-1] + FRAME_TICKS, lag_samples, deviations
             starts, spectra = [], []
 
 
@@ -167,15 +195,19 @@ def _levelled(pcm: Floats) -> Floats:
     return levelled
 
 
-def _resemblance(spectra: Sequence[tuple[Complexes, Complexes]]) -> tuple[int, float]:
-    """The lag of the largest whitened correlation, and that in deviations of all lags."""
+def _lags(spectra: Sequence[tuple[Complexes, Complexes]]) -> Iterator[tuple[int, float]]:
+    """The lag after the source at which the target resembles it most, and how clearly, in deviations of the whitened
+    correlation at all lags; and a lag before the source, if the target resembles it more there."""
     x, y = (np.stack(side) for side in zip(*spectra, strict=True))
     powers = [(side.real**2 + side.imag**2).sum(axis=0) for side in (x, y)]
     cross = np.einsum("ij,ij->j", x.conj(), y) / np.sqrt(_smooth(powers[0]) * _smooth(powers[1]))
     cross[: LOWEST_HZ * 2 * len(cross) // LOW_RATE_HZ] = 0
     correlation = np.abs(np.fft.irfft(cross)[: 2 * REACH_TICKS * LOW_TICK + 1])
-    at = int(np.argmax(correlation))
-    return at - REACH_TICKS * LOW_TICK, float(correlation[at] / (np.median(correlation) / 0.6745))
+    correlation /= np.median(correlation) / 0.6745
+    first = REACH_TICKS * LOW_TICK - AT_ONCE_SAMPLES
+    late, early = first + int(np.argmax(correlation[first:])), int(np.argmax(correlation[:first]))
+    for at in (late, early) if correlation[early] > correlation[late] else (late,):
+        yield at - REACH_TICKS * LOW_TICK, float(correlation[at])
 
 
 def _smooth(power: Floats) -> Floats:
@@ -185,8 +217,11 @@ def _smooth(power: Floats) -> Floats:
 
 def _measured(
     source: Heard, target: Heard, speaking: Bools, start_tick: int, end_tick: int, lag_samples: int, deviations: float
-) -> Path:
-    """A path's response by least squares, from the ticks in which the target is least of its own."""
+) -> Path | None:
+    """A path's response by least squares, from the ticks in which the target is least of its own; None without these.
+
+    A tick in which the target is louder than the source is of no use: there the source may itself be an echo.
+    """
     x, y = _aligned(source, target, start_tick, end_tick, lag_samples)
     rows = np.lib.stride_tricks.sliding_window_view(x, TAPS).reshape(-1, LOW_TICK, TAPS)
     loud = np.mean(rows[:, :, AT_LAG] ** 2, axis=1)
@@ -194,15 +229,27 @@ def _measured(
     spoken[: len(speaking) - start_tick] = speaking[start_tick:end_tick]
     moved = np.roll(spoken, round(lag_samples / LOW_TICK))
     contamination = np.where(moved & (loud > 0), np.mean(y.reshape(-1, LOW_TICK) ** 2, axis=1) / (loud + 1e-12), np.inf)
-    best = np.argsort(contamination)[: min(FIT_TICKS, max(np.count_nonzero(moved) // 2, 1))]
-    regressors, wanted = rows[best].reshape(-1, TAPS), y.reshape(-1, LOW_TICK)[best].reshape(-1)
-    gram = regressors.T @ regressors
-    gram += np.eye(TAPS, dtype=np.float32) * (RIDGE * np.trace(gram) / TAPS + 1e-12)
-    response = np.linalg.solve(gram, regressors.T @ wanted).astype(np.float32)
-    echo = regressors @ response
-    gain = float(np.sum(echo**2)) / max(float(np.sum(regressors[:, AT_LAG] ** 2)), 1e-12)
-    rest = float(np.sum((wanted - echo) ** 2)) / max(float(np.sum(wanted**2)), 1e-12)
-    return Path(start_tick, end_tick, lag_samples, deviations, 10 * math.log10(gain + 1e-12), 1 - rest, response)
+    usable = int(np.count_nonzero(contamination <= 10 ** (LOUDEST_DB / 10)))
+    if usable < LEAST_TICKS:
+        return None
+    best = np.sort(np.argsort(contamination)[: min(FIT_TICKS, usable // 2) // 2 * 2]).reshape(-1, 2).T
+    regressors, wanted = rows[best].reshape(2, -1, TAPS), y.reshape(-1, LOW_TICK)[best].reshape(2, -1, 1)
+    transposed = regressors.swapaxes(1, 2)
+    grams, moments = transposed @ regressors, transposed @ wanted
+    response = _solved(grams.sum(axis=0), moments.sum(axis=0))
+    gain = float(np.sum((regressors @ response) ** 2)) / max(float(np.sum(regressors[:, :, AT_LAG] ** 2)), 1e-12)
+    rest = wanted - regressors @ _solved(grams[::-1], moments[::-1])
+    share = 1 - float(np.sum(rest**2)) / max(float(np.sum(wanted**2)), 1e-12)
+    return Path(start_tick, end_tick, lag_samples, deviations, 10 * math.log10(gain + 1e-12), share, response[:, 0])
+
+
+def _solved(grams: Floats, moments: Floats) -> Floats:
+    """The responses that fit best, with a ridge: (..., TAPS, 1)."""
+    traces = np.trace(grams, axis1=-2, axis2=-1)[..., None, None]
+    responses: Floats = np.linalg.solve(
+        grams + np.eye(TAPS, dtype=np.float32) * (RIDGE * traces / TAPS + 1e-12), moments
+    )
+    return responses.astype(np.float32)
 
 
 def _aligned(source: Heard, target: Heard, start_tick: int, end_tick: int, lag_samples: int) -> tuple[Floats, Floats]:

@@ -24,9 +24,9 @@ LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
 def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
-    """Echo either way; or that both sides hold the same, one holds both, or one lies before the other."""
+    """Echo either way; or that both sides hold the same, one holds both or repeats the other, or lies before it."""
+    own = {side: _own_share(activity, side, echo.delays_ms[1]) for side, echo in found.items()}
     if len(found) == len(SIDES) and all(echo.alike for echo in found.values()):
-        own = {side: _own_share(activity, side) for side in SIDES}
         if max(own.values()) > OWN_SHARE:
             fuller = max(SIDES, key=own.__getitem__)
             yield _mixed(fuller, found[fuller])
@@ -37,14 +37,15 @@ def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterat
         yield Finding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
         return
     for side, echo in found.items():
-        delay_ms = echo.delays_ms[1]
-        at_once = echo.alike and abs(delay_ms) < AT_ONCE_MS
-        yield (_mixed if at_once else _misplaced if delay_ms < -AT_ONCE_MS else _echo)(side, echo)
+        at_once = echo.alike and abs(echo.delays_ms[1]) < AT_ONCE_MS
+        repeated = echo.alike and own[side] <= OWN_SHARE
+        yield (_misplaced if not echo.is_late else _mixed if at_once else _repeated if repeated else _echo)(side, echo)
 
 
-def _own_share(activity: Mapping[Side, Bools], side: Side) -> float:
-    """How much of a side's speech has none of the other near it."""
-    alone = activity[side] & ~near(activity[other_side(side)], MARGIN_TICKS)
+def _own_share(activity: Mapping[Side, Bools], side: Side, delay_ms: float) -> float:
+    """How much of a side's speech has none of the other so much before it."""
+    heard = np.roll(activity[other_side(side)], round(delay_ms / TICK_MS))
+    alone = activity[side] & ~near(heard, MARGIN_TICKS)
     return float(np.count_nonzero(alone)) / max(int(np.count_nonzero(activity[side])), 1)
 
 
@@ -68,6 +69,17 @@ def _echo(side: Side, echo: Echo) -> Finding:
         f"early answers that never were. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
     )
     return Finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
+
+
+def _repeated(side: Side, echo: Echo) -> Finding:
+    other = other_side(side)
+    delay_ms = echo.delays_ms[1]
+    means = (
+        f"{side} is an echo of {other}, as loud and hardly with a word of its own: a system that echoes, or a line "
+        f"that leads back. It counts as speech of {side}, and no measure means anything."
+    )
+    text = f"{side} repeats {other} {delay_ms:.0f} ms later"
+    return Finding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
 
 
 def _misplaced(side: Side, echo: Echo) -> Finding:

@@ -19,9 +19,10 @@ KINDS: Final = {
     "echo": (
         "Echo",
         "One side is heard again on the other: overlaps, interruptions and early answers that never were. "
-        "Figures count them; measures that differ are given without them, too, and the worst moments leave them out.",
+        "No figure counts them; the tables say beside it what each would be with echo.",
     ),
     "same_channels": ("Both sides hold the same", "No measure of these calls means anything."),
+    "repeats": ("One side repeats the other", "What it says is no answer: no measure of these calls means anything."),
     "mixed": ("One side holds both", "Its own speech cannot be told from the other's: no measure means anything."),
     "offset": ("Sides misplaced", "One side is heard on the other before it speaks: every latency is wrong."),
     "exchanged": ("Sides exchanged?", "If A is the system, every measure is told of the wrong side."),
