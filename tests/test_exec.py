@@ -25,6 +25,7 @@ from fdbcore.live import LiveSettings, converse
 from fdbcore.network import await_result
 from fdbcore.protocols import Endpoint
 from fdbcore.recording import AUDIO, EVENTS, TURNS
+from fdbcore.redaction import secret
 from fdbcore.registry import endpoint
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES
 
@@ -130,6 +131,18 @@ def test_standard_error_is_logged_in_lines_of_bounded_length() -> None:
     assert lines[-1] == "end"
     assert "".join(lines[1:-1]) == "x" * 2000
     assert all(len(line) < 1000 for line in lines)
+
+
+def test_no_secret_is_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUT_API_KEY", "hush-hush-hush-hush")
+    value = secret("CUT_API_KEY")
+    code = f"write(read())\nfor n in range(480, 500): print('x' * n + ' {value} ' + 'y' * 600, file=sys.stderr)\n"
+    with running(script(code + "print('end', file=sys.stderr)\nwhile True: write(read())")) as party:
+        heard = hold(party, 5000, VirtualClock(), enough=lambda heard: said_on_stderr(heard, "end"))
+    told = [str(h.fields["data"]) for h in heard.happenings if h.fields.get("name") == "stderr"]
+    assert "hush" not in "".join(told)
+    assert sum(line.count("***") for line in told) == 20
+    assert all(len(line) < 1100 for line in told)
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,8 @@ class Command(Endpoint):
         while (block := await stderr.read(MOST_LINE_BYTES)) and not self._stream.flooded:
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) >= MOST_LINE_BYTES:
-                lines, rest = [*lines, rest], b""
+                cut = rest.rfind(b" ") + 1 or len(rest)  # a secret cut in two would not be known
+                lines, rest = [*lines, rest[:cut]], rest[cut:]
             for line in lines:
                 self._note_line(line)
         self._note_line(rest)
