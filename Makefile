@@ -1,15 +1,23 @@
 # Every target does its own set-up: a Python (3.11 to 3.13) and a C compiler are all that is needed.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 BIN := .venv/bin
 COMPILED := $(patsubst fdbcore/_ext/%.pyx,fdbcore._ext.%,$(wildcard fdbcore/_ext/*.pyx))
 SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.pxd fdbcore/_ext/*.h)
+DETAILS := '^ *(WARNING|Link|Skipping|Using|Downloading|Obtaining|Requirement|Looking|Getting|Checking|Preparing)'
+
+define install
+	@echo '--- Setting up .venv, once: about three minutes, 600 MB'
+	test -d .venv || $(PYTHON) -m venv .venv
+	@echo '--- Fetching packages; then the core is compiled, for a minute or two'
+	@$(BIN)/pip install --disable-pip-version-check --no-color --progress-bar off --editable '.[$(1)]' 2>&1 | grep --line-buffered -vE $(DETAILS)
+endef
 
 .PHONY: demo test check bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
-	$(BIN)/fdbcore replay benchmarks/sample/sample.flac
-	rm -rf fdbcore-run/live
-	$(BIN)/fdbcore run --a far:scripted:caller --system clerk=far:scripted:clerk --out fdbcore-run/live
+	$(BIN)/python -m benchmarks.demo
 
 test: .venv/dev       ## run the tests
 	$(BIN)/pytest
@@ -30,15 +38,11 @@ fuzz: .venv/dev       ## the long runs of the property tests
 	FDBCORE_FUZZ=1 $(BIN)/pytest -m fuzz
 
 .venv/base: $(SOURCES)
-	test -d .venv || $(PYTHON) -m venv .venv
-	@echo 'Installing into .venv (about a minute)'
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[live]'
+	$(call install,live)
 	touch $@
 
 .venv/dev: $(SOURCES)
-	test -d .venv || $(PYTHON) -m venv .venv
-	@echo 'Installing into .venv (about a minute)'
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(call install,dev)
 	touch $@ .venv/base
 
 clean:

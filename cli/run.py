@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,7 +96,7 @@ def run(
     try:
         resolve("vad", VADS, vad)
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
-        side_a = _side_a(a, clips, suite, data, out, quiet)
+        side_a = _side_a(a, clips, suite, data, out, quiet, dry_run)
         if seed is None:
             seed = seed_of(out)
         plan = make_plan(
@@ -131,14 +132,16 @@ class SideA(NamedTuple):
     material: Material | None = None
 
 
-def _side_a(a: str | None, clips: Sequence[str], suite: str | None, data: str | None, out: Path, quiet: bool) -> SideA:
+def _side_a(
+    a: str | None, clips: Sequence[str], suite: str | None, data: str | None, out: Path, quiet: bool, dry_run: bool
+) -> SideA:
     from fdbcore.cases import User
 
     given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value]
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
     if suite is not None:
-        return _suite(suite, data, out, quiet)
+        return _suite(suite, data, out, quiet, dry_run)
     if data is not None:
         raise SettingsError("--data: expected it with --suite alone")
     for path in clips:
@@ -157,14 +160,21 @@ def _recorded(clips: Sequence[str]) -> list[User]:
     return users
 
 
-def _suite(name: str, data: str | None, out: Path, quiet: bool) -> SideA:
-    """The users of a suite: of `data`, or else of what it ships, spoken beside the run."""
+def _suite(name: str, data: str | None, out: Path, quiet: bool, dry_run: bool) -> SideA:
+    """The users of a suite: of `data`, or else of what it ships, spoken beside the run; by a dry run, for it alone."""
     from .status import status
 
     suite = importlib.import_module(f"{SUITES[name]}.users")
     if data is None:
-        with status(quiet) as show:
-            data = suite.shipped(out.with_name(f"{out.name}-users"), show)
+        spoken = out.with_name(f"{out.name}-users")
+        is_there = spoken.is_dir()
+        if dry_run and not is_there:
+            folder = TemporaryDirectory(prefix="fdbcore-users-")
+            spoken = Path(click.get_current_context().with_resource(folder))
+        if not (dry_run and is_there):
+            with status(quiet) as show:
+                suite.shipped(spoken, show)
+        data = str(spoken)
     users, material, problems = suite.users(data)
     for where, reason in problems:
         click.echo(f"fdbcore run: {where}: {reason}", err=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
+from fdbcore.audio import content_hash, state_of
 from fdbcore.cases import Case, Plan
 from fdbcore.clock import utc_now
 from fdbcore.corpus import RUN, RUN_SCHEMA
@@ -210,7 +211,7 @@ def seed_of(path: Path) -> int | None:
 
 
 def check_same_plan(path: Path, plan: Plan) -> None:
-    """SettingsError unless `path` is new or holds the same plan; names the first differences."""
+    """SettingsError unless `path` is new or holds the same plan, of the same clips; names the first differences."""
     if not (path / RUN).is_file():
         if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
             raise SettingsError(f"{path}: expected a new folder or that of a run, got something else")
@@ -226,6 +227,25 @@ def check_same_plan(path: Path, plan: Plan) -> None:
             f"{path}: expected the plan of the run in it, got another: {'; '.join(differing)}; "
             "give another folder by --out"
         )
+    changed = [case.name for case in plan.cases if _has_another_clip(path, case)]
+    if changed:
+        raise SettingsError(
+            f"{path}: expected the clips that its cases were held with, got another content of {changed[0]}'s"
+            f"{f' and {len(changed) - 1:,} more' if len(changed) > 1 else ''}; give another folder by --out"
+        )
+
+
+def _has_another_clip(path: Path, case: Case) -> bool:
+    """Whether the clip of a case that has been held is no longer what was played: two users would count as one."""
+    played = ((_meta(path / case.name).get("parties") or {}).get("A") or {}).get("file")
+    if case.user.clip is None or not isinstance(played, dict) or outcome_in(path / case.name) is None:
+        return False
+    try:
+        state = state_of(case.user.clip.path)
+        same = all(played.get(key) == value for key, value in state.items())
+        return not same and content_hash(case.user.clip.path) != played.get("sha256")
+    except OSError:  # it is gone, of which opening it tells
+        return False
 
 
 def _differences(there: object, here: object, where: str = "") -> Iterator[str]:

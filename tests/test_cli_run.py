@@ -246,6 +246,23 @@ def test_one_bad_clip_loses_no_other_and_is_named(run_path: Path, tmp_path: Path
     assert outcomes == {"good-these": "done", "good-those": "done", "empty": "invalid", "peak": "invalid"}
 
 
+def test_a_clip_that_has_changed_is_not_counted_as_the_one_that_was_played(run_path: Path, tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).normal(0, 3000, 8_000).astype(np.int16)
+    (tmp_path / "clips").mkdir()
+    for name in ("one", "two"):
+        wavfile.write(tmp_path / "clips" / f"{name}.wav", 16_000, noise)
+    same = (*FAST, "--quiet", "--clips", f"{tmp_path / 'clips'}?tail_s=1", "--system", "fake:?speak=70-90")
+    assert run(*same, out=run_path).exit_code == 0
+    os.utime(tmp_path / "clips" / "one.wav", (1, 1))  # the same content at another time is the same clip
+    assert run(*same, out=run_path).exit_code == 0
+    wavfile.write(tmp_path / "clips" / "one.wav", 16_000, noise[::-1])
+    for again in ((), ("--again", "all"), ("--dry-run",)):
+        result = run(*same, *again, out=run_path)
+        assert result.exit_code == 2
+        assert "expected the clips that its cases were held with, got another content of one's" in result.stderr
+    assert Recording(run_path / "one").meta.get("attempts", []) == []
+
+
 def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     same = (*FAST, "--a", A, "--system", f"x=fake:?speak=80-150&log={log}")

@@ -335,9 +335,16 @@ def test_the_shipped_set_is_spoken_beside_the_run(tmp_path: Path, monkeypatch: p
         (shipped / f"respond_{name}.ja.txt").write_text("短く。", encoding="utf-8")
     monkeypatch.setattr(users, "DATA", shipped)
     monkeypatch.setattr(users, "SPEAKER", f"exec:{TALKER}")
+    before = sorted(tmp_path.rglob("*"))
+    dry = run(*FAST, "--dry-run", "--json", "--system", "echo", out=tmp_path / "run")
+    assert sorted(tmp_path.rglob("*")) == before  # nothing is written, as its help says
     result = run(*FAST, "--quiet", "--system", "echo", out=tmp_path / "run")
     assert (result.exit_code, result.output) == (0, "")
     assert (tmp_path / "run-users" / "timer-1.wav").is_file()
+    again = run(*FAST, "--dry-run", "--json", "--system", "echo", out=tmp_path / "run")
+    costs = [json.loads(each.stdout)["systems"]["all"] for each in (dry, again)]
+    assert [(cost["calls"], cost["left"]) for cost in costs] == [(1, 1), (1, 0)]
+    assert costs[0]["audio_s"] == round(Recording(tmp_path / "run" / "timer-1").n_ticks / 100, 1)
     assert Recording(tmp_path / "run" / "timer-1").meta["case"]["clip"]["labels"] == {"id": "timer-1"}
 
 

@@ -1,0 +1,54 @@
+"""What the demo makes of a machine that is too busy: a program stands in for the commands, and says how calls ended."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.demo import LIVE, main
+
+MISSED = "invalid: 403 of 3055 ticks missed; the machine was too slow"
+
+# Takes the next of the ends that it was given for its run command, and notes what it was asked to do.
+STAND_IN = """
+import json, pathlib, sys
+asked, here = sys.argv[1:], pathlib.Path(__file__).parent
+with open(here / "asked", "a") as file:
+    print(*asked, file=file)
+if asked[0] != "run":
+    sys.exit(0)
+end, *left = (here / "ends").read_text().splitlines()
+(here / "ends").write_text("\\n".join(left))
+kind, _, reason = end.partition(": ")
+case = pathlib.Path(asked[asked.index("--out") + 1]) / "clerk"
+case.mkdir(parents=True, exist_ok=True)
+(case / "meta.json").write_text(json.dumps({"outcome": {"kind": kind, "reason": reason or None}}))
+sys.exit(kind != "done")
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "strict", "code", "asked"),
+    [
+        (["done"], "", 0, ["replay", "run"]),
+        ([MISSED, "done"], "1", 0, ["replay", "run", "run"]),
+        ([MISSED, MISSED], "", 0, ["replay", "run", "run", "report"]),
+        ([MISSED, MISSED], "1", 1, ["replay", "run", "run", "report"]),
+        (["failed: no answer"], "", 1, ["replay", "run"]),
+        ([MISSED, "failed: no answer"], "", 1, ["replay", "run", "run"]),
+    ],
+)
+def test_missed_ticks_are_no_failure_twice_and_all_else_is(
+    ends: list[str], strict: str, code: int, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stand_in.py").write_text(STAND_IN)
+    (tmp_path / "ends").write_text("\n".join(ends))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FDBCORE_DEMO_STRICT", strict)
+    assert main([sys.executable, str(tmp_path / "stand_in.py")]) == code
+    lines = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == asked
+    assert [line.endswith("--again invalid") for line in lines if line.startswith("run")] == [False, True][: len(ends)]
+    assert lines[-1] == f"report {LIVE} --call clerk" or asked[-1] != "report"
