@@ -466,8 +466,7 @@ class NaiveJitter:
         return self.played is not None and len(self.played.payload) <= 2
 
     def played_until(self) -> int:
-        assert self.played is not None
-        return self.played.timestamp + self.played.samples
+        return 0 if self.played is None else self.played.timestamp + self.played.samples
 
     def count_gap(self, packet: Packet, hole: int) -> None:
         """What came between this packet and the one played before it."""
