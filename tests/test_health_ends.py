@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 import soxr
 from click.testing import CliRunner
+from oracles.audio_files import encode
 from scipy.io import wavfile
 from test_health import Stereo, in_rooms, sample
 
@@ -28,9 +29,9 @@ def written(path: Path, pcm: Mono, rate_hz: int = SAMPLE_RATE_HZ) -> str:
     return str(path)
 
 
-def told(*files: str) -> tuple[int, dict[str, Any]]:
+def told(*files: str, vad: str = "energy") -> tuple[int, dict[str, Any]]:
     """Exit code and health of what `doctor` is given."""
-    done = CliRunner().invoke(doctor, ["--vad", "energy", "--json", *files])
+    done = CliRunner().invoke(doctor, ["--vad", vad, "--json", *files])
     (health,) = json.loads(done.output)["files"].values()
     return done.exit_code, health
 
@@ -114,3 +115,44 @@ def test_shares_are_told_in_whole_numbers(tmp_path: Path) -> None:
     stereo[:, 0] = 32_767
     _, health = told(written(tmp_path / "full.wav", stereo))
     assert "A clipped in 100 % of what sounds" in {finding["text"] for finding in health["findings"]}
+
+
+def holes_anywhere(side: Mono, count: int, milliseconds: int) -> Mono:
+    """That many holes anywhere in its speech, soft or loud, half a second and more from each other."""
+    rms = np.sqrt(np.mean(side[: len(side) // 480 * 480].reshape(-1, 480).astype(float) ** 2, axis=1)) / 32_768
+    speech = np.convolve(rms > 10 ** (-35 / 20), np.ones(15)) > 0  # of the last 150 ms
+    ticks = milliseconds // 10
+    fits = [at for at in range(10, len(rms) - ticks - 10) if speech[at - 5 : at + ticks + 20].all()]
+    holed, rng, taken = side.copy(), np.random.default_rng(0), [-50]
+    for at in rng.permutation(fits):
+        if len(taken) <= count and min(abs(at - other) for other in taken) >= 50:
+            taken.append(at)
+            holed[at * 480 + 77 :][: milliseconds * 48] = 0
+    assert len(taken) == count + 1
+    return holed
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "rate_hz", "least"),
+    [
+        ("x.wav", "pcm_s16le", 48_000, 22),
+        ("x.wav", "pcm_s16le", 8_000, 22),
+        ("x.wav", "pcm_mulaw", 8_000, 22),
+        ("x.wav", "pcm_alaw", 8_000, 20),
+        ("x.m4a", "aac", 48_000, 20),
+        ("x.mp3", "libmp3lame", 48_000, 17),
+    ],
+)
+def test_dropouts_are_found_in_soft_speech_and_in_coded(
+    tmp_path: Path, name: str, codec: str, rate_hz: int, least: int
+) -> None:
+    stereo = two_rooms()
+    stereo[:, 1] = holes_anywhere(stereo[:, 1], 23, 120)
+    resampled = soxr.resample(stereo.astype(np.float32), SAMPLE_RATE_HZ, rate_hz)  # of int16 soxr dithers silence
+    stereo = np.clip(np.rint(resampled), -32_768, 32_767).astype(np.int16)
+    _, health = told(str(encode(tmp_path / name, codec, stereo, rate_hz)), vad="silero")
+    found = {
+        finding["side"]: finding["figures"]["dropouts"] for finding in health["findings"] if finding["id"] == "dropouts"
+    }
+    assert set(found) == {"B"}
+    assert least <= found["B"] <= 23

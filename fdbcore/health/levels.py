@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore.health.findings import LEAST_DBOV, Bools, Finding, Severity, decibels, near, runs
 from fdbcore.health.hearing import FULL_SCALE, Heard
@@ -34,6 +35,10 @@ LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
 SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so inside of them
 LONGEST_DROPOUT_TICKS: Final = 50
 EDGE_TICKS: Final = 2
+LEAST_FLOOR_PEAK: Final = 8  # of 32768: a background that never stops; softer ones a codec may have made
+NEARLY_SILENT_PEAK: Final = 8  # what codecs make of digital silence; A-law has nothing softer
+FAR_BELOW: Final = 3  # times softer than the background
+BESIDE_SPEECH_TICKS: Final = 10
 TONAL_MARGIN_TICKS: Final = 4
 EDGE_DB: Final = 15.0  # below the level of the speech: what dies away by itself is softer
 DROPOUTS_BAD_PER_MIN: Final = 10.0
@@ -132,25 +137,40 @@ def _band(side: Side, heard: Heard, active: Bools) -> Iterator[Finding]:
 
 
 def _dropouts(side: Side, heard: Heard, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
-    quiet = ~near(active, MARGIN_TICKS)
-    if known["level_dbov"] is None or not quiet.any() or np.mean(heard.peaks[quiet] == 0) > SYNTHETIC_SHARE:
+    if known["level_dbov"] is None:
         return
-    edge = 10 ** ((known["level_dbov"] - EDGE_DB) / 10)
+    holes = heard.holes[np.diff(heard.holes)[:, 0] <= LONGEST_DROPOUT_TICKS * FRAME_SAMPLES]
+    sounding = np.ones(heard.n_ticks, np.bool_)
+    for start, end in holes.tolist():
+        sounding[start // FRAME_SAMPLES : -(-end // FRAME_SAMPLES)] = False
+    background = sounding & ~near(active, MARGIN_TICKS)
+    if np.count_nonzero(background) < LEAST_QUIET_TICKS:  # after a hole the detectors may take noise for speech
+        background = sounding
+    if not background.any() or np.mean(heard.peaks[background] == 0) > SYNTHETIC_SHARE:
+        return
+    edge_dbov = known["level_dbov"] - EDGE_DB
+    floor = np.quantile(heard.peaks[background], 0.01)
+    if floor >= LEAST_FLOOR_PEAK:
+        edge_dbov = min(edge_dbov, decibels(float(np.quantile(heard.powers[background], 0.1))))
+        below = [span for span in runs(heard.peaks <= min(NEARLY_SILENT_PEAK, floor / FAR_BELOW)) if np.ptp(span) > 1]
+        holes = np.concatenate([holes, np.array(below, np.int64).reshape(-1, 2) * FRAME_SAMPLES])
     found = []
-    tonal = near(tonal, TONAL_MARGIN_TICKS)
-    for start, end in heard.holes[np.diff(heard.holes)[:, 0] <= LONGEST_DROPOUT_TICKS * FRAME_SAMPLES].tolist():
+    spoken, tonal = near(active, BESIDE_SPEECH_TICKS), near(tonal, TONAL_MARGIN_TICKS)
+    for start, end in _joined(holes):
         first, last = start // FRAME_SAMPLES, (end - 1) // FRAME_SAMPLES  # the ticks at its edges are partly speech
+        if end - start > LONGEST_DROPOUT_TICKS * FRAME_SAMPLES or not (spoken[first] and spoken[last]):
+            continue
         if tonal[first : last + 1].any():  # tones begin and end at once
             continue
         before, after = heard.powers[max(first - EDGE_TICKS, 0) : first + 1], heard.powers[last : last + 1 + EDGE_TICKS]
-        if before.max() > edge and after.max() > edge:
+        if min(decibels(before.max()), decibels(after.max())) > edge_dbov:
             found.append((start, end))
     if found:
         missing_ms = round(sum(end - start for start, end in found) * 1000 / SAMPLE_RATE_HZ)
         per_min = 60 * TICKS_PER_S * len(found) / max(int(np.count_nonzero(active)), TICKS_PER_S)
         means = (
             "Silence inside speech that nobody made: those of 200 ms count as pauses, and may end a turn. Searched "
-            "from 10 ms (at 8 kHz 16 ms) to half a second."
+            "from 10 ms (at 8 kHz 16 ms, after lossy coding some 60 ms) to half a second; Opus fills most of them up."
         )
         yield Finding(
             "dropouts",
@@ -161,3 +181,14 @@ def _dropouts(side: Side, heard: Heard, active: Bools, tonal: Bools, known: dict
             {"dropouts": len(found), "missing_ms": missing_ms, "per_speech_min": per_min},
             [(start // FRAME_SAMPLES, -(-end // FRAME_SAMPLES)) for start, end in found],
         )
+
+
+def _joined(holes: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Start and end in samples of holes, (n, 2), in order; those that touch, or are less than a tick apart, as one."""
+    joined: list[list[int]] = []
+    for start, end in sorted(holes.tolist()):
+        if joined and start - joined[-1][1] < FRAME_SAMPLES:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([start, end])
+    return joined
