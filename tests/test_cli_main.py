@@ -8,15 +8,19 @@ import sys
 from pathlib import Path
 
 SHOW = "import os, sys; from fdbcore.cli.main import main; sys.argv = ['fdbcore', 'export', '--help']\n"
-SHOW += "try: main()\nfinally: print(os.environ['FDBCORE_TOKEN'], file=sys.stderr)"
+SHOW += "try: main()\nfinally: print(os.environ['FDBCORE_TOKEN'][::-1], file=sys.stderr)"
 
 
 def told(folder: Path, environment: dict[str, str], file: str) -> list[str]:
-    """The lines of a command's standard error, the last of which is the token."""
+    """The lines of a command's standard error, the last of which is the token.
+
+    It is printed backwards, and read so: as it is, a command shows no token.
+    """
     (folder / ".env").write_text(file)
     known = {key: value for key, value in os.environ.items() if key != "FDBCORE_TOKEN"} | environment
     done = subprocess.run([sys.executable, "-c", SHOW], cwd=folder, env=known, capture_output=True, text=True)
-    return done.stderr.splitlines()
+    *lines, last = done.stderr.splitlines()
+    return [*lines, last[::-1]]
 
 
 def token_seen(folder: Path, environment: dict[str, str]) -> str:

@@ -116,6 +116,8 @@ def test_a_secret_too_short_to_be_kept_out_of_texts_is_refused(monkeypatch: pyte
     monkeypatch.setenv("FDBCORE_TOKEN", "1234567")
     with pytest.raises(SettingsError, match="FDBCORE_TOKEN: expected a secret of at least 8 characters, got 7"):
         secret("FDBCORE_TOKEN")
+    with pytest.raises(SettingsError, match="FDBCORE_TOKEN: expected a secret"):
+        endpoint("webrtc:")  # before anything is begun
     monkeypatch.setenv("FDBCORE_TOKEN", " ")
     assert secret("FDBCORE_TOKEN") == ""
 

@@ -211,6 +211,7 @@ class Joined(WebRtcEndpoint):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
+        self._token = secret(TOKEN) or None
         self._seat: Seat | None = None
         self._shares = False  # the server of its port
         self._begun = False  # a peer is connected, the only one there will be
@@ -250,7 +251,7 @@ class Joined(WebRtcEndpoint):
 
     async def _connect(self) -> None:
         self._shares = True
-        server = await _shared_server(self._host, self._port)
+        server = await _shared_server(self._host, self._port, self._token)
         self._seat = server.seat(self._side, self, self._options["session"])
         await self._invite(server)
         self.waits = True
@@ -345,12 +346,15 @@ _servers: dict[tuple[str, int], asyncio.Task[SignallingServer]] = {}
 _seats: Counter[tuple[str, int]] = Counter()
 
 
-async def _shared_server(host: str, port: int) -> SignallingServer:
-    """The server of this process at that port, for one seat more; SettingsError if the port cannot be had."""
+async def _shared_server(host: str, port: int, token: str | None) -> SignallingServer:
+    """The server of this process at that port, for one seat more; SettingsError if the port cannot be had.
+
+    token: what peers must bring; None: none, which the server takes on loopback only.
+    """
     from fdbcore.rtc.signalling import SignallingServer
 
     async def started() -> SignallingServer:
-        server = SignallingServer(host, port, secret(TOKEN) or None)
+        server = SignallingServer(host, port, token)
         await server.start()
         return server
 
