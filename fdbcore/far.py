@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from fdbcore.live import SILENT, LiveSettings, converse
+from fdbcore.redaction import write_no_secrets
 from fdbcore.registry import endpoint
 
 
@@ -20,6 +21,7 @@ def main() -> None:
     """Hold the party's own side of the conversation; what it hears and says is recorded at the hub."""
     told = os.dup(1)
     os.dup2(2, 1)  # a party may print what it likes
+    write_no_secrets()
     party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:
         outcome = converse(party, seat, Path(folder), LiveSettings(vad="energy"), {}, Event()).meta["outcome"]

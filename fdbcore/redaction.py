@@ -91,7 +91,7 @@ def clean(value: Any) -> Any:  # noqa: ANN401
 
 
 class CleanStream:
-    """A text stream in which no known secret is written; all else is that of `stream`."""
+    """A text stream in which no known secret is written, without a way for bytes; all else is that of `stream`."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -107,6 +107,8 @@ class CleanStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name == "buffer":  # click writes to it where the encoding is ASCII, past `write`
+            raise AttributeError(name)
         return getattr(self._stream, name)
 
 

@@ -122,6 +122,33 @@ def test_a_secret_too_short_to_be_kept_out_of_texts_is_refused(monkeypatch: pyte
     assert secret("FDBCORE_TOKEN") == ""
 
 
+PRINTS = """
+import os
+import click
+from fdbcore.redaction import write_no_secrets
+write_no_secrets()
+for err in (False, True):
+    click.echo("a " + os.environ["BOT_API_KEY"] + " b", err=err)
+print("c", os.environ["BOT_API_KEY"])
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_nothing_that_is_printed_holds_a_secret_in_any_encoding(encoding: str) -> None:
+    """In ASCII click writes bytes, past the text stream, if it can."""
+    environment = os.environ | {"BOT_API_KEY": "quite-a-secret", "PYTHONIOENCODING": encoding}
+    ran = subprocess.run([sys.executable, "-c", PRINTS], env=environment, capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("a *** b\nc ***\n", "a *** b\n")
+
+
+def test_the_process_of_a_far_party_prints_no_secret() -> None:
+    environment = os.environ | {"BOT_API_KEY": "quite-a-secret"}
+    command = [sys.executable, "-m", "fdbcore.far", "webrtc:quite-a-secret", "whip://127.0.0.1:1/whip/b"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "got 'webrtc:***'" in ran.stderr
+    assert "quite-a-secret" not in ran.stdout + ran.stderr
+
+
 LONG = """
 from fdbcore.redaction import redacted
 for unit in ("key", "?", "?a", "://", "key='", "Authorization: "):
