@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +182,15 @@ def test_a_gate_of_few_calls_says_that_its_interval_may_be_too_narrow() -> None:
         (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
         assert decision.status == "passed"
         assert gate_basis(result).endswith("; with fewer than 10 an interval may be too narrow") == few
+
+
+def test_a_gate_over_few_clusters_says_so_however_many_calls_they_have() -> None:
+    many = shares(np.arange(12) % 3, 8)
+    run = replace(many, calls=[replace(call, columns={"caller": str(k % 4)}) for k, call in enumerate(many.calls)])
+    (decision,) = decide(gate("premature_per_turn <= 0.9"), run, None, cluster="caller")
+    (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
+    assert (result["run"]["calls"], result["run"]["clusters"]) == (12, 4)
+    assert gate_basis(result).endswith("; only 4 clusters: with fewer than 10 an interval may be too narrow")
 
 
 def test_the_side_that_is_short_is_named() -> None:

@@ -157,8 +157,12 @@ def gate_basis(gate: Values) -> str:
     ]
     if gate["baseline"]:
         told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "unpaired")
-    few = gate["interval"] and min(side["calls"] for _, side in sides) < FEW_CLUSTERS
-    return ", ".join(told) + (f"; {TOO_FEW}" if few else "")
+    fewest = min((side for _, side in sides), key=lambda side: int(side["clusters"]))
+    caution = ""
+    if gate["interval"] and fewest["clusters"] < FEW_CLUSTERS:
+        resampled = f"only {fewest['clusters']} clusters: " if fewest["clusters"] < fewest["calls"] else ""
+        caution = f"; {resampled}{TOO_FEW}"
+    return ", ".join(told) + caution
 
 
 def gate_advice(gate: Values) -> str:

@@ -33,11 +33,12 @@ LIKELY: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a gate: the statistic itself, how many items and calls it is of, and the unit of the measure."""
+    """One side of a gate: the statistic itself, how many items, calls and clusters it is of, the unit of the measure."""
 
     value: float | None
     n: int
     calls: int
+    clusters: int
     unit: str
 
 
@@ -136,9 +137,10 @@ def chosen(group: Group, where: Mapping[str, str]) -> Group:
 def _decided(gate: Gate, level: float, run: Group, baseline: Group | None, cluster: str | None) -> Decision:
     of_run = chosen(run, gate.where)
     if not gate.needs_baseline or baseline is None:
-        pooled = pool(gate.measure, of_run.quantities, of_run.clusters(unit(run.calls, cluster)))
-        found = estimate(pooled, gate.function, level=level)
-        decision = Decision(gate, "passed", level, _side(gate, of_run), limit=gate.plus, group=of_run)
+        clusters = of_run.clusters(unit(run.calls, cluster))
+        found = estimate(pool(gate.measure, of_run.quantities, clusters), gate.function, level=level)
+        side = _side(gate, of_run, clusters)
+        decision = Decision(gate, "passed", level, side, limit=gate.plus, group=of_run)
         return _with(decision, found)
     matched = match(gate.about, of_run, chosen(baseline, gate.where), cluster)
     return _against(gate, level, matched)
@@ -147,7 +149,7 @@ def _decided(gate: Gate, level: float, run: Group, baseline: Group | None, clust
 def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     a, b = matched.pools(gate.measure)
     found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
-    run, baseline = _side(gate, matched.a), _side(gate, matched.b)
+    run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
     reason = found.reason
     if not a[0] or not b[0]:
         reason = f"no call of the {'run' if not a[0] else 'baseline'} has it"
@@ -160,13 +162,15 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     return _with(decision, replace(found, reason=reason))
 
 
-def _side(gate: Gate, group: Group) -> Side:
-    pooled = pool(gate.measure, group.quantities, [""] * len(group.calls))
-    quantities = pooled[0]
+def _side(gate: Gate, group: Group, clusters: Sequence[str]) -> Side:
+    """clusters: of each call."""
+    pooled = pool(gate.measure, group.quantities, clusters)
+    quantities, having = pooled
     if not quantities:
-        return Side(None, 0, len(group.calls), "")
+        return Side(None, 0, len(group.calls), 0, "")
     n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
-    return Side(pooled_value(pooled, gate.function), n, len(group.calls), _unit(gate.measure, group))
+    value, unit_of_measure = pooled_value(pooled, gate.function), _unit(gate.measure, group)
+    return Side(value, n, len(group.calls), len({*having}), unit_of_measure)
 
 
 def _unit(measure: str, group: Group) -> str:
