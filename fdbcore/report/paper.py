@@ -16,7 +16,7 @@ from fdbcore.report.gate_file import nearest
 from fdbcore.report.paper_figures import MOST_SYSTEMS, System, curve_figure, fto_figure, system
 from fdbcore.report.paper_strip import strip_figure
 from fdbcore.report.paper_tables import PaperTable, csv_text
-from fdbcore.report.svg import clean
+from fdbcore.report.svg import without_controls
 from fdbcore.report.words import NOT_CORRECTED, counted
 from fdbcore.score import summarise
 from fdbcore.statements import HEADLINES, Group, unit, units_text
@@ -61,7 +61,7 @@ def write_paper(
     }
     paths = []
     for name, text in _files(systems, summaries, _reference(systems, reference), document, strips, cluster):
-        write_text(folder / name, clean(text))
+        write_text(folder / name, without_controls(text))
         paths.append(folder / name)
     return paths
 

@@ -24,10 +24,10 @@ _WIDE: Final = "WFA"  # of Unicode's East Asian widths: in Japanese text the amb
 
 def xml(text: str) -> str:
     """The text, cleaned, and escaped for XML and HTML."""
-    return escape(clean(text))
+    return escape(without_controls(text))
 
 
-def clean(text: str) -> str:
+def without_controls(text: str) -> str:
     """The text without what no file of text should hold: control characters and lone surrogates become U+FFFD."""
     return _NOT_XML.sub("\ufffd", text)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fdbcore.recording import write_text
 from fdbcore.report.paper_tables import PaperTable, csv_text
-from fdbcore.report.svg import clean
+from fdbcore.report.svg import without_controls
 from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.findings import Document, Row, group_rows, groups
 from fdbcore.suites.dialogue_acts.picture import picture
@@ -45,7 +45,7 @@ def write_figures(document: Document, folder: Path) -> list[Path]:
     """
     paths = []
     for name, text in _files(document):
-        write_text(folder / name, clean(text))
+        write_text(folder / name, without_controls(text))
         paths.append(folder / name)
     return paths
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from fdbcore.acts import ACTS
 from fdbcore.recording import write_text
 from fdbcore.report.shell import shell, static
-from fdbcore.report.svg import clean, xml
+from fdbcore.report.svg import without_controls, xml
 from fdbcore.suites.dialogue_acts import charts, sections, svg
 from fdbcore.suites.dialogue_acts.findings import Document, leads
 from fdbcore.suites.dialogue_acts.picture import picture
@@ -29,7 +29,7 @@ MOST_ITEMS: Final = 20_000
 
 def write_report(document: Document, path: Path) -> Path:
     """Write the report of a scores document to `path` and return it. Raises RecordingError if it cannot be written."""
-    write_text(path, clean(page(document)))
+    write_text(path, without_controls(page(document)))
     return path
 
 
