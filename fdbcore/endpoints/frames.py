@@ -232,28 +232,26 @@ class FrameStream:
     def measured(self) -> Mapping[str, Any]:
         """Samples counted since tick 0 (`dropped`: before it, or in missed ticks), the speed of a party that sends
         always (48,000 where it keeps up), the lateness of each frame on the wire, and live our own delays."""
-        stats, left_out = self._playout.stats(), self._playout.slipped_samples + self._playout.missed_samples
+        playout, stats = self._playout, self._playout.stats()
+        early_samples = self._early_frames * FRAME_SAMPLES
+        left_out_samples = playout.slipped_samples + playout.missed_samples
         live = not self._in_lockstep and self._sends_always
         speed = {"received_samples_per_s": self._received_frames * SAMPLE_RATE_HZ / (self._tick + 1)} if live else {}
         # A frame goes out at the beginning of its own tick, as it is: the way out adds nothing.
-        delays = {} if self._in_lockstep else {"out_delay_samples": 0, **self._playout.certificate()}
-        return (
-            speed
-            | delays
-            | {
-                "received_samples": self._received_frames * FRAME_SAMPLES,
-                "heard_samples": stats.heard_samples - left_out + self._next_answer * FRAME_SAMPLES,
-                "dropped_samples": self._early_frames * FRAME_SAMPLES
-                + stats.dropped_samples
-                + self._playout.missed_samples,
-                "flushed_samples": stats.flushed_samples,
-                "slipped_samples": self._playout.slipped_samples,
-                "padded_samples": stats.padded_samples,
-                "underruns": stats.underruns,
-                "queued_samples": stats.queued_samples,
-                "wire": self._wire.summary(),
-            }
-        )
+        delays = {} if self._in_lockstep else {"out_delay_samples": 0, **playout.certificate()}
+        return {
+            **speed,
+            **delays,
+            "received_samples": self._received_frames * FRAME_SAMPLES,
+            "heard_samples": stats.heard_samples - left_out_samples + self._next_answer * FRAME_SAMPLES,
+            "dropped_samples": early_samples + stats.dropped_samples + playout.missed_samples,
+            "flushed_samples": stats.flushed_samples,
+            "slipped_samples": playout.slipped_samples,
+            "padded_samples": stats.padded_samples,
+            "underruns": stats.underruns,
+            "queued_samples": stats.queued_samples,
+            "wire": self._wire.summary(),
+        }
 
     @property
     def _in_lockstep(self) -> bool:

@@ -31,9 +31,8 @@ class HarnessLegs:
         logged = [event for event in recording.events if event["side"] == side and "delay_samples" in event]
         if out_samples is None or not logged:
             return None
-        in_order = sorted(
-            logged, key=itemgetter("tick")
-        )  # a change that holds from the next tick on is told in this one
+        # Sorted, because a change that holds from the next tick on is told in this one.
+        in_order = sorted(logged, key=itemgetter("tick"))
         ticks, samples = zip(*((event["tick"], event["delay_samples"]) for event in in_order), strict=True)
         return cls(out_samples, ticks, samples)
 

@@ -39,14 +39,8 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """How B answers the turns of A."""
     found = opportunities(dialogue)
     long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
-    excluded, latency_excluded = (
-        found.excluded,
-        found.excluded
-        | {
-            "premature": len(found.premature),
-            "no_response": len(found.missed),
-        },
-    )
+    excluded = found.excluded
+    latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}
     waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in unanswered_waits(dialogue) if e.end_tick is not None]
     latencies_ms = [float(fto(e) * TICK_MS) for e in found.answered]
     measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
