@@ -33,7 +33,7 @@ LIKELY: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a gate: the statistic itself, how many items, calls and clusters it is of, the unit of the measure."""
+    """One side of a gate: the statistic itself, of how many items, calls and clusters, and the unit of the measure."""
 
     value: float | None
     n: int
