@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that replay several sessions; as many as processors.")
-@click.option("--meta", type=FILE, help="A CSV table of the calls: columns joined by file name; agent_channel swaps.")
+@click.option("--meta", type=FILE, help="A CSV table of the calls, joined by path and file name; agent_channel swaps.")
 @click.option("--labels", type=FILE, help="What people have labelled: CSV, TextGrid, RTTM, Audacity, a folder of them.")
 @options.marks
 @options.out("fdbcore-run")

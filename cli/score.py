@@ -47,7 +47,7 @@ ANNOTATOR_HELP: Final = (
 @click.option("--published", is_flag=True, help="Show the paper's figures beside, which other rules made.")
 @click.option("--figures", type=FILE, metavar="DIR", help="With --suite: write figures (SVG) for a paper here.")
 @click.option(
-    "--out", type=FILE, help="Folder of the results, and RUN stays as it is [default: RUN; of a suite, fdbcore-scores]."
+    "--out", type=FILE, help="Folder of the results; RUN stays as it was [default: RUN; of a suite, fdbcore-scores]."
 )
 @options.as_json
 @options.quiet
