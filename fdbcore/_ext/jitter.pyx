@@ -231,7 +231,8 @@ cdef class JitterBuffer:
         return JitterStats(
             packets.received, packets.duplicates, packets.reordered, packets.foreign, self.late, packets.lost,
             packets.invalid + self.undecodable, packets.overflowed, max(packets.stream - 1, 0),
-            packets.lost_samples, packets.longest_loss_samples, packets.paused_samples, unexplained, self.decoded.concealed, self.decoded.silent,
+            packets.lost_samples, packets.longest_loss_samples, packets.paused_samples, unexplained,
+            self.decoded.concealed, self.decoded.silent,
             packets.dropped_samples + self.decoded.skipped + self.dropped, self.slipped,
         )
 

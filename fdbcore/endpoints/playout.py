@@ -97,10 +97,10 @@ class Playout:
         self._waited: deque[int] = deque(maxlen=CALM_TICKS)  # samples in the queue after each tick
         self._unneeded_ticks = 0
         self._tick = -1
-        self._offset: int | None = None
+        self._offset_samples: int | None = None
         self._next_place = 0
         self._dry = True
-        self._burst_delay = 0
+        self._burst_delay_samples = 0
         self._slipped_before = 0
         self._changes: list[DelayChange] = []
 
@@ -136,9 +136,9 @@ class Playout:
     @property
     def delay_samples(self) -> int:
         """By how much later than at its minimum transit the party is heard now; 0 before it was."""
-        if self._kept_frames is None or self._offset is None:
-            return self._burst_delay
-        return self._offset - self._transit.at(self._tick * FRAME_SAMPLES)
+        if self._kept_frames is None or self._offset_samples is None:
+            return self._burst_delay_samples
+        return self._offset_samples - self._transit.at(self._tick * FRAME_SAMPLES)
 
     def stats(self) -> PlayoutStats:
         """All counts of the queue; what was left out here it counts as heard."""
@@ -237,12 +237,12 @@ class Playout:
             return
         counts = self.stats()
         place = counts.heard_samples + counts.flushed_samples - played
-        before, offset = self._offset, tick * FRAME_SAMPLES - place
-        self._offset = offset
+        before, offset = self._offset_samples, tick * FRAME_SAMPLES - place
+        self._offset_samples = offset
         if self._kept_frames is None:
             arrival = self._arrival_of(place, tick)
             if self._dry or place != self._next_place:
-                self._burst_delay = tick * FRAME_SAMPLES - arrival
+                self._burst_delay_samples = tick * FRAME_SAMPLES - arrival
                 self._note("anchor", place)
         elif offset != before:
             fell = "slip" if self.slipped_samples > self._slipped_before else "flush"
@@ -256,8 +256,8 @@ class Playout:
         return self._waiting[0][1] if self._waiting else tick * FRAME_SAMPLES
 
     def _note(self, why: str, place: int) -> None:
-        assert self._offset is not None
-        change = DelayChange(self._tick, why, self.delay_samples, place, self._offset)
+        assert self._offset_samples is not None
+        change = DelayChange(self._tick, why, self.delay_samples, place, self._offset_samples)
         self._changes.append(change)
         if len(self._told) < MOST_CHANGES:
             self._told.append({"tick": change.tick, "why": why, "delay_samples": change.delay_samples})

@@ -115,8 +115,7 @@ def intervals(measures: Measures) -> str:
     """What the interval column means here."""
     if all(m["ci95"] is None for m in measures.values()):
         return "There are no intervals: one session cannot show how sessions differ."
-    text = "The bold figure is the one that the 95 % interval belongs to."
-    return text
+    return "The bold figure is the one that the 95 % interval belongs to."
 
 
 def measures(summaries: Measures, settings: TurnSettings) -> str:

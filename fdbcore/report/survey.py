@@ -26,8 +26,7 @@ WORST: Final = 20
 OF_ONE_CALL: Final = 3
 """The most of them that one call has: a single broken call must not hide all others."""
 
-
-FIGURES: Final = re.compile(r"\d+(\.\d+)?")
+_FIGURE: Final = re.compile(r"\d+(\.\d+)?")  # by which warnings of one kind differ
 
 OnEvents: TypeAlias = Callable[[Call, Sequence[tuple[TurnEvent, bool | None]]], None]
 
@@ -134,7 +133,7 @@ class Survey:
         alike: dict[str, list[tuple[str, str]]] = {}
         for row in self.scored:
             for text in (warning.removeprefix(f"{row.call.name}: ") for warning in row.warnings):
-                alike.setdefault(FIGURES.sub("#", text), []).append((text, row.call.name))
+                alike.setdefault(_FIGURE.sub("#", text), []).append((text, row.call.name))
         found = {}
         for told in alike.values():
             (first, *others), names = dict.fromkeys(text for text, _ in told), [name for _, name in told]
