@@ -16,8 +16,9 @@ from threading import Event
 
 import pytest
 from conformance import PROMPT_S, Heard, Recovery, assert_leaves_nothing, hold, numbered, silence, tone
-from fakes.parties import Caller
+from fakes.parties import Caller, Speaker
 
+from fdbcore.caveats import caveats
 from fdbcore.clock import MonotonicClock, VirtualClock, now_ns
 from fdbcore.endpoints.exec import MOST_QUEUED_SAMPLES, command
 from fdbcore.errors import PartyError, SettingsError
@@ -104,6 +105,15 @@ def test_live_a_hold_up_of_150_ms_does_not_stay_and_is_told() -> None:
     assert told[0].fields["why"] == "anchor"
     most_samples = max(h.fields["delay_samples"] for h in told)
     assert most_samples > 10 * FRAME_SAMPLES > measured["delay_samples"]
+
+
+def test_a_hold_up_of_more_than_half_a_second_is_told_before_any_figure(tmp_path: Path) -> None:
+    code = "for n in range(10**6):\n    if n == 100: time.sleep(0.8)\n    write(read())"
+    settings = LiveSettings(vad="energy", max_s=3.0)
+    held = converse(Speaker([True] * 300), endpoint(script(code)), tmp_path / "call", settings, {}, Event())
+    (told,) = [text for text in caveats(held) if "of B's audio" in text]
+    assert re.search(r"up to 0\.[78] s of it in one piece", told)
+    assert held.as_held["timing"]["sides"]["B"]["longest_loss_samples"] >= 0.7 * 48_000
 
 
 def test_a_player_is_heard_from_tick_0_and_finishes() -> None:

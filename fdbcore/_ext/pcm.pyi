@@ -29,6 +29,7 @@ class PlayoutStats(NamedTuple):
     padded_samples: int
     idle_samples: int
     underruns: int
+    longest_underrun_samples: int
 
 def to_int16(pcm: _Samples, start_sample: int = 0) -> npt.NDArray[np.int16]: ...
 def to_mono(pcm: npt.NDArray[np.int16] | npt.NDArray[np.float32]) -> npt.NDArray[np.int16]: ...

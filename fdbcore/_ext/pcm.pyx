@@ -234,6 +234,7 @@ PlayoutStats = NamedTuple(
         ("padded_samples", int),
         ("idle_samples", int),
         ("underruns", int),
+        ("longest_underrun_samples", int),
     ],
 )
 PlayoutStats.__doc__ = """Counts of a PlayoutQueue since its construction.
@@ -243,7 +244,7 @@ pushed_samples = heard_samples + flushed_samples + queued_samples: all samples t
 480 x frames popped = heard_samples + padded_samples + idle_samples: all samples that pop_into gave.
 dropped_samples: offered to push and not taken.
 padded_samples: silence between two samples of one item, or filling up its last frame; idle_samples: other silence.
-underruns: the holes inside items that padded_samples counts.
+underruns: the holes inside items that padded_samples counts; longest_underrun_samples: the longest of them.
 """
 
 ctypedef struct Item:
@@ -273,7 +274,7 @@ cdef class PlayoutQueue:
     cdef int16_t *ring
     cdef int64_t capacity
     cdef int64_t written, read, flush_to  # indexes among all samples pushed
-    cdef int64_t heard_total, flushed, dropped, padded, idle, underruns, frames
+    cdef int64_t heard_total, flushed, dropped, padded, idle, underruns, longest_underrun, frames
     cdef int64_t dry  # silence played since the current item ran dry
     cdef int64_t opened, current  # items begun so far; number of the item that is played or comes next
     cdef Item items[ITEMS]
@@ -359,6 +360,7 @@ cdef class PlayoutQueue:
             self.padded,
             self.idle,
             self.underruns,
+            self.longest_underrun,
         )
 
     cdef bint is_open(self) noexcept:
@@ -430,6 +432,7 @@ cdef class PlayoutQueue:
             item.first_frame = self.frames
         if self.dry:  # only now it is known that this silence lay inside the item
             self.underruns += 1
+            self.longest_underrun = max(self.longest_underrun, self.dry)
             self.idle -= self.dry
             self.padded += self.dry
             self.dry = 0

@@ -249,6 +249,7 @@ class FrameStream:
             "slipped_samples": playout.slipped_samples,
             "padded_samples": stats.padded_samples,
             "underruns": stats.underruns,
+            "longest_loss_samples": stats.longest_underrun_samples,
             "queued_samples": stats.queued_samples,
             "wire": self._wire.summary(),
         }

@@ -274,6 +274,7 @@ class MoshiEndpoint(Endpoint):
             "heard_samples": stats.heard_samples - playout.slipped_samples - playout.missed_samples,
             "padded_samples": stats.padded_samples,
             "underruns": stats.underruns,
+            "longest_loss_samples": stats.longest_underrun_samples,
             "slipped_samples": playout.slipped_samples,
             "dropped_samples": line.dropped_samples + playout.missed_samples,
             "pre_skip_samples": line.pre_skip_samples,

@@ -190,7 +190,9 @@ class NaiveQueue:
         heard = sum(self.heard)
         idle = FRAME_SAMPLES * len(self.log) - heard - padded
         pushed = sum(self.pushed)
-        return (pushed, heard, self.flushed, len(self.queued), self.dropped, padded, idle, len(self.holes()))
+        longest = FRAME_SAMPLES * max(self.holes(), default=0)
+        counts = (pushed, heard, self.flushed, len(self.queued), self.dropped, padded, idle, len(self.holes()))
+        return (*counts, longest)
 
     def items(self) -> list[tuple[int | bool | None, ...]]:
         return [self.item(number) for number in range(len(self.pushed))]
@@ -308,7 +310,7 @@ def test_silence_after_the_last_sample_of_an_item_is_no_underrun() -> None:
     pop(queue, 5)
     queue.end_item()
     pop(queue, 5)
-    assert queue.stats()[5:] == (0, 9 * FRAME_SAMPLES, 0)
+    assert queue.stats()[5:] == (0, 9 * FRAME_SAMPLES, 0, 0)
 
 
 def test_barge_in_tells_what_was_heard_at_once_and_leaves_the_next_item_alone() -> None:
