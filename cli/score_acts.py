@@ -167,9 +167,11 @@ def _annotated(
 
 def _write(content: dict[str, Any], responses: Sequence[Response], out: Path, figures: Path | None) -> None:
     from fdbcore.recording import write_text
+    from fdbcore.redaction import clean
     from fdbcore.suites.dialogue_acts.page import write_report
     from fdbcore.suites.dialogue_acts.records import jsonl
 
+    content = clean(content)
     # on one line: indented it would take several times as long
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     write_text(out / SCORES, f"{text}\n")

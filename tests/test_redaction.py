@@ -149,6 +149,20 @@ def test_the_process_of_a_far_party_prints_no_secret() -> None:
     assert "quite-a-secret" not in ran.stdout + ran.stderr
 
 
+def test_no_secret_is_in_what_scores_of_replies_leave_behind(tmp_path: Path) -> None:
+    reply = {"id": "timer-02", "system": "bot", "text": "It is quite-a-secret."}
+    reply |= {"annotations": [{"annotator": "me", "repeat": 1, "steps": [{"act": "Answer", "importance": 1.0}]}]}
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text(json.dumps(reply) + "\n")
+    command = [sys.executable, "-m", "fdbcore.cli", "score", "--suite", "dialogue-acts", str(replies)]
+    environment = os.environ | {"BOT_API_KEY": "quite-a-secret"}
+    subprocess.run([*command, "--out", str(tmp_path / "OUT")], env=environment, capture_output=True)
+    written = {path.name: path.read_text() for path in (tmp_path / "OUT").iterdir()}
+    assert {"scores.json", "report.html"} < written.keys()
+    assert "It is ***." in written["scores.json"]
+    assert [name for name, text in written.items() if "quite-a-secret" in text] == []
+
+
 LONG = """
 from fdbcore.redaction import redacted
 for unit in ("key", "?", "?a", "://", "key='", "Authorization: "):

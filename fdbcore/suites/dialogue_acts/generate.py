@@ -25,6 +25,7 @@ from fdbcore.errors import InputError, PartyError, SettingsError
 from fdbcore.models.kept import KeptModel, Usage
 from fdbcore.protocols import Model
 from fdbcore.recording import read_json, write_json, write_text
+from fdbcore.redaction import clean
 from fdbcore.suites.dialogue_acts.asking import MOST_ASKED, Bad, Good, Left, ask_for, in_order
 from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
@@ -238,7 +239,7 @@ def _write(folder: Path, settings: Mapping[str, Any], progress: Progress, model:
     was = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))
-        lines = (json.dumps(dropped, ensure_ascii=False) for dropped in progress.dropped)
+        lines = (json.dumps(clean(dropped), ensure_ascii=False) for dropped in progress.dropped)
         write_text(folder / DROPPED, "".join(f"{line}\n" for line in lines))
     write_json(folder / SETTINGS, _summary(settings, progress, model, price))
 

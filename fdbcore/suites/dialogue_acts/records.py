@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.acts import ACTS
 from fdbcore.errors import ActError, InputError
+from fdbcore.redaction import clean
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -192,8 +193,8 @@ def read_responses(path: Path, as_given: bool = False) -> tuple[list[Response], 
 
 
 def jsonl(items: Iterable[Record | Response]) -> str:
-    """The text of a JSONL file."""
-    return "".join(json.dumps(item.to_json(), ensure_ascii=False, allow_nan=False) + "\n" for item in items)
+    """The text of a JSONL file, without known secrets."""
+    return "".join(json.dumps(clean(item.to_json()), ensure_ascii=False, allow_nan=False) + "\n" for item in items)
 
 
 def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...], float | None]:
