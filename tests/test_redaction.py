@@ -150,7 +150,7 @@ def test_the_process_of_a_far_party_prints_no_secret() -> None:
 
 
 def test_no_secret_is_in_what_scores_of_replies_leave_behind(tmp_path: Path) -> None:
-    reply = {"id": "timer-02", "system": "bot", "text": "It is quite-a-secret."}
+    reply: dict[str, object] = {"id": "timer-02", "system": "bot", "text": "It is quite-a-secret."}
     reply |= {"annotations": [{"annotator": "me", "repeat": 1, "steps": [{"act": "Answer", "importance": 1.0}]}]}
     replies = tmp_path / "replies.jsonl"
     replies.write_text(json.dumps(reply) + "\n")

@@ -392,7 +392,7 @@ SIDE_COUNTS: Final[Mapping[str, CountText]] = {
     "sent_samples": CountText("Sent", "Audio of the other side that was given to it."),
     "padded_samples": CountText("Padded", "Silence where its audio had not come in time.", True),
     "lost_samples": CountText("Missing", "Of what the side sent: lost, too late or damaged, and never heard.", True),
-    "longest_loss_samples": CountText("Missing in one piece", "The most of that without a packet in between.", True),
+    "longest_loss_samples": CountText("Missing in one piece", "The longest that was lost, or came too late.", True),
     "unexplained_samples": CountText(
         "Silence without a reason", "Nothing came, and no packet's number tells a pause from a loss.", True
     ),
