@@ -13,14 +13,16 @@ from fakes.recordings import META, SIDES, drawn_recording
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.labels import KeptLabels, Label
+from fdbcore.labels import KeptLabels, Label, keep_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import labelled
 from fdbcore.measures.line import Line
 from fdbcore.measures.moments import moments
 from fdbcore.measures.opportunities import opportunities
-from fdbcore.measures.quantities import Share
+from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.timing import response_curve, timing
+from fdbcore.score import score
+from fdbcore.sensitivity import Variant, reread
 from fdbcore.turns import detect_turns
 from fdbcore.types import TurnSettings
 
@@ -82,6 +84,65 @@ def test_what_is_called_a_pause_is_waited_through() -> None:
     assert timing(drawn)["answered_per_turn"] == Share(1, 2, {"censored": 0, "waited": 2})
     told = [(moment.kind, moment.start_tick) for moment in moments(drawn)]
     assert told == [("no_answer", 800), ("lapse", 1400), ("lapse", 200)]
+
+
+@pytest.mark.parametrize(
+    ("drawing", "pause", "expected", "excluded"),
+    [
+        ("A 0-2 3.6-5 | B 2.4-4 5.9-8", (200, 360), (1, 0, 0), {"cut_in": 1}),
+        ("A 0-2 5.6-7 | B 4.4-6 7.9-10", (200, 560), (1, 0, 0), {"cut_in": 1}),
+        ("A 0-2 | B 2-4", (200, 300), (0, 0, 0), {"cut_in": 1}),
+        ("A 0-3 | B 2.7-5", (265, 500), (0, 0, 0), {"cut_in": 1}),  # A ended earlier, by label
+        ("A 0-2 | B 11-12", (200, 1000), (0, 0, 0), {"waited": 1}),  # B came when the pause was over
+        ("A 0-3 | B 2.5-4", (300, 600), (0, 1, 0), {}),  # and here before it
+        ("A 0-2 | B 3-4", (200, 240), (1, 0, 0), {}),
+        ("A 0-2 | B 2-4", (400, 500), (1, 0, 0), {}),
+    ],
+)
+def test_what_b_begins_in_a_pause_of_a_is_no_answer(
+    drawing: str, pause: tuple[int, int], expected: tuple[int, int, int], excluded: dict[str, int]
+) -> None:
+    drawn, plain = dialogue(drawing, pauses=[pause]), dialogue(drawing)
+    assert counts(drawn)[:3] == expected
+    assert timing(drawn)["answered_per_turn"] == Share(expected[0], sum(expected), {"censored": 0, **excluded})
+    latencies_ms, eligible = response_curve(drawn)
+    assert (len(latencies_ms), eligible) == (expected[0], sum(expected))
+    of_answers = ("slow_answer", "no_answer", "cut_off")
+    told, unlabelled = ([m.kind for m in moments(each) if m.kind in of_answers] for each in (drawn, plain))
+    assert told == ([] if excluded else unlabelled)
+
+
+def test_a_call_whose_pauses_b_cuts_into_has_as_many_opportunities_as_turn_ends(tmp_path: Path) -> None:
+    """Six times A pauses for 1.6 s, into which B cuts after 0.4 s; to the end of each turn it answers after 1.5 s."""
+    starts = [12.0 * k for k in range(6)]
+    a = " ".join(f"{s:g}-{s + 2:g} {s + 3.6:g}-{s + 7:g}" for s in starts)
+    b = " ".join(f"{s + 2.4:g}-{s + 5.4:g} {s + 8.5:g}-{s + 11:g}" for s in starts)
+    recording = drawn_recording(tmp_path / "call", f"A {a} | B {b}")
+    labels = [Label("A", "pause", s + 2, s + 3.6) for s in starts]
+    labels += [Label("A", "turn_end", s + 7, s + 7) for s in starts]
+    keep_labels(recording.path, "hand.csv", labels)
+    measures = score(recording)["measures"]
+    for name in ("answered_per_turn", "answered_per_labelled_turn_end", "cut_off_per_labelled_a_pause"):
+        assert (measures[name]["count"], measures[name]["n"]) == (6, 6)
+    assert measures["response_latency_ms"]["median"] == 1500
+    assert measures["answered_per_turn"]["excluded"]["cut_in"] == 6
+    (varied,) = reread(recording.path, [Variant()])
+    assert varied is not None
+    assert varied["answered_per_turn"] == Share(6, 6, {"censored": 0, "cut_in": 6})
+
+
+@pytest.mark.parametrize(
+    ("pauses", "expected"),
+    [([], [4, 11.5]), ([(200, 600)], [11.5]), ([(800, 1350)], [4]), ([(190, 610), (800, 1950)], [])],
+)
+def test_waits_are_a_part_of_the_missing_answers(pauses: list[tuple[int, int]], expected: list[float]) -> None:
+    """A silence of 11.5 s is missing after 10 s: of these a pause of 5.5 s is the greater part."""
+    drawn = dialogue("A 0-2 6-8 19.5-21 | B 21.5-23", pauses=pauses)
+    measures = timing(drawn)
+    assert measures["a_unanswered_wait_s"] == Values("s", expected)
+    assert measures["no_response_per_turn"] == Share(
+        len(expected), len(expected) + 1, {"censored": 0} | ({"waited": len(pauses)} if pauses else {})
+    )
 
 
 @pytest.mark.parametrize(

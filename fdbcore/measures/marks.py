@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import fto, opportunities
-from fdbcore.measures.timing import turn_start
+from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.types import TICK_MS, ticks_to_s
 
 MARKS_SCHEMA: Final = "fdbcore.marks/1"

@@ -11,7 +11,7 @@ import numpy as np
 from fdbcore.labels import KeptLabels, kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
-from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, fto, opportunities
+from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
 from fdbcore.recording import Recording
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, ticks_to_s
 
@@ -97,26 +97,27 @@ def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
 
 def _silences(dialogue: Dialogue) -> Iterator[Moment]:
     """All other silences of both sides between their first and their last sound."""
-    missed = {event.start_tick for event in opportunities(dialogue).missed}
+    had = opportunities(dialogue)
+    missed = {event.start_tick for event in had.missed}
     for event in dialogue.told("gap", "pause"):
         if event.start_tick not in missed and not event.other_spoke:
-            kind: MomentKind = "slow_answer" if event.kind == "gap" and event.side == "B" else "lapse"
+            kind: MomentKind = "slow_answer" if event in had.answered else "lapse"
             yield _moment(dialogue, kind, event.side, event.start_tick, _end(event))
 
 
 def _cut_offs(dialogue: Dialogue) -> Iterator[Moment]:
     """B's premature responses."""
-    for event in dialogue.told("overlap_between", side="B"):
-        if fto(event) < PREMATURE_FTO_TICKS:
-            yield _moment(dialogue, "cut_off", "B", event.start_tick, _end(event))
+    for event in opportunities(dialogue).premature:
+        yield _moment(dialogue, "cut_off", "B", event.start_tick, _end(event))
 
 
 def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
     """Stretches in which both speak, but for those of a premature response."""
+    premature = opportunities(dialogue).premature
     for event in dialogue.told("overlap_within", "overlap_between"):
         if event.kind == "overlap_within":
             yield _moment(dialogue, "talk_over", event.side, event.start_tick, _end(event))
-        elif event.side == "A" or fto(event) >= PREMATURE_FTO_TICKS:
+        elif event not in premature:
             for start_tick, end_tick in event.stretches or ():
                 yield _moment(dialogue, "talk_over", event.side, start_tick, end_tick)
 

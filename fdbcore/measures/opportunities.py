@@ -7,8 +7,9 @@ An **opportunity** of B is
 - every silence of both inside A's turn that is longer than lapse, in which B does not come and A goes on by itself
   (*missed*).
 
-A silence that a label or a suite calls a pause of A asks for no answer: B has *waited*, and it is no opportunity. What
-the end of the recording hides is *censored*, and counts nowhere (see `fdbcore.measures.line`).
+What a label or a suite calls a pause of A asks for no answer, and is no opportunity: B has *waited* through a silence
+that is one, or has *cut in* where it begins within one. What the end of the recording hides is *censored*, and counts
+nowhere (see `fdbcore.measures.line`).
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ class Opportunities:
     """The opportunities of B in one session.
 
     answered, premature: its floor transfers. missed: silences of both, as `no_response`, or `pause` where A went on by
-    itself first. waited: those that are no opportunity. censored: turns of A whose answer the end hides.
+    itself first. waited, cut_in: silences, and floor transfers, that are no opportunity. censored: turns of A whose
+    answer the end hides.
     """
 
     answered: list[TurnEvent]
     premature: list[TurnEvent]
     missed: list[TurnEvent]
     waited: list[TurnEvent]
+    cut_in: list[TurnEvent]
     censored: int
 
     @property
@@ -45,22 +48,26 @@ class Opportunities:
     @property
     def excluded(self) -> dict[str, int]:
         """What is left out of the denominator, and why."""
-        return {"censored": self.censored} | ({"waited": len(self.waited)} if self.waited else {})
+        paused = {"waited": len(self.waited), "cut_in": len(self.cut_in)}
+        return {"censored": self.censored} | {name: n for name, n in paused.items() if n}
 
 
 def opportunities(dialogue: Dialogue) -> Opportunities:
     """What B had to answer in a session."""
     window_ticks = dialogue.settings.ticks("response_window_ms")
-    transfers = dialogue.told("gap", "overlap_between", side="B")
+    transfers = [e for e in dialogue.told("gap", "overlap_between", side="B") if fto(e) <= window_ticks]
+    cut_in = [e for e in transfers if any(first <= turn_start(e) < last for first, last in dialogue.pauses)]
+    responses = [e for e in transfers if e not in cut_in]
     silences = dialogue.told("no_response", side="B")
     told = {e.start_tick for e in silences}
     silences += [e for e in unanswered_waits(dialogue) if e.start_tick not in told]
-    waited = [e for e in silences if _is_pause(e, dialogue)]
+    waited = [e for e in [*silences, *responses] if e.kind != "overlap_between" and _is_pause(e, dialogue)]
     return Opportunities(
-        answered=[e for e in transfers if PREMATURE_FTO_TICKS <= fto(e) <= window_ticks],
-        premature=[e for e in transfers if fto(e) < PREMATURE_FTO_TICKS],
+        answered=[e for e in responses if e not in waited and fto(e) >= PREMATURE_FTO_TICKS],
+        premature=[e for e in responses if fto(e) < PREMATURE_FTO_TICKS],
         missed=sorted((e for e in silences if e not in waited), key=lambda e: e.start_tick),
         waited=waited,
+        cut_in=cut_in,
         censored=sum(e.kind == "turn" and e.side == "A" and e.censored for e in dialogue.events),
     )
 
@@ -78,9 +85,16 @@ def fto(transfer: TurnEvent) -> int:
     return transfer.fto_ticks
 
 
+def turn_start(transfer: TurnEvent) -> int:
+    """The tick at which the side that takes the floor began."""
+    end_tick = transfer.end_tick if transfer.kind == "gap" else transfer.start_tick
+    assert end_tick is not None
+    return end_tick
+
+
 def _is_pause(silence: TurnEvent, dialogue: Dialogue) -> bool:
     """Whether what is called pauses of A covers half of a silence, or more."""
     assert silence.end_tick is not None
     start, end = silence.start_tick, silence.end_tick
     covered = sum(max(0, min(end, last) - max(start, first)) for first, last in dialogue.pauses)
-    return 2 * covered >= end - start
+    return 2 * covered >= max(end - start, 1)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import fto, opportunities, unanswered_waits
+from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, other_side
 
@@ -28,20 +28,15 @@ def timing(dialogue: Dialogue) -> dict[str, Quantity]:
     return measures
 
 
-def turn_start(transfer: TurnEvent) -> int:
-    """The tick at which the side that takes the floor began."""
-    end_tick = transfer.end_tick if transfer.kind == "gap" else transfer.start_tick
-    assert end_tick is not None
-    return end_tick
-
-
 def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """How B answers the turns of A."""
     found = opportunities(dialogue)
     long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
     excluded = found.excluded
     latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}
-    waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in unanswered_waits(dialogue) if e.end_tick is not None]
+    missed = {e.start_tick for e in found.missed}
+    waits = [e for e in unanswered_waits(dialogue) if e.start_tick in missed]
+    waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in waits if e.end_tick is not None]
     latencies_ms = [float(fto(e) * TICK_MS) for e in found.answered]
     measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
     if dialogue.legs is not None:

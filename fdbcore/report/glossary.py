@@ -79,7 +79,7 @@ _ANSWERS: Final = {
     "a_unanswered_wait_s": (
         "Waits after which A went on by itself",
         "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each is an answer that is "
-        "missing, unless a label calls it a pause.",
+        "missing; those that a label calls a pause are left out.",
         "",
     ),
 }
@@ -300,6 +300,7 @@ EXCLUSIONS: Final = {
     "b_was_silent": "B was silent",
     "a_went_on": "A went on first",
     "waited": "a pause of A by label: B waited",
+    "cut_in": "a pause of A by label: B began in it",
     "too_few_words": "with fewer than two words",
 }
 
@@ -356,7 +357,8 @@ TERMS: Final = {
     "overdue by more is missed where a side follows real time: it is silent on both sides.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",
     "Opportunity": "What B had to answer: every end of A's turn, and every silence of both longer than {lapse_ms} in "
-    "which B did not come and A went on by itself. A silence that a label or a suite calls a pause is none: B waited. "
+    "which B did not come and A went on by itself. A silence that a label or a suite calls a pause is none, whether B "
+    "waited or began in it. "
     "After A's last turn an answer is missing if we held the call and recorded {response_window_ms} of silence, or if "
     "the line is known to have stayed open (samples of one turn, recorded users, --line-open); else A may have hung "
     "up.",
