@@ -1,7 +1,7 @@
 """No secret is shown or written down: neither the values of secret variables, nor what looks like a secret in a text.
 
 A secret variable is one of the environment (a file `.env` included) whose name ends in KEY, TOKEN, SECRET or PASSWORD,
-and each that is read by `secret`. Its value is removed as it is, and as JSON, URLs and base64 write it. Numbers and
+unless it holds a path or a single word of letters, and each that is read by `secret`. Its value is removed as it is, and as JSON, URLs and base64 write it. Numbers and
 audio are never touched: what is cleaned are texts, before they become part of a document.
 """
 
@@ -25,7 +25,9 @@ MIN_SECRET_CHARS: Final = 8
 """A shorter value would be found by chance in texts that do not hold it, so it could not be removed."""
 
 _SECRET_VARIABLE: Final = re.compile(r"(?:.*_)?(?:API_?)?(?:KEY|TOKEN|SECRET|PASSWORD)", re.IGNORECASE)
-_PATHS: Final = ("/", "~", ".")  # how a variable begins that names the file of a secret
+_NO_SECRET: Final = re.compile(
+    r"[/~.].*|[^\W\d]{1,19}", re.DOTALL
+)  # the path of a file; a word, as in SORT_KEY=recording
 
 _SECRET_NAME: Final = re.compile(r"key|token|secret|passwd|password|credential|signature", re.IGNORECASE)
 _PLAIN_NAME: Final = re.compile(r".*[_-](?:variable|file|path)", re.IGNORECASE)  # --token-file, key_variable=
@@ -127,7 +129,7 @@ def _values() -> re.Pattern[str] | None:
     The environment is looked at once: a value that comes later is known once it is read by `secret`.
     """
     named = [value.strip() for name, value in os.environ.items() if _SECRET_VARIABLE.fullmatch(name)]
-    known = _read.union(value for value in named if not value.startswith(_PATHS))
+    known = _read.union(value for value in named if not _NO_SECRET.fullmatch(value))
     forms = {form for value in known if len(value) >= MIN_SECRET_CHARS for form in _forms(value)}
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True)))) if forms else None
 

@@ -112,6 +112,15 @@ def test_numbers_are_never_touched_and_texts_at_any_depth_are(monkeypatch: pytes
     assert clean(document) == {"tick": 12345678, "more": [{"text": "at ***", "***": [1.5, "***", None, True]}]}
 
 
+def test_a_variable_that_holds_a_word_or_a_path_is_no_secret(tmp_path: Path) -> None:
+    """Its name alone would make "recording" a secret, and with it the schema of every file."""
+    given = {"SORT_KEY": "recording", "TLS_KEY": str(tmp_path), "BOT_KEY": "bot-key-1"}
+    code = "from fdbcore.redaction import without_values; import sys; print(without_values(sys.argv[1]))"
+    told = [sys.executable, "-c", code, f"a recording in {tmp_path} with bot-key-1"]
+    done = subprocess.run(told, env=os.environ | given, capture_output=True, text=True, check=True)
+    assert done.stdout == f"a recording in {tmp_path} with ***\n"
+
+
 def test_a_secret_too_short_to_be_kept_out_of_texts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FDBCORE_TOKEN", "1234567")
     with pytest.raises(SettingsError, match="FDBCORE_TOKEN: expected a secret of at least 8 characters, got 7"):
