@@ -1,8 +1,9 @@
 """No secret is shown or written down: neither the values of secret variables, nor what looks like a secret in a text.
 
 A secret variable is one of the environment (a file `.env` included) whose name ends in KEY, TOKEN, SECRET or PASSWORD,
-unless it holds a path or a single word of letters, and each that is read by `secret`. Its value is removed as it is, and as JSON, URLs and base64 write it. Numbers and
-audio are never touched: what is cleaned are texts, before they become part of a document.
+unless it holds a path or a single word of letters, and each that is read by `secret`. Its value is removed as it is,
+and as JSON, URLs and base64 write it. Numbers and audio are never touched: what is cleaned are texts, before they
+become part of a document.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ MIN_SECRET_CHARS: Final = 8
 """A shorter value would be found by chance in texts that do not hold it, so it could not be removed."""
 
 _SECRET_VARIABLE: Final = re.compile(r"(?:.*_)?(?:API_?)?(?:KEY|TOKEN|SECRET|PASSWORD)", re.IGNORECASE)
-_NO_SECRET: Final = re.compile(
-    r"[/~.].*|[^\W\d]{1,19}", re.DOTALL
-)  # the path of a file; a word, as in SORT_KEY=recording
+_NO_SECRET: Final = re.compile(r"[/~.].*|[^\W\d]{1,19}", re.DOTALL)
+"""What a variable holds that is none, whatever its name: a path, or a word as in SORT_KEY=recording."""
 
 _SECRET_NAME: Final = re.compile(r"key|token|secret|passwd|password|credential|signature", re.IGNORECASE)
 _PLAIN_NAME: Final = re.compile(r".*[_-](?:variable|file|path)", re.IGNORECASE)  # --token-file, key_variable=
