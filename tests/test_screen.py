@@ -10,12 +10,19 @@ import pytest
 from fakes.recordings import META, drawn_recording, sample_recording
 
 from fdbcore.labels import Label, keep_labels
+from fdbcore.recording import HEALTH, Recording, write_json
+from fdbcore.report.figures import figures
 from fdbcore.report.screen import run_screen, screen
 from fdbcore.score import score, summary
+from fdbcore.types import TurnSettings
 
 SILENT = "A 0-3 |"
 ONE_ANSWER = "A 0-3 5-6 | B 3.4-3.8"
 NO_ANSWER = "A 0-2 13-15 | B 30-31"
+
+
+def words(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
 def shown(path: Path, drawing: str, **meta: Any) -> str:
@@ -30,11 +37,13 @@ def test_the_sample(tmp_path: Path) -> None:
     assert lines[1] == "B answers        6/7  median 0.60 s | premature 1/7 | none within 10 s 0/7"
     assert lines[2].startswith("A speaks over B  3  B stopped 2 (by chance ")
     assert lines[2].endswith("), median 0.38 s | short ones 1, B stopped for 0")
-    assert lines[3] == (
-        "B speaks over A  1 | short ones 0 | both silent > 3 s: 1x, longest 4.0 s | B silent at start 0.7 s"
+    assert re.fullmatch(
+        r"B speaks over A  2 \| A stopped at once 1 \(by chance 0\.\d\) \| short ones 0 \| both silent > 3 s: 1x, "
+        r"longest 4\.0 s \| B silent at start 0\.7 s",
+        f"{lines[3]} {lines[4].strip()}",
     )
-    assert lines[4] == "worst            0:35 slow answer 4.0 s   0:50 talk-over 1.6 s   report.html#t=34.99"
-    assert lines[5] == "VAD bias         onset +10 ms, offset +20 ms (it shifts every latency)"
+    assert lines[5] == "worst            0:35 slow answer 4.0 s   0:50 talk-over 1.6 s   report.html#t=34.99"
+    assert lines[6] == "VAD bias         onset +10 ms, offset +20 ms (it shifts every latency)"
 
 
 def test_nothing_is_invented_where_there_is_nothing(tmp_path: Path) -> None:
@@ -55,6 +64,33 @@ def test_a_barge_in_that_was_obeyed_at_once_is_told(tmp_path: Path) -> None:
     text = shown(tmp_path / "call", "A 0-2 6-9 | B 2.5-6.15 9.5-11")
     assert re.search(r"A speaks over B  1 \| stopped at once 1 \(by chance 0\.\d\) \| short ones 0", text)
     assert "stopped at once" not in shown(tmp_path / "other", "A 0-2 6-9 | B 2.5-8 9.5-11")
+
+
+def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) -> None:
+    """Four long onsets: after one the other stops at once, after one within 2 s, after one never; one began with it."""
+    one, other = "0-2 6-9 16-19 26-28 36-39", "2.5-6.15 9.5-11 12-17 22-30 35.9-41"
+    found = []
+    for name, drawing in (("call", f"A {one} | B {other}"), ("mirrored", f"A {other} | B {one}")):
+        recording = drawn_recording(tmp_path / name, drawing)
+        lines, page = screen(recording, score(recording)), words(figures(score(recording)["measures"], TurnSettings()))
+        found += [dict(re.findall(r"^([AB] speaks over [AB])  (\d+)", lines, re.MULTILINE))]
+        found += [dict(re.findall(r"([AB] talks over [AB]) (never|once|twice|\d times)", page))]
+    assert found[0] == {"A speaks over B": "3", "B speaks over A": "0"}
+    assert found[2] == {"B speaks over A": "3", "A speaks over B": "0"}
+    assert found[1] == {"A talks over B": "3 times", "B talks over A": "never"}
+    assert found[3] == {"B talks over A": "3 times", "A talks over B": "never"}
+
+
+def test_the_line_with_echo_tells_of_the_last_turn_with_echo(tmp_path: Path) -> None:
+    """B spoke last; with its echo A did, and was not answered."""
+    recording = drawn_recording(tmp_path / "call", "A 0-2 7-8 | B 2.4-6")
+    write_json(recording.path / HEALTH, {"verdict": "ok", "findings": [], "suspect": {"A": [[700, 800]], "B": []}})
+    recording = Recording(recording.path)
+    lines = screen(recording, score(recording)).splitlines()
+    (own,) = (line for line in lines if line.startswith("B answers"))
+    assert own.endswith("1/1  median 0.40 s | premature 0/1 | none within 10 s 0/1")
+    assert "  with echo      1/1" in lines[lines.index(own) + 1]
+    assert " ".join(" ".join(lines[lines.index(own) + 1 :]).split()).find("A's last turn: unanswered, or hung up") > 0
 
 
 def test_labelled_turn_ends_that_a_silent_system_left_are_in_the_denominator(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore.report.glossary import in_words
-from fdbcore.report.words import ITEMS_FOR_P90, NONE, by_chance, counted, number_text, seconds_text
+from fdbcore.report.words import ITEMS_FOR_P90, NONE, by_chance, counted, long_onsets, number_text, seconds_text
 from fdbcore.types import TurnSettings
 
 NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
@@ -83,13 +83,17 @@ def _a_over_b(measures: Measures, settings: TurnSettings) -> tuple[str, str, str
         parts.append(f"B stopped within 2 s for {long['count']} of {long['n']}{by_chance(long)}.")
     if at_once["count"]:
         parts.append(f"It stopped at once, within {{terminal_ms}}: {at_once['count']}{by_chance(at_once)}.")
-    return title, _times(long["n"] + at_once["count"]), in_words(" ".join([*parts, shorter]), settings)
+    return title, _times(long_onsets(measures, "A")), in_words(" ".join([*parts, shorter]), settings)
 
 
 def _b_over_a(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
-    long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"] for size in ("long", "short"))
-    text = f"with more than {{short_ms}} of speech. Shorter speech over A: {short['n']}."
-    return "B talks over A", _times(long["n"]), in_words(text, settings)
+    short = measures["a_stopped_within_2s_per_short_b_onset"]
+    at_once = measures["a_stopped_at_once_per_long_b_onset"]
+    parts = ["with more than {short_ms} of speech."]
+    if at_once["count"]:
+        parts.append(f"A stopped at once, within {{terminal_ms}}: {at_once['count']}{by_chance(at_once)}.")
+    parts.append(f"Shorter speech over A: {short['n']}.")
+    return "B talks over A", _times(long_onsets(measures, "B")), in_words(" ".join(parts), settings)
 
 
 def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:

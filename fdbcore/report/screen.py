@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from textwrap import fill, wrap
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from fdbcore.report.words import (
     by_chance,
     clock_text,
     length_text,
+    long_onsets,
     number_text,
     origins,
     seconds_text,
@@ -57,18 +57,22 @@ def screen(recording: Recording, scores: Mapping[str, Any], columns: int = COLUM
 
 def _figures(recording: Recording, scores: Mapping[str, Any]) -> list[str]:
     measures = scores["measures"]
-    beside = with_echo(measures)
     lines = []
-    for label, told in (
-        ("B answers", partial(_answers, recording)),
-        ("A speaks over B", _over),
-        ("B speaks over A", partial(_over_a_and_silence, recording)),
-        ("by your labels", by_labels),
-    ):
-        lines += [_labelled(label, told(measures))] if told(measures) else []
-        if told(beside) != told(measures):
-            lines.append(_labelled("  with echo", told(beside)))
+    told, beside = _told(Dialogue.of(recording), measures), _told(Dialogue.with_echo(recording), with_echo(measures))
+    for label, text in told.items():
+        lines += [_labelled(label, text)] if text else []
+        lines += [_labelled("  with echo", beside[label])] if beside[label] != text else []
     return [*lines, _labelled("worst", _worst(recording, scores))]
+
+
+def _told(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
+    """The lines of figures by their labels; empty for one that has nothing to say. measures: those of the dialogue."""
+    return {
+        "B answers": _answers(dialogue, measures),
+        "A speaks over B": _over(measures),
+        "B speaks over A": _over_a_and_silence(dialogue.settings, measures),
+        "by your labels": by_labels(measures),
+    }
 
 
 def with_echo(measures: Measures) -> Measures:
@@ -146,9 +150,9 @@ def header(recording: Recording) -> str:
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
 
 
-def seconds(recording: Recording, setting: str) -> str:
+def seconds(settings: TurnSettings, setting: str) -> str:
     """A setting of the turn detector in words: "10 s"."""
-    value_ms: int = getattr(TurnSettings(**recording.meta["settings"]["turns"]), setting)
+    value_ms: int = getattr(settings, setting)
     return f"{value_ms / 1000:g} s"
 
 
@@ -156,9 +160,9 @@ def _labelled(label: str, text: str) -> str:
     return f"{label:<{LABEL_COLUMNS}}{text}"
 
 
-def _answers(recording: Recording, measures: Measures) -> str:
+def _answers(dialogue: Dialogue, measures: Measures) -> str:
     latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
-    last = f" | A's last turn: {_last_turn(recording)}" if answered["excluded"].get("censored") else ""
+    last = f" | A's last turn: {_last_turn(dialogue)}" if answered["excluded"].get("censored") else ""
     if not answered["n"]:
         return f"no finished turn of A to answer{last}"
     p90 = f"  p90 {seconds_text(latency['p90'])}" if latency["n"] >= ITEMS_FOR_P90 else ""
@@ -166,18 +170,17 @@ def _answers(recording: Recording, measures: Measures) -> str:
     own = f" ({seconds_text(without['median'])} without the harness)" if without and without["n"] else ""
     spread = f"median {seconds_text(latency['median'])}{own}{p90}" if latency["n"] else "no answers"
     waits = measures["a_unanswered_wait_s"]["n"]
-    went_on = f" (A waited > {seconds(recording, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
+    went_on = f" (A waited > {seconds(dialogue.settings, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
     return (
         f"{_of(answered)}  {spread}"
         f" | premature {_of(measures['premature_per_turn'])}"
-        f" | none within {seconds(recording, 'response_window_ms')} {_of(measures['no_response_per_turn'])}"
+        f" | none within {seconds(dialogue.settings, 'response_window_ms')} {_of(measures['no_response_per_turn'])}"
         f"{went_on}{last}"
     )
 
 
-def _last_turn(recording: Recording) -> str:
+def _last_turn(dialogue: Dialogue) -> str:
     """Why A's last turn is not counted."""
-    dialogue = Dialogue.of(recording)
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
     return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
@@ -192,16 +195,19 @@ def _over(measures: Measures) -> str:
     stopped = f"  B stopped {long['count']}{by_chance(long)}{median}" if long["n"] else ""
     fast = f" | stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
     stopped_short = f", B stopped for {short['count']}" if short["n"] else ""
-    return f"{long['n'] + at_once['count']}{stopped}{fast} | short ones {short['n']}{stopped_short}"
+    return f"{long_onsets(measures, 'A')}{stopped}{fast} | short ones {short['n']}{stopped_short}"
 
 
-def _over_a_and_silence(recording: Recording, measures: Measures) -> str:
-    long, short = (measures[f"a_stopped_within_2s_per_{size}_b_onset"]["n"] for size in ("long", "short"))
+def _over_a_and_silence(settings: TurnSettings, measures: Measures) -> str:
+    short = measures["a_stopped_within_2s_per_short_b_onset"]["n"]
     lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
     longest = f", longest {lapses['max']:.1f} s" if lapses["n"] else ""
-    limit = seconds(recording, "lapse_ms")
+    limit = seconds(settings, "lapse_ms")
     start = f"B silent at start {first['median']:.1f} s" if first["n"] else "no speech of B"
-    return f"{long} | short ones {short} | both silent > {limit}: {lapses['n']}x{longest} | {start}"
+    at_once = measures["a_stopped_at_once_per_long_b_onset"]
+    fast = f" | A stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
+    silent = f"both silent > {limit}: {lapses['n']}x{longest}"
+    return f"{long_onsets(measures, 'B')}{fast} | short ones {short} | {silent} | {start}"
 
 
 def by_labels(measures: Measures) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.recording import AUDIO, Recording
-from fdbcore.types import SIDES, ticks_to_s
+from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types import clock_text as clock_text
 
 NONE: Final = "–"
@@ -29,6 +29,14 @@ def counted(n: int, noun: str) -> str:
 def by_chance(share: Mapping[str, Any]) -> str:
     """How many of a share's items would be counted by chance: " (by chance 1.7)"; empty where that is not known."""
     return f" (by chance {share['by_chance'] * share['n']:.1f})" if share.get("by_chance") is not None else ""
+
+
+def long_onsets(measures: Mapping[str, Mapping[str, Any]], side: Side) -> int:
+    """How often a side began to speak over the other for more than `short`: also where the other stopped at once, and
+    so not where they began together, or the other was just ending."""
+    x, y = side.lower(), other_side(side).lower()
+    at_once = measures[f"{y}_stopped_at_once_per_long_{x}_onset"]["count"]
+    return int(measures[f"{y}_stopped_within_2s_per_long_{x}_onset"]["n"] + at_once)
 
 
 def length_text(recording: Recording) -> str:
