@@ -235,3 +235,21 @@ def test_a_browser_draws_the_page(sample: Recording, tmp_path: Path) -> None:
     assert sum("js-fill" in (attrs.get("class") or "") for _, attrs in found.elements) >= 7
     assert "0:26" in found.text
     assert "6 of 7 answered" in re.sub(r"\s+", " ", found.text)
+
+
+def test_a_wait_that_counts_as_unanswered_is_marked_and_no_other_pause(tmp_path: Path) -> None:
+    recording = drawn_recording(tmp_path / "call", "A 0-2 4-6 10-12 | B 13-14")
+    content = document(recording, score(recording))
+    pauses = {(e["start_s"], e["end_s"]): e.get("unanswered", False) for e in content["events"] if e["kind"] == "pause"}
+    assert pauses == {(2, 4): False, (6, 10): True}
+    assert content["measures"]["no_response_per_turn"]["count"] == 1
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_a_browser_draws_an_unanswered_wait_as_a_missing_answer(tmp_path: Path) -> None:
+    recording = drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 13-14")
+    path = write_report(recording, score(recording))
+    found = Page(dump_dom(f"{path.as_uri()}#t=2", tmp_path / "profile"))
+    assert "no answer 4.0 s. B does not answer within 4.00 s; A goes on by itself." in found.text
+    patterns = [attrs for tag, attrs in found.elements if tag == "pattern"]
+    assert len(patterns) == 1

@@ -11,6 +11,7 @@ from typing import Any, Final
 from fdbcore.labels import kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
+from fdbcore.measures.opportunities import opportunities
 from fdbcore.measures.suspects import with_suspects
 from fdbcore.recording import Recording
 from fdbcore.report.certificate import held
@@ -25,12 +26,18 @@ def document(recording: Recording, scores: Mapping[str, Any]) -> dict[str, Any]:
     unscored = scores.get("unscored")
     dialogue = Dialogue.of(recording)
     events = with_suspects(dialogue.events, Dialogue.with_echo(recording).events)
+    unanswered = [event for event in opportunities(dialogue).missed if event.kind == "pause"]
     return {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(recording),
         "settings": recording.meta["settings"],
         "health": recording.health,
-        "events": [event.to_json() | ({"suspect": True} if suspect else {}) for event, suspect in events],
+        "events": [
+            event.to_json()
+            | ({"suspect": True} if suspect else {})
+            | ({"unanswered": True} if not suspect and event in unanswered else {})
+            for event, suspect in events
+        ],
         "measures": scores["measures"],
         "curves": scores["curves"],
         "moments": [] if unscored else _moments(recording, dialogue),

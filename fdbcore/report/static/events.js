@@ -17,7 +17,10 @@ function speechOf(side, events) {
     .map((event) => [event.start_s, event.end_s]);
 }
 
-/** All events but the bare starts and ends of speech, by start; one that was still open ends with its speech. */
+/**
+ * All events but the bare starts and ends of speech, by start; one that was still open ends with its speech. A pause that
+ * counts as unanswered is also B's missing answer.
+ */
 function floorEvents(events) {
   const ends = new Map();
   for (const event of [...events].sort((one, other) => Boolean(other.suspect) - Boolean(one.suspect))) {
@@ -26,6 +29,7 @@ function floorEvents(events) {
   return events
     .filter((event) => event.kind in KIND_NAMES)
     .map((event) => ({ ...event, end_s: event.end_s ?? ends.get(event.side + event.start_tick) }))
+    .flatMap((event) => (event.unanswered ? [{ ...event, kind: "no_response", side: "B" }, event] : [event]))
     .sort((one, other) => one.start_s - other.start_s || one.end_s - other.end_s);
 }
 
@@ -56,7 +60,7 @@ function describe(event) {
     no_response: () =>
       event.censored
         ? `${other}'s last turn: unanswered by ${side}, or hung up. Not counted.`
-        : `${side} does not answer within ${lasting}.`,
+        : `${side} does not answer within ${lasting}${event.unanswered ? `; ${other} goes on by itself` : ""}.`,
     intrusion: () => describeIntrusion(event, side, other, lasting),
   };
   const uncounted = event.censored && event.kind !== "no_response" ? " Decided only by the end of the recording: not counted." : "";
