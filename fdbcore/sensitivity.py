@@ -13,14 +13,15 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
-from fdbcore.held import session_of, settings_of
+from fdbcore.held import changed_source, session_of, settings_of
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.suspects import own_activity
@@ -31,6 +32,7 @@ from fdbcore.recording import Recording
 from fdbcore.statements import HEADLINES, Group
 from fdbcore.turns import sweep_turns
 from fdbcore.types import SIDES, SILENT_FRAME, TurnSettings
+from fdbcore.whole import whole_file
 
 MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
 ALONE: Final[Sequence[Mapping[str, int]]] = (
@@ -85,41 +87,69 @@ def headlines(dialogue: Dialogue) -> dict[str, Quantity]:
     return {name: found[name] for name in HEADLINES}
 
 
-def reread(path: Path, of: Sequence[Variant]) -> list[Headlines | None]:
-    """The headlines of the recording in `path` under each variant; None where that takes audio that cannot be read.
+class Reading(NamedTuple):
+    """The headlines of a call under each variant; and why the other detector could not hear it, or None.
+
+    It is then read as its own detector heard it, so that all figures of a range are of the same calls.
+    """
+
+    headlines: Sequence[Headlines]
+    unheard: str | None
+
+
+def reread(path: Path, of: Sequence[Variant]) -> Reading:
+    """The recording in `path` under each variant.
 
     What is echo of the other side is no speech here. RecordingError if its activity cannot be read, SettingsError if
     its own settings cannot be varied so.
     """
     recording = Recording(path)
     own = settings_of(recording)
-    tracks = {False: recording.activity}
+    tracks, unheard = {False: recording.activity}, None
     if any(variant.other_detector for variant in of):
-        with suppress(AudioError, RecordingError):
+        try:
             tracks[True] = other_activity(recording)
-    found: list[Headlines | None] = [None] * len(of)
+        except (AudioError, RecordingError) as error:
+            unheard = str(error)
+    found: dict[int, Headlines] = {}
     as_scored = Dialogue.of(recording)
     for other, activity in tracks.items():
         a, b = own_activity(recording, activity)
-        members = [number for number, variant in enumerate(of) if variant.other_detector == other]
+        members = [number for number, variant in enumerate(of) if (variant.other_detector and True in tracks) == other]
         settings = [replace(own, **of[number].changes) for number in members]
         for number, one, events in zip(members, settings, sweep_turns(a, b, settings), strict=True):
             found[number] = headlines(replace(as_scored, detected=events, settings=one))
-    return found
+    return Reading([found[number] for number in range(len(of))], unheard)
 
 
 def other_activity(recording: Recording) -> Tracks:
-    """The activity that the other detector finds in a recording's audio; kept beside that of its own.
+    """The activity that the other detector finds in a recording's audio; kept with it where it can be written.
 
-    AudioError or RecordingError if the audio is gone or cannot be read.
+    What was kept counts if it was found in the content that was replayed. AudioError or RecordingError if the audio is
+    gone, is another than was replayed, or cannot be read.
     """
     detector = other_detector(recording.meta["settings"])
     path = recording.path / f"derived/activity-{detector}.npz"
-    if not path.is_file():
-        a, b = _detected(recording, detector)
-        np.savez(path, allow_pickle=False, a=np.packbits(a), b=np.packbits(b))
-    with np.load(path) as stored:
-        a, b = (np.unpackbits(stored[side], count=recording.n_ticks).astype(np.bool_) for side in "ab")
+    content = [file["sha256"] for file in (recording.meta.get("source") or {}).get("files", ())]
+    tracks = _kept(path, content, recording.n_ticks)
+    if tracks is None:
+        if (changed := changed_source(recording)) is not None:
+            raise AudioError(changed)
+        a, b = tracks = _detected(recording, detector)
+        with suppress(OSError), whole_file(path) as file:
+            np.savez(file, allow_pickle=False, content=np.array(content, str), a=np.packbits(a), b=np.packbits(b))
+    return tracks
+
+
+def _kept(path: Path, content: Sequence[str], n_ticks: int) -> Tracks | None:
+    """The activity that was kept in `path`; None unless it was found in audio of this content."""
+    try:
+        with np.load(path) as stored:
+            if stored["content"].tolist() != content:
+                return None
+            a, b = (np.unpackbits(stored[side], count=n_ticks).astype(np.bool_) for side in "ab")
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile):
+        return None
     return a, b
 
 
@@ -171,26 +201,27 @@ def sensitivity(
     """What the headlines of groups of calls are under each of `variants`, as JSON values.
 
     own: the settings of the run. jobs: processes; on_call: told of each call that was read. Keys: detectors (the run's
-    and the other), variants [{name, changes, other_detector}], without_audio (calls that the other detector could not
-    hear; they are in none of its figures), unread {call: reason}, groups [{name, measures {id: {own, low, high, low_at,
-    high_at, figures}}}], flips [{measure, a, b, at}]: where two groups change places.
+    and the other), variants [{name, changes, other_detector}], unheard {call: reason} (by the other detector; see
+    `Reading`), unread {call: reason}, groups [{name, measures {id: {own, low, high,
+    low_at, high_at, figures}}}], flips [{measure, a, b, at}]: where two groups change places.
     """
     chosen = variants(TurnSettings(**own["turns"]))
     calls = [(number, call) for number, group in enumerate(of) for call in group.calls]
     totals = [[{name: _Totals() for name in HEADLINES} for _ in chosen] for _ in of]
     results = spread(partial(_reread_or_why, of=chosen), [call.path for _, call in calls], jobs)
-    deaf: list[str] = []
+    unheard: dict[str, str] = {}
     unread: dict[str, str] = {}
     for (number, call), found in zip(calls, results, strict=True):
         on_call()
         if isinstance(found, str):
             unread[call.name] = found
             continue
-        deaf += [call.name] if None in found else []
-        for into, quantities in zip(totals[number], found, strict=True):
-            for name, quantity in (quantities or {}).items():
+        if found.unheard is not None:
+            unheard[call.name] = found.unheard
+        for into, quantities in zip(totals[number], found.headlines, strict=True):
+            for name, quantity in quantities.items():
                 into[name].add(quantity)
-    heard = [variant for variant in chosen if not variant.other_detector or len(deaf) < len(calls) - len(unread)]
+    heard = [variant for variant in chosen if not variant.other_detector or len(unheard) < len(calls) - len(unread)]
     names = [variant.text(other_detector(own)) for variant in heard]
     groups = [
         {"name": group.name, "measures": _ranges(of_group, names)} for group, of_group in zip(of, totals, strict=True)
@@ -198,14 +229,14 @@ def sensitivity(
     return {
         "detectors": [own["vad"]["B"]["name"], other_detector(own)],
         "variants": [{"name": name, **asdict(variant)} for name, variant in zip(names, heard, strict=True)],
-        "without_audio": deaf,
+        "unheard": unheard,
         "unread": unread,
         "groups": groups,
         "flips": list(_flips(groups, names)),
     }
 
 
-def _reread_or_why(path: Path, of: Sequence[Variant]) -> list[Headlines | None] | str:
+def _reread_or_why(path: Path, of: Sequence[Variant]) -> Reading | str:
     try:
         return reread(path, of)
     except FdbError as error:

@@ -15,11 +15,13 @@ from test_cli_replay import DIALOGUE, voices, write
 from fdbcore.corpus import Corpus
 from fdbcore.measures.quantities import Share
 from fdbcore.offline import replay
-from fdbcore.recording import ACTIVITY, Recording
+from fdbcore.recording import ACTIVITY
 from fdbcore.score import quantities, summarise
 from fdbcore.sensitivity import ALONE, MIN_SILENCES_MS, Variant, other_activity, reread, sensitivity, variants
 from fdbcore.statements import HEADLINES, Group, Unit, groups, rescored
 from fdbcore.types import TurnSettings
+
+OTHER_DIALOGUE = "A 0.3-3 5-6.4 | B 3.5-4.3 7-8"
 
 
 def run_of(path: Path, **manners: Manner) -> Corpus:
@@ -56,7 +58,7 @@ def test_the_first_reading_is_what_was_scored(tmp_path: Path) -> None:
 
 def test_ranges_are_over_all_readings(tmp_path: Path) -> None:
     content = told(run_of(tmp_path / "run", one=Manner(pause_s=0.15), two=Manner(pause_s=0.35)))
-    assert content["without_audio"] == [f"{name}{k:04}" for name in ("one", "two") for k in range(6)]
+    assert list(content["unheard"]) == [f"{name}{k:04}" for name in ("one", "two") for k in range(6)]
     names = [variant["name"] for variant in content["variants"]]
     assert len(set(names)) == len(names) == len(MIN_SILENCES_MS) + len(ALONE)
     for group in content["groups"]:
@@ -73,7 +75,7 @@ def test_each_reading_is_a_replay_with_these_settings(tmp_path: Path) -> None:
     call = write(tmp_path / "call.wav", voices(DIALOGUE))
     recording = replay(call, out=tmp_path / "run", vad="energy")
     chosen = variants(TurnSettings())
-    found = reread(recording.path, chosen)
+    found = reread(recording.path, chosen).headlines
     assert any(variant.other_detector for variant in chosen)
     for number in (0, 1, 8, len(chosen) - 1):
         variant = chosen[number]
@@ -81,7 +83,6 @@ def test_each_reading_is_a_replay_with_these_settings(tmp_path: Path) -> None:
         detector = "silero" if variant.other_detector else "energy"
         expected = quantities(replay(call, out=tmp_path / f"again{number}", vad=detector, settings=settings))
         told = found[number]
-        assert told is not None
         for name in HEADLINES:
             of = expected[name]
             assert told[name] == (replace(of, chance=None) if isinstance(of, Share) else of)
@@ -96,7 +97,7 @@ def test_the_other_detector_hears_what_a_replay_with_it_would(tmp_path: Path) ->
         call.unlink(missing_ok=True)  # and the second time from what was kept
 
 
-def test_without_its_audio_a_call_is_in_no_figure_of_the_other_detector(tmp_path: Path) -> None:
+def test_a_call_that_the_other_detector_cannot_hear_is_read_as_its_own_did(tmp_path: Path) -> None:
     calls = [write(tmp_path / f"call{k}.wav", voices(DIALOGUE)) for k in range(2)]
     for call in calls:
         replay(call, out=tmp_path / "run", vad="energy")
@@ -105,14 +106,42 @@ def test_without_its_audio_a_call_is_in_no_figure_of_the_other_detector(tmp_path
     assert corpus.settings is not None
     content = sensitivity([Group("", corpus.calls, [])], corpus.settings, 1)
     assert content["detectors"] == ["energy", "silero"]
-    assert content["without_audio"] == ["call0"]
+    assert content["unheard"] == {"call0": "call0.wav is gone, or cannot be read"}
     assert any(variant["other_detector"] for variant in content["variants"])
     speaks = content["groups"][0]["measures"]["b_talk_share"]
     names = [variant["name"] for variant in content["variants"]]
-    (heard,) = reread(Recording(tmp_path / "run" / "call1").path, [Variant({}, True)])
-    assert heard is not None
-    share = heard["b_talk_share"]
-    assert speaks["figures"][names.index("silero")] == pytest.approx(share.total / share.exposure)  # type: ignore[union-attr]
+    shares = [
+        replay(calls[1], out=tmp_path / vad, vad=vad, settings=TurnSettings(min_silence_ms=300))
+        for vad in ("energy", "silero")
+    ]
+    pooled = summarise([quantities(each) for each in shares])["b_talk_share"]
+    assert speaks["figures"][names.index("min_silence 300 ms, silero")] == pytest.approx(headline(pooled))
+
+
+def test_audio_that_changed_since_its_replay_is_not_heard(tmp_path: Path) -> None:
+    call = write(tmp_path / "call.wav", voices(DIALOGUE))
+    expected = other_activity(replay(call, out=tmp_path / "before"))
+    recording, as_replayed = replay(call, out=tmp_path / "run"), call.read_bytes()
+    own = reread(recording.path, [Variant()])
+    write(call, voices(OTHER_DIALOGUE))
+    reason = "call.wav has another content than when it was replayed"
+    assert reread(recording.path, [Variant({}, True)]) == (own.headlines, reason)
+    call.write_bytes(as_replayed)
+    assert all(map(np.array_equal, other_activity(recording), expected))
+
+
+def test_what_was_kept_of_another_content_is_heard_anew(tmp_path: Path) -> None:
+    call = write(tmp_path / "call.wav", voices(DIALOGUE))
+    recording = replay(call, out=tmp_path / "run")
+    expected = other_activity(recording)
+    write(call, voices(OTHER_DIALOGUE))
+    other = replay(call, out=tmp_path / "other")
+    other_activity(other)
+    write(call, voices(DIALOGUE))
+    kept = Path("derived") / "activity-energy.npz"
+    for left in ((other.path / kept).read_bytes(), b"", b"PK"):  # the last two: cut off by a kill
+        (recording.path / kept).write_bytes(left)
+        assert all(map(np.array_equal, other_activity(recording), expected))
 
 
 def test_systems_that_change_places_are_named_with_the_settings(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ ALPHA: Final = 0.05
 ALL_PAIRS_SHOWN: Final = 3
 """Of more groups only the pairs that differ are shown."""
 
+NAMED: Final = 3
+"""How many calls that the other detector cannot hear are named."""
+
 _SUFFIX: Final = {"ms": " s", "share": " %", "1/min": "", "s/min": ""}
 
 Line = tuple[str, str]
@@ -136,13 +139,14 @@ def settings(content: Content) -> Iterator[Line]:
         return
     own, other = found["detectors"]
     heard = any(variant["other_detector"] for variant in found["variants"])
-    deaf = (
-        f" (without {counted(len(found['without_audio']), 'call')}, whose audio is gone)"
-        if found["without_audio"]
-        else ""
-    )
+    unheard = found["unheard"]
+    deaf = f" ({counted(len(unheard), 'call')} by {own} alone)" if unheard else ""
     detectors = f"detectors {own} and {other}{deaf}" if heard else f"detector {own} alone: {other} needs the audio"
     yield "settings", f"the figure's range over {len(found['variants'])} readings of the activity: {detectors}"
+    for name, reason in list(unheard.items())[:NAMED]:
+        yield "", f"by {own} alone: {name}: {reason}"
+    if len(unheard) > NAMED:
+        yield "", f"and {len(unheard) - NAMED:,} more"
     for name, values in _varied(found["variants"]).items():
         yield "", f"{name} {min(values)}\N{EN DASH}{max(values)} ms"
     for flip in found["flips"]:

@@ -1,0 +1,46 @@
+"""Files that a reader sees as they were, or whole: never half written, however many processes write them at once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """An empty file that takes the name `path` once all is written to it, and is gone after an error.
+
+    It lies beside `path`, and is locked: another process that writes the same waits, and what a kill leaves of it is
+    written over by the next. Raises OSError.
+    """
+    temporary = path.with_name(path.name + ".part")
+    with _locked(temporary) as file:
+        try:
+            yield file
+            file.flush()
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+
+def _locked(path: Path) -> BinaryIO:
+    """The file `path`, emptied, that no other process has open so."""
+    while True:
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        try:
+            with suppress(OSError):  # of a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    file.truncate(0)
+                    return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # while this process waited, another gave it its name
