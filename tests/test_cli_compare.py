@@ -18,6 +18,7 @@ from test_cli_replay import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.recording import QUANTITIES, REPORT, Recording, read_json, write_json
+from fdbcore.report.comparison_page import page
 from fdbcore.report.tables import NOTES
 from fdbcore.report.words import NOT_CORRECTED
 from fdbcore.stats import ONE_CLUSTER
@@ -204,6 +205,16 @@ def test_the_page_says_why_there_is_no_interval_where_it_would_be(tmp_path: Path
     assert NOTES not in html
     assert NOT_CORRECTED in html
     assert "worse" not in html.split("<main>")[1].split("</table>")[0]
+
+
+def test_the_page_says_first_what_became_of_each_measure(planted: Planned) -> None:
+    found = document(planted.few, "--baseline", planted.old)
+    first, *others = found["comparisons"][0]["measures"]
+    first |= {"value": None, "interval": None, "p": None, "p_holm": None, "detectable": None, "reason": "no items"}
+    html = page(found, planted.few)
+    told = re.findall(r"<code>(\w+)</code></span></th><td data-label=\"verdict\"><span[^>]*>([^<]+)<", html)
+    assert told[0] == (first["measure"], "no items")
+    assert told[1:] == [(row["measure"], row["verdict"].replace("not shown", "no difference found")) for row in others]
 
 
 def test_groups_of_a_run_are_compared_with_each_other(planted: Planned) -> None:

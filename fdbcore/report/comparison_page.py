@@ -21,6 +21,7 @@ from fdbcore.types import TurnSettings
 
 COMPARE: Final = "compare.html"
 DETECTABLE: Final = "detectable"
+VERDICT: Final = "verdict"
 
 Values = Mapping[str, Any]
 
@@ -114,7 +115,7 @@ def _compared(compared: Values, settings: TurnSettings) -> str:
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
     note = f"{sizes}; {words.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
-    columns = ("measure", a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE, "verdict")
+    columns = ("measure", VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
     rows = [_row(row, settings) for row in compared["measures"]]
     used = [k for k in range(len(columns) - 1) if any(cells[k] for _, cells in rows)]
     shown = [(name, [cells[k] for k in used]) for name, cells in rows]
@@ -135,8 +136,8 @@ def _row(row: Values, settings: TurnSettings) -> tuple[str, list[str]]:
     ]
     value = words.difference(row["value"], None, unit)
     told = words.limits_text(row["interval"], unit) if row["interval"] else escape(row["reason"])
-    limits = f"<span class='meaning'>{told}</span>"
+    limits = f"<span class='meaning'>{told}</span>" if row["value"] is not None else ""
     detectable = words.step(row["detectable"], unit) if row["detectable"] else ""
-    verdict = f"<span class='verdict {row['verdict'].replace(' ', '-')}'>{words.verdict(row)}</span>"
+    verdict = f"<span class='verdict {row['verdict'].replace(' ', '-')}'>{escape(words.verdict(row))}</span>"
     p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ").replace("<", "&lt;")
-    return name, [*sides, f"{value}{limits}", p, detectable, verdict]
+    return name, [verdict, *sides, f"{value}{limits}", p, detectable]

@@ -73,7 +73,9 @@ def headline(summary: Values | None) -> float | None:
 
 
 def verdict(row: Values) -> str:
-    """What became of a compared measure: "better", "no difference found"."""
+    """What became of a compared measure: "better", "no difference found"; why nothing did: "no items"."""
+    if row["value"] is None:
+        return str(row["reason"])
     return "no difference found" if row["verdict"] == NOT_SHOWN else str(row["verdict"])
 
 
