@@ -173,8 +173,8 @@ def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
     assert (measures["answered_per_turn"]["count"], measures["answered_per_turn"]["n"]) == (answered, turns)
     assert measures["premature_per_turn"]["count"] == sum(b.cut_off for b in all_calls) == 2
     page = (ran.run / "index.html").read_text()
-    assert f"{answered:,} of {turns:,} of A's turns" in page
-    assert f"B answered {100 * answered / turns:.1f} % of {turns} turns" in page
+    assert f"{answered:,} of {turns:,} opportunities" in page
+    assert f"B answered {100 * answered / turns:.1f} % of {turns} opportunities" in page
     histogram = page[page.index("Answer time of each call") :]
     bars = re.findall(r"<title>B: ([\d.]+) to ([\d.]+) s: (\d+) ", histogram[: histogram.index("</figure>")])
     counted = {(float(low), float(high)): int(n) for low, high, n in bars if int(n)}

@@ -88,8 +88,8 @@ def test_densities_are_those_of_another_library() -> None:
 
 def test_tables_state_n_and_denominators(drawn: Path) -> None:
     text = (drawn / "figures" / "table.md").read_text()
-    assert "quick: 12 calls, 96 turns of A" in text
-    assert re.search(r"Turns of A that B cut off \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
+    assert "quick: 12 calls, 96 opportunities" in text
+    assert re.search(r"Opportunities that B took too early \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
     tex = (drawn / "figures" / "table.tex").read_text()
     assert r"slow \& \textless{}safe\textgreater{}" in tex
     for line in tex.splitlines():
@@ -110,7 +110,7 @@ def test_captions_name_the_unit_that_was_resampled(drawn: Path, tmp_path: Path) 
     planted_run(tmp_path / "run", *(Planted(3, 0.2, k, prefix=f"p{k}", columns={"spk": f"s{k}"}) for k in range(4)))
     report(tmp_path / "run", "--baseline", tmp_path / "run", "--cluster", "spk", "--figures", tmp_path)
     text = (tmp_path / "table.md").read_text()
-    assert "run: 12 calls, 4 values of spk, 96 turns of A" in text
+    assert "run: 12 calls, 4 values of spk, 96 opportunities" in text
     assert "95 % intervals over values of spk" in text
     assert "else over values of spk;" in (tmp_path / "differences.md").read_text()
 

@@ -145,9 +145,9 @@ def test_audio_that_no_browser_plays_is_the_session_s_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("drawing", "sentence"),
     [
-        ("A 0-2 4-6 | B 2.5-3.5 6.9-8", "B answered 2 of 2 turns; half of the answers came within 0.70 s."),
-        ("A 0-2 | B 2.4-5", "B answered 1 of 1 turn, after 0.40 s."),
-        ("A 0-2 | B 13-15", "B answered none of 1 turn."),
+        ("A 0-2 4-6 | B 2.5-3.5 6.9-8", "B answered 2 of 2 opportunities; half of the answers came within 0.70 s."),
+        ("A 0-2 | B 2.4-5", "B answered 1 of 1 opportunity, after 0.40 s."),
+        ("A 0-2 | B 13-15", "B answered none of 1 opportunity."),
         ("A 0-3 |", "A never finished a turn, so there was nothing for B to answer."),
     ],
 )
@@ -159,7 +159,21 @@ def test_figures_have_denominators_and_what_chance_would_do(sample: Recording) -
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
     assert re.search(r"B stopped within 2 s for 2 of 3 \(by chance \d\.\d\)", text)
-    assert "of 7, B answered 6, cut off 1 before A had finished, and left 0 without an answer for 10 s" in text
+    assert "of 7, B answered 6, cut off 1 before A had finished, and left 0 without an answer: silence for 10 s" in text
+
+
+def test_an_open_line_that_ended_is_a_reason_for_a_missing_answer(tmp_path: Path) -> None:
+    """A waits 4 s and goes on; then the line stays open for 1 s: neither of the two silences lasted 10 s."""
+    recording = drawn_recording(
+        tmp_path / "call", "A 0-2 4-6 10-12 | B 2.5-3.5", 1, settings=META["settings"] | {"line_open": True}
+    )
+    text = read(recording).text.replace("\u00a0", " ")
+    why = "silence for 10 s, for more than 3 s until A went on by itself, or to the end of a line that stayed open"
+    assert "B answered 1 of 3 opportunities, after 0.50 s." in text
+    assert f"0 cut off by B, 2 without an answer: {why}." in text
+    assert (
+        f"All count: of 3, B answered 1, cut off 0 before A had finished, and left 2 without an answer: {why}." in text
+    )
 
 
 def test_warnings_stand_before_everything_else(tmp_path: Path) -> None:

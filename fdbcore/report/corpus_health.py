@@ -19,7 +19,8 @@ KINDS: Final = {
     "echo": (
         "Echo",
         "One side is heard again on the other: overlaps, interruptions and early answers that never were. "
-        "No figure counts them; the tables say beside it what each would be with echo.",
+        "No figure counts them, but those by the rules of published benchmarks; the tables say beside it what each "
+        "would be with echo.",
     ),
     "same_channels": ("Both sides hold the same", "No measure of these calls means anything."),
     "repeats": ("One side repeats the other", "What it says is no answer: no measure of these calls means anything."),

@@ -78,7 +78,7 @@ def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
 
 def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     latency, lapses = m["response_latency_ms"], m["lapse_s"]
-    yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} turns"
+    yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} opportunities"
     if latency["n"]:
         interval = f" [{', '.join(f'{ms / 1000:.2f}' for ms in latency['ci95'])}]" if latency["ci95"] else ""
         p90 = f" | p90 {seconds_text(latency['p90'])}" if latency["p90"] is not None else ""

@@ -13,14 +13,14 @@ from fdbcore.measures.moments import MomentKind, limit_ticks
 from fdbcore.measures.quantities import Quantity
 from fdbcore.report.charts import Axis, Point, curve, histogram, plane
 from fdbcore.report.figures import NOTHING_TO_ANSWER
-from fdbcore.report.glossary import in_words
+from fdbcore.report.glossary import UNANSWERED, in_words
 from fdbcore.report.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
 from fdbcore.report.tables import facts, flat
 from fdbcore.report.words import NONE, by_chance, clock_text, counted, seconds_text, vad_bias_text, vad_text
 from fdbcore.score import summarise
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
-NO_ANSWER: Final = "of A's turns: silence for {response_window_ms}, or over {lapse_ms} until A went on"
+NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
 SHOWN: Final = 3
 """Of the worst moments of each kind; the rest of the list is folded."""
 _PLANE: Final = (
@@ -124,7 +124,7 @@ def lead(run: Survey) -> str:
     answered, latency = run.measures["answered_per_turn"], run.measures["response_latency_ms"]
     if not answered["n"]:
         return NOTHING_TO_ANSWER
-    share = f"B answered {_percent(answered)} of {answered['n']:,} turns"
+    share = f"B answered {_percent(answered)} of {answered['n']:,} opportunities"
     return (
         f"{share}; half of the answers came within {seconds_text(latency['median'])}." if latency["n"] else f"{share}."
     )
@@ -134,9 +134,9 @@ def figures(run: Survey, settings: TurnSettings) -> str:
     """The key figures with their 95 % intervals over calls, and their denominators."""
     cells = [
         _answer_time(run),
-        _share(run, "answered_per_turn", "Answered", "of A's turns, within {response_window_ms}"),
+        _share(run, "answered_per_turn", "Answered", "opportunities, within {response_window_ms}"),
     ]
-    cells += [_share(run, "premature_per_turn", "Cut off", "of A's turns: B began more than 0.2 s early")]
+    cells += [_share(run, "premature_per_turn", "Cut off", "opportunities: B began more than 0.2 s early")]
     cells += [_share(run, "no_response_per_turn", "No answer", NO_ANSWER)]
     cells += [_stops(run), _silences(run)]
     items = "".join(

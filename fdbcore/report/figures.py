@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.report.glossary import in_words
+from fdbcore.report.glossary import UNANSWERED, in_words
 from fdbcore.report.words import ITEMS_FOR_P90, NONE, by_chance, counted, long_onsets, number_text, seconds_text
 from fdbcore.types import TurnSettings
 
@@ -26,8 +26,8 @@ def _counted(measures: Measures) -> str:
     if not answered["n"]:
         return NOTHING_TO_ANSWER
     if not latency["n"]:
-        return f"B answered none of {counted(answered['n'], 'turn')}."
-    text = f"B answered {answered['count']} of {counted(answered['n'], 'turn')}"
+        return f"B answered none of {counted(answered['n'], 'opportunity')}."
+    text = f"B answered {answered['count']} of {counted(answered['n'], 'opportunity')}"
     if latency["n"] == 1:
         return f"{text}, after {seconds_text(latency['median'])}."
     return f"{text}; half of the answers came within {seconds_text(latency['median'])}."
@@ -50,8 +50,8 @@ def _answered(measures: Measures, settings: TurnSettings) -> tuple[str, str, str
         return "Answers", NONE, NOTHING_TO_ANSWER
     early, none = measures["premature_per_turn"]["count"], measures["no_response_per_turn"]["count"]
     text = (
-        f"turns of A that B answered. {early} cut off by B, {none} without an answer: silence for "
-        "{response_window_ms}, or for more than {lapse_ms} until A went on by itself."
+        f"opportunities that B answered: ends of A's turns, and long waits of A. {early} cut off by B, {none} without "
+        f"an answer: {UNANSWERED}."
     )
     return "Answers", f"{answered['count']} of {answered['n']}", in_words(text, settings)
 

@@ -37,10 +37,15 @@ GROUPS: Final = {
     "longer cuts off less: false cut-offs and answer time belong together.",
     TURNS: "Who follows whom, how fast, and how long each holds the floor.",
     TIME: "Number and seconds of speech and silence, per minute of the session.",
-    PUBLISHED: "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only.",
+    PUBLISHED: "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only. "
+    "These rules know of no echo, and count it as speech.",
     OTHER: "",
 }
 
+UNANSWERED: Final = (
+    "silence for {response_window_ms}, for more than {lapse_ms} until A went on by itself, or to the end of a line "
+    "that stayed open"
+)
 FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
 
 _ANSWERS: Final = {
@@ -61,19 +66,18 @@ _ANSWERS: Final = {
         "",
     ),
     "answered_per_turn": (
-        "Turns of A that B answered",
+        "Opportunities that B answered",
         "B began within {response_window_ms}, and at most 0.2 s before A had finished.",
         "response rate",
     ),
     "premature_per_turn": (
-        "Turns of A that B cut off",
-        "B took the floor more than 0.2 s before A had finished.",
+        "Opportunities that B took too early",
+        "B took the floor more than 0.2 s before A had finished: it cut A off.",
         "premature response, false cut-in",
     ),
     "no_response_per_turn": (
-        "Turns of A without an answer",
-        "Both were silent for {response_window_ms} after A had finished, or for more than "
-        "{lapse_ms} until A went on by itself.",
+        "Opportunities without an answer",
+        f"After A there was {UNANSWERED}.",
         "missing response",
     ),
     "a_unanswered_wait_s": (
@@ -335,7 +339,8 @@ TERMS: Final = {
     "shifted in time within the session.",
     "Censored": "Decided only by the end of the recording. Such events are shown, and counted in no figure.",
     "Echo": "One side heard again on the other. Where it counts as speech it makes events that never were: these are "
-    "suspect, are drawn pale, and are in no figure. What a figure would be “with echo” stands beside it.",
+    "suspect, are drawn pale, and are in no figure, but for those by the rules of published benchmarks. What a figure "
+    "would be “with echo” stands beside it.",
     "Delay change": "The moment at which audio of a side begins to be played earlier or later after its arrival.",
     "Floor": "The right to speak, as the two sides handle it: one side holds it, then the other (Sacks, Schegloff and "
     "Jefferson 1974).",

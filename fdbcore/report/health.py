@@ -11,7 +11,10 @@ from fdbcore.report.words import clock_text
 from fdbcore.types import SIDES, ticks_to_s
 
 SHOWN_SPANS: Final = 6
-GIVEN: Final = " No figure counts these events; the tables say beside it what each would be with echo."
+GIVEN: Final = (
+    " No figure counts these events, but those by the rules of published benchmarks; the tables say beside it what "
+    "each would be with echo."
+)
 
 FIGURES: Final = (
     ("level_dbov", "speech {:z.0f} dBov"),

@@ -34,7 +34,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     return [
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
-        *_line("echo", echoing, ": no figure counts the events that it makes"),
+        *_line("echo", echoing, ": no figure counts the events that it makes, but those of published benchmarks"),
     ]
 
 

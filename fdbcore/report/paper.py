@@ -125,8 +125,8 @@ def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str
     caption = (
         f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
         f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
-        f"{units_text(cluster)} resampled). Shares are of all turns, or onsets, n; the median answer time is of the n "
-        "turns that were answered."
+        f"{units_text(cluster)} resampled). Shares are of all opportunities, or onsets, n; the median answer time is "
+        "of the n that were answered."
     ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions(summaries, cluster))
     columns = ["Measure", *(each.name for each in systems)]
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
@@ -135,7 +135,7 @@ def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str
 def _size(of: System, summaries: Mapping[str, Mapping[str, Any]], cluster: str | None) -> str:
     clusters = max((summary["clusters"] for summary in summaries.values()), default=0)
     units = "" if cluster is None else f", {clusters:,} {units_text(cluster, clusters)}"
-    return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'turn')} of A"
+    return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'opportunity')}"
 
 
 def _cell(summary: Mapping[str, Any] | None) -> str:

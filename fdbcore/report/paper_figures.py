@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class System:
     """What figures need of a group of calls: floor transfer offsets of both sides after the other, latencies of the
-    answers, and how many turns of A there are in all."""
+    answers, and how many opportunities there are in all."""
 
     name: str
     calls: int
@@ -48,9 +48,9 @@ def system(name: str, group: Group) -> System:
         dialogue = Dialogue.of(call.recording)
         for side in SIDES:
             found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
-        latencies_ms, turns = response_curve(dialogue)
+        latencies_ms, opportunities = response_curve(dialogue)
         found.latencies_ms.extend(latencies_ms)
-        eligible += turns
+        eligible += opportunities
     return System(name, found.calls, found.fto_ms, found.latencies_ms, eligible)
 
 
@@ -88,7 +88,7 @@ def fto_figure(systems: Sequence[System], reference: tuple[str, Sequence[int]]) 
 
 
 def curve_figure(systems: Sequence[System]) -> str:
-    """The share of all turns of A that B has begun to answer, against the time since A's end."""
+    """The share of all opportunities that B has begun to answer, against the time since A's end."""
     at = np.arange(CURVE_RANGE_MS[0], CURVE_RANGE_MS[1] + 1, TICK_MS, dtype=np.float64)
     x, y = _scale(CURVE_RANGE_MS), _height(1.0)
     parts = _frame(CURVE_RANGE_MS, "time since the end of A's turn (s)", [(v / 4, f"{25 * v} %") for v in range(5)], y)
@@ -98,9 +98,9 @@ def curve_figure(systems: Sequence[System]) -> str:
         parts.append(_line(k, x, y, at, reached))
         legend.append((each.name, f"{len(each.latencies_ms):,} of {each.eligible:,}"))
     parts += _legend(legend, None, BOTTOM - 16 - 15 * len(legend))
-    counts = "; ".join(f"{name}: {n} turns answered" for name, n in legend)
+    counts = "; ".join(f"{name}: {n} answered" for name, n in legend)
     about = (
-        f"Cumulative share of A's turns that the system has begun to answer ({counts}). All turns are in the "
+        f"Cumulative share of the opportunities that the system has begun to answer ({counts}). All are in the "
         "denominator: those cut off and those without an answer never raise the curve."
     )
     return paper(parts, WIDTH, HEIGHT, about)

@@ -17,6 +17,7 @@ from fdbcore.report.glossary import (
     OTHER,
     SETTINGS,
     TERMS,
+    UNANSWERED,
     MeasureText,
     in_words,
 )
@@ -103,10 +104,10 @@ def curve(measures: Measures, settings: TurnSettings) -> str:
     if not eligible:
         return "There was nothing for B to answer, so there is no curve."
     text = (
-        "The share of A's turns that B has begun to answer, against the time since A finished. "
-        f"Every turn counts: of {eligible}, B answered {counts['answered']['count']}, cut off "
+        "The share of its opportunities that B has begun to answer, against the time since A finished. "
+        f"All count: of {eligible}, B answered {counts['answered']['count']}, cut off "
         f"{counts['premature']['count']} before A had finished, and left {counts['no_response']['count']} without an "
-        "answer for {response_window_ms}, or until A went on by itself. Only answers raise the curve."
+        f"answer: {UNANSWERED}. Only answers raise the curve."
     )
     return in_words(text, settings)
 

@@ -22,8 +22,9 @@ UNITS: Final = {"share": "%", "1/min": "per min", "s/min": "s per min"}
 
 
 def counted(n: int, noun: str) -> str:
-    """ "1 call", "1,200 calls"."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    """ "1 call", "1,200 calls", "2 opportunities"."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
 
 
 def by_chance(share: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-// The cumulative share of A's turns that B has begun to answer, over all of A's turns.
+// The cumulative share of its opportunities that B has begun to answer.
 
 function drawCurve(root, { latency_ms: latencies, eligible }) {
   if (!eligible) {
@@ -20,7 +20,7 @@ function drawCurve(root, { latency_ms: latencies, eligible }) {
         zerolinecolor: palette.muted,
         title: { text: "seconds after the end of A's turn" },
       },
-      yaxis: { ...axis, range: [0, 1.04], zeroline: false, tickformat: ".0%", title: { text: "of A's turns answered" } },
+      yaxis: { ...axis, range: [0, 1.04], zeroline: false, tickformat: ".0%", title: { text: "of all opportunities answered" } },
       annotations: [final(latencies.length, eligible, end)],
     },
     { displayModeBar: false, doubleClick: false, scrollZoom: false },
