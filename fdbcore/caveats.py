@@ -13,6 +13,8 @@ MOST_MADE_UP_SHARE: Final = 0.01
 """Of a call: more audio of a side that came too late, or never, is told before any number."""
 MOST_MADE_UP_S: Final = 0.5
 """So much of it in one piece is told as well, however long the call."""
+SLOW: Final = 0.99
+"""Of real time: a side that sends less is told to."""
 
 
 def caveats(recording: Recording) -> list[str]:
@@ -53,8 +55,10 @@ def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[
     in_one_piece_s = measured.get("longest_loss_samples", 0) / SAMPLE_RATE_HZ
     if missing > MOST_MADE_UP_SHARE * samples or in_one_piece_s >= MOST_MADE_UP_S:
         holes, rate = measured.get("underruns"), measured.get("received_samples_per_s")
-        parts = [f"{holes} holes in its speech"] if holes else []
-        parts += [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate else []
+        parts = [f"{holes} hole{'s' if holes > 1 else ''} in its speech"] if holes else []
+        parts += (
+            [f"it ran at {rate / SAMPLE_RATE_HZ:.2f} of real time"] if rate and rate < SLOW * SAMPLE_RATE_HZ else []
+        )
         parts += [f"up to {in_one_piece_s:.1f} s of it in one piece"] if in_one_piece_s >= 0.1 else []
         parts = parts or ["its machine or the network did not keep up"]
         share = f"{100 * missing / samples:.2g} %"

@@ -110,11 +110,13 @@ def blocks(pcm: Stereo, samples: int = SAMPLE_RATE_HZ) -> Iterator[tuple[Stereo,
         yield a[start : start + samples], b[start : start + samples]
 
 
-def health_of(pcm: Stereo, tracks: Activity | None = None, two_files: bool = False) -> dict[str, Any]:
+def health_of(
+    pcm: Stereo, tracks: Activity | None = None, two_files: bool = False, live: bool = False
+) -> dict[str, Any]:
     with Hearing() as hearing:
         for _ in hearing.over(blocks(pcm)):
             pass
-        health = examine(hearing.sides(), tracks or active(pcm), two_files)
+        health = examine(hearing.sides(), tracks or active(pcm), two_files, live)
     Draft202012Validator({**SCHEMA, "$ref": "#/$defs/health", "required": [], "properties": {}}).validate(
         json.loads(json.dumps(health, allow_nan=False))
     )
@@ -207,6 +209,15 @@ def test_a_side_that_repeats_the_other_is_said_to(delay_ms: int) -> None:
     ((id, side), finding) = max(found(in_rooms(repeating, -75)).items(), key=lambda each: each[1]["severity"] == "bad")
     assert (id, side, finding["text"]) == ("repeats", "B", f"B repeats A {delay_ms} ms later")
     assert finding["figures"]["delay_ms"] == pytest.approx(delay_ms, abs=DELAY_ERROR_MS)
+
+
+def test_on_one_clock_nothing_comes_before_its_source() -> None:
+    """A system that echoes for 5 s, then is silent: all of it is in the other, and little of the other is in it."""
+    said = in_rooms(sample())[:, 0]
+    repeating = np.stack([said, np.concatenate([np.zeros(480, np.int16), said[:-480]])], axis=1)
+    repeating[5 * SAMPLE_RATE_HZ :, 1] = 0
+    told = [health_of(repeating, live=live)["findings"] for live in (False, True)]
+    assert [[finding["id"] for finding in findings] for findings in told] == [["offset"], []]
 
 
 def test_no_delay_is_negative() -> None:

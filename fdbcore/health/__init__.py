@@ -28,11 +28,12 @@ def examine(
 
     Keys: verdict ("ok", or the worst severity above a note), sides {A, B: figures}, findings, and suspect {A, B}: the
     spans of ticks in which the activity of a side is echo of the other.
-    activity: of each side, bool (n_ticks,). two_files: each side has its own. live: the sides are known.
+    activity: of each side, bool (n_ticks,). two_files: each side has its own. live: the sides are known,
+    and lie on one clock.
     """
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
     with without_lines(heard) as voices:
-        found = echo.find(voices, active)
+        found = echo.find(voices, active, one_clock=live)
         findings = list(sides.echoes(found, active))
         suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
         for number, finding in enumerate(findings):

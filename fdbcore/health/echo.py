@@ -119,9 +119,12 @@ class Echo:
         return self.level_db > ALIKE_DB and self.explained_share > ALIKE_SHARE
 
 
-def find(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> dict[Side, Echo]:
-    """What each side has of the other, by the side that has it; sides that hold the same have it both ways."""
-    possible = {side: _echoes(sides, activity, side) for side in SIDES}
+def find(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], one_clock: bool = False) -> dict[Side, Echo]:
+    """What each side has of the other, by the side that has it; sides that hold the same have it both ways.
+
+    one_clock: both sides are known to begin together, so nothing comes before its source.
+    """
+    possible = {side: _echoes(sides, activity, side, one_clock) for side in SIDES}
     found = {}
     for side, echoes in possible.items():
         others = possible[other_side(side)]
@@ -131,13 +134,13 @@ def find(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools]) -> dict[Si
     return found
 
 
-def _echoes(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], side: Side) -> list[Echo]:
-    """What may be an echo into a side: one that comes after its source, and one before it."""
+def _echoes(sides: Mapping[Side, Heard], activity: Mapping[Side, Bools], side: Side, one_clock: bool) -> list[Echo]:
+    """What may be an echo into a side: one that comes after its source, and one before it, unless on `one_clock`."""
     source, target, speaking = sides[other_side(side)], sides[side], activity[other_side(side)]
     windows = (window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS)
     measured = [path for window in windows if (path := _measured(source, target, speaking, *window)) is not None]
     found = []
-    for is_late in (True, False):
+    for is_late in (True,) if one_clock else (True, False):
         paths = [path for path in measured if (path.lag_samples >= -AT_ONCE_SAMPLES) == is_late]
         sane = [path for path in paths if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
         echo = Echo(side, sane)

@@ -57,7 +57,8 @@ _ANSWERS: Final = {
     "response_latency_minus_harness_ms": (
         "Answer time without the harness",
         "The same, less what this harness itself adds on its way to B and back, by the delay log at each answer. "
-        "The network is not taken off.",
+        "The network is not taken off. A frame counts from its first sample, both ways: a system that takes it whole "
+        "has heard A's end 10 ms before it is said.",
         "",
     ),
     "response_long_ipu_latency_ms": (

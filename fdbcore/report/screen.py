@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill, wrap
 from typing import Any, Final
 
@@ -116,13 +116,25 @@ def run_screen(recordings: Sequence[Recording], pooled: Measures, columns: int =
         *(f"!! {text}" for text in cautions({"": pooled})),
         *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
         "early: cut off by B | none: no answer | stopped: B, when A spoke over it | lapses: long silences",
-        *(
-            shortened_at_end(f"!! {_short(recording.name)}: {text}", columns)
-            for recording in scored
-            if (text := _unhealthy(recording))
-        ),
     ]
-    return "\n".join([head, *_lines(rows, columns), *(line for note in notes for line in wrap(note, columns))])
+    beneath = (line for note in notes for line in wrap(note, columns))
+    return "\n".join(
+        [
+            head,
+            *(line for text in _amiss(scored, columns) for line in wrap(text, columns)),
+            *_lines(rows, columns),
+            *beneath,
+        ]
+    )
+
+
+def _amiss(recordings: Sequence[Recording], columns: int) -> Iterator[str]:
+    """What must be known of each session before any number, a line each."""
+    for recording in recordings:
+        name = _short(recording.name)
+        yield from (f"!! {name}: {text}" for text in told_first(read_scores(recording)))
+        if unhealthy := _unhealthy(recording):
+            yield shortened_at_end(f"!! {name}: {unhealthy}", columns)
 
 
 def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
