@@ -159,3 +159,14 @@ def test_distributions_and_curves_are_without_echo(runs: dict[str, Places]) -> N
     drawn = [system("", Group("", run.corpus.scored, run.pooled)) for run in (echo, clean)]
     assert drawn[0].latencies_ms == pytest.approx(drawn[1].latencies_ms, abs=10)
     assert drawn[0].eligible == drawn[1].eligible
+
+
+def test_a_side_that_is_nothing_but_echo_said_nothing_of_its_own(tmp_path: Path) -> None:
+    alone = sample()
+    alone[:, 1] = 0
+    write(tmp_path / "call.wav", with_echo(alone, 0, -14, 45))
+    found = json.loads(done("replay", tmp_path / "call.wav", "--vad", "energy", "--out", tmp_path / "run", "--json"))
+    assert [finding["text"] for finding in found["findings"]] == [
+        "B said nothing of its own: all of it is echo of A (-14 dB, 45 ms)"
+    ]
+    assert found["measures"]["premature_per_turn"]["count"] == 0

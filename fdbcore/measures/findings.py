@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fdbcore.labels import KeptLabels, Label, kept_labels
 from fdbcore.measures.dialogue import Dialogue, Spans
+from fdbcore.measures.suspects import suspect_spans
 from fdbcore.recording import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, clock_text, other_side, ticks_to_s
 
@@ -103,12 +104,24 @@ def loudest(peaks: npt.NDArray[np.uint16]) -> str:
 
 
 def never_spoke(heard: Heard) -> Iterator[Finding]:
-    """A side without any speech, and what there is instead."""
+    """A side without any speech, or without any of its own, and what there is instead."""
     for number, side in enumerate(SIDES):
         if heard.silent(side) and not heard.silent(other_side(side)):
-            name = f"{side} never spoke"
-            text = f"{name}: no speech found, {loudest(heard.recording.peaks[:, number])}"
+            if suspect_spans(heard.recording)[side]:
+                name = f"{side} said nothing of its own"
+                text = f"{name}: all of it is echo of {other_side(side)}{_echo_figures(heard.recording, side)}"
+            else:
+                name = f"{side} never spoke"
+                text = f"{name}: no speech found, {loudest(heard.recording.peaks[:, number])}"
             yield Finding("never_spoke", side, name, text, 0, heard.n_ticks)
+
+
+def _echo_figures(recording: Recording, side: Side) -> str:
+    """How loud and how late the echo in a side is: " (-10 dB, 45 ms)"; empty if that is not known."""
+    for finding in (recording.health or {}).get("findings", ()):
+        if finding["id"] == "echo" and finding["side"] == side:
+            return " ({level_db:.0f} dB, {delay_ms:.0f} ms)".format_map(finding["figures"])
+    return ""
 
 
 def fell_silent(heard: Heard) -> Iterator[Finding]:
