@@ -155,6 +155,22 @@ def test_the_session_in_a_sentence(drawing: str, sentence: str, tmp_path: Path) 
     assert sentence in read(drawn_recording(tmp_path / "call", drawing)).text
 
 
+@pytest.mark.parametrize(
+    ("drawing", "tail_s", "last"),
+    [
+        ("A 0-2 6-8 | B 2.5-5", 3.0, "A's last turn: unanswered, or hung up."),
+        ("A 6-8 | B 2.5-5", 3.0, "there was nothing for B to answer. A's last turn: unanswered, or hung up."),
+        ("A 0-2 6-8 | B 2.5-5", 0.0, "A's last turn: cut off by the end."),
+        ("A 0-2 | B 2.5-5", 3.0, None),
+    ],
+)
+def test_the_tile_of_answers_says_what_became_of_the_last_turn(
+    drawing: str, tail_s: float, last: str | None, tmp_path: Path
+) -> None:
+    text = read(drawn_recording(tmp_path / "call", drawing, tail_s)).text
+    assert last in text if last else "A's last turn: " not in text
+
+
 def test_figures_have_denominators_and_what_chance_would_do(sample: Recording) -> None:
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text

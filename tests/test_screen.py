@@ -72,7 +72,10 @@ def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) ->
     found = []
     for name, drawing in (("call", f"A {one} | B {other}"), ("mirrored", f"A {other} | B {one}")):
         recording = drawn_recording(tmp_path / name, drawing)
-        lines, page = screen(recording, score(recording)), words(figures(score(recording)["measures"], TurnSettings()))
+        lines, page = (
+            screen(recording, score(recording)),
+            words(figures(score(recording)["measures"], TurnSettings(), "")),
+        )
         found += [dict(re.findall(r"^([AB] speaks over [AB])  (\d+)", lines, re.MULTILINE))]
         found += [dict(re.findall(r"([AB] talks over [AB]) (never|once|twice|\d times)", page))]
     assert found[0] == {"A speaks over B": "3", "B speaks over A": "0"}

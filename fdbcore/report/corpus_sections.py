@@ -35,7 +35,7 @@ KINDS: Final[Mapping[MomentKind, tuple[str, str]]] = {
     "cut_off": ("A cut off", "B takes the floor before A has finished."),
     "false_cut_off": ("False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished."),
     "talk_over": ("Talking over each other", "Longest stretches in which both speak."),
-    "lapse": ("Dead air", "Longest silences of both that are no slow answer of B."),
+    "lapse": ("Other long silences", "Longest silences of both that are neither a missing nor a slow answer of B."),
 }
 
 Played = tuple[str, float, float]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from fdbcore.report.glossary import UNANSWERED, in_words
@@ -33,9 +34,10 @@ def _counted(measures: Measures) -> str:
     return f"{text}; half of the answers came within {seconds_text(latency['median'])}."
 
 
-def figures(measures: Measures, settings: TurnSettings) -> str:
-    """The key figures, each with a sentence that says what it is."""
-    cells = (_answered, _answer_time, _a_over_b, _b_over_a, _silence, _talking)
+def figures(measures: Measures, settings: TurnSettings, last_turn: str) -> str:
+    """The key figures, each with a sentence that says what it is. last_turn: what became of A's, if it is censored."""
+    answered = partial(_answered, last_turn=last_turn)
+    cells = (answered, _answer_time, _a_over_b, _b_over_a, _silence, _talking)
     items = "".join(
         f'<div><dt>{title}</dt><dd class="value">{value}</dd><dd>{text}</dd></div>\n'
         for title, value, text in (cell(measures, settings) for cell in cells)
@@ -44,14 +46,15 @@ def figures(measures: Measures, settings: TurnSettings) -> str:
     return f'<dl class="figures">\n{unbroken}</dl>'
 
 
-def _answered(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
+def _answered(measures: Measures, settings: TurnSettings, last_turn: str) -> tuple[str, str, str]:
     answered = measures["answered_per_turn"]
+    last = f" A's last turn: {last_turn}." if answered["excluded"].get("censored") else ""
     if not answered["n"]:
-        return "Answers", NONE, NOTHING_TO_ANSWER
+        return "Answers", NONE, f"{NOTHING_TO_ANSWER}{last}"
     early, none = measures["premature_per_turn"]["count"], measures["no_response_per_turn"]["count"]
     text = (
         f"opportunities that B answered: ends of A's turns, and long waits of A. {early} cut off by B, {none} without "
-        f"an answer: {UNANSWERED}."
+        f"an answer: {UNANSWERED}.{last}"
     )
     return "Answers", f"{answered['count']} of {answered['n']}", in_words(text, settings)
 

@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import MissingExtraError
+from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording import REPORT, Recording, write_text
 from fdbcore.report import certificate, figures, health, marks, sections
 from fdbcore.report.audio import audio_url
 from fdbcore.report.document import document
+from fdbcore.report.screen import last_turn
 from fdbcore.report.shell import shell, static
 from fdbcore.report.words import ears, title
 from fdbcore.types import TurnSettings
@@ -52,7 +54,9 @@ def page(recording: Recording, scores: Mapping[str, Any], audio: bool = True, si
     settings = sections.turn_settings(content)
     heard = ears(recording)
     url = escape(audio_url(recording, recording.path)) if audio else ""
-    findings, numbers = _scored(content, settings) if content["unscored"] is None else _unscored(content)
+    findings, numbers = (
+        _scored(content, settings, Dialogue.of(recording)) if content["unscored"] is None else _unscored(content)
+    )
     body = Template(static("report.html")).substitute(
         header=f"{sections.header(recording)}\n{certificate.header(content)}",
         warnings=sections.warnings(content),
@@ -88,12 +92,12 @@ def _without_places(value: Any) -> Any:  # noqa: ANN401
     return kept | places
 
 
-def _scored(content: Mapping[str, Any], settings: TurnSettings) -> tuple[str, str]:
+def _scored(content: Mapping[str, Any], settings: TurnSettings, dialogue: Dialogue) -> tuple[str, str]:
     """What stands above the timeline, and what below it."""
     measures = content["measures"]
     findings = Template(static("findings.html")).substitute(
         lead=figures.lead(measures, content["findings"]),
-        figures=figures.figures(measures, settings),
+        figures=figures.figures(measures, settings, last_turn(dialogue)),
         moments=sections.moments(content["moments"], bool(content["findings"])),
     )
     numbers = Template(static("numbers.html")).substitute(

@@ -174,7 +174,7 @@ def _labelled(label: str, text: str) -> str:
 
 def _answers(dialogue: Dialogue, measures: Measures) -> str:
     latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
-    last = f" | A's last turn: {_last_turn(dialogue)}" if answered["excluded"].get("censored") else ""
+    last = f" | A's last turn: {last_turn(dialogue)}" if answered["excluded"].get("censored") else ""
     if not answered["n"]:
         return f"no finished turn of A to answer{last}"
     p90 = f"  p90 {seconds_text(latency['p90'])}" if latency["n"] >= ITEMS_FOR_P90 else ""
@@ -191,7 +191,7 @@ def _answers(dialogue: Dialogue, measures: Measures) -> str:
     )
 
 
-def _last_turn(dialogue: Dialogue) -> str:
+def last_turn(dialogue: Dialogue) -> str:
     """Why A's last turn is not counted."""
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
