@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -175,7 +176,11 @@ def print_run(run: Survey) -> None:
     few = len(run.rows) <= TOLD and not several(run)
     recordings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
     if recordings:
-        click.echo(run_screen(recordings, run.measures, screen_columns()))
+        columns = screen_columns()
+        click.echo(run_screen(recordings, run.measures, columns))
+        for row in run.rows:
+            if row.length_s is None:
+                click.echo(fill(f"not scored: {row.call.name}: {row.call.unscored}", columns, break_on_hyphens=False))
     else:
         click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
     click.echo(run.corpus.path / INDEX)

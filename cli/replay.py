@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdbcore.errors import FdbError, InputError
+from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.types import TICKS_PER_S
 
 from . import options
@@ -66,8 +67,10 @@ def replay(
     session; or folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their
     settings. Other folders are searched, a pattern ('calls/*.wav') is looked up, and a list (.txt) has a path a line.
     Each session's folder under --out gets the recording. A single session gets report.html; several get tables and
-    index.html for all of them, and the same command again only replays what is new.
+    index.html for all of them, and the same command again only replays what is new. Into a folder of several, one goes
+    the way of several: the run is then of that one.
     """
+    from fdbcore.corpus import CORPUS
     from fdbcore.corpus_inputs import named_files, planned, with_labels
     from fdbcore.corpus_jobs import How
     from fdbcore.corpus_replay import check_run_folder
@@ -88,9 +91,11 @@ def replay(
         if labels is not None:
             calls = with_labels(calls, labels, oddities)
         log = options.read_log(marks, marks_offset_ms, len(calls))
-        several = len(calls) > 1 or meta is not None
+        several = len(calls) > 1 or meta is not None or os.path.isfile(out / CORPUS)
         if several:
             check_run_folder(out, meta, calls)
+            if log is not None:
+                raise SettingsError(f"--marks {marks}: expected one call alone, got one of a run: use report --call")
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
+from fdbcore.corpus import CORPUS
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.health import Hearing, keep_health
@@ -77,6 +78,10 @@ def replay(
     sessions = session_inputs(paths, a, b, swap=swap, offset_ms=offset_ms)
     if len(sessions) != 1:
         raise InputError(f"replay: expected one session, got {len(sessions)}: call it once for each")
+    if os.path.isfile(Path(out) / CORPUS):
+        raise InputError(
+            f"{out}: expected a folder for single sessions, got a run with tables: fdbcore replay renews it"
+        )
     changes = asdict(settings) if settings else {}
     recording = replay_session(sessions[0], Path(out), vad, changes, real_time, line_open=line_open)
     write_report(recording, score(recording))

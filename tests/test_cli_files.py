@@ -111,7 +111,7 @@ def test_a_run_of_linked_recordings_is_examined_never_changed_and_joined_by_its_
         result = fdbcore("replay", run, *option)
         assert result.exit_code == 2, result.stderr
         assert "a recording keeps its sides" in result.stderr or "expected another folder" in result.stderr
-    assert fdbcore("replay", run / "one", "--out", run).exit_code == 1
+    assert fdbcore("replay", run / "one", "--out", run).exit_code == 2
     assert (run / "corpus.json").read_bytes() == before
     result = fdbcore("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "AGAIN")
     assert result.exit_code == 0, result.stderr

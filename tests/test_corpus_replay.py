@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from test_cli_replay import voices, write
@@ -28,9 +29,10 @@ from fdbcore.corpus_inputs import PlannedCall
 from fdbcore.corpus_jobs import How, Replayed, kept_recording
 from fdbcore.corpus_replay import Progress, replay_corpus
 from fdbcore.endpoints.replay import ReplayEndpoint
-from fdbcore.errors import RecordingError
+from fdbcore.errors import InputError, RecordingError
 from fdbcore.health import Hearing
 from fdbcore.names import Oddities
+from fdbcore.offline import replay as replay_alone
 from fdbcore.offline import replay_session
 from fdbcore.recording import ACTIVITY, HEALTH, META, QUANTITIES, SCORES, TURNS, Recording, read_json, write_json
 from fdbcore.score import score
@@ -230,6 +232,40 @@ def test_what_is_done_is_kept_until_its_content_or_the_settings_change(tmp_path:
     second = replayed(run)
     replay(calls, "--set", "min_silence_ms=300", out=run)
     assert not set(replayed(run).items()) & set(second.items())
+
+
+def test_one_call_into_a_run_of_several_goes_the_way_of_several(tmp_path: Path) -> None:
+    folder, run = tmp_path / "calls", tmp_path / "run"
+    folder.mkdir()
+    for name in ("one", "two"):
+        write(folder / f"{name}.wav", voices(BUILT["quick"].drawing))
+    replay(folder, out=run)
+    write(folder / "one.wav", voices(BUILT["slow"].drawing, BUILT["slow"].tail_s))
+    (folder / "two.wav").unlink()
+    result = replay(folder, out=run)
+    assert result.exit_code == 0, result.output
+    assert "no longer part of the run, kept on disk: 1: two" in result.stderr
+    (row,) = table(run / "calls.csv")
+    expected = median(BUILT["slow"].latencies_ms)
+    assert float(row["response_latency_ms"]) == pytest.approx(expected, abs=NEAR_MS)
+    assert {row["call"] for row in table(run / "events.csv")} == {"one"}
+    assert [entry["name"] for entry in read_corpus(run)["calls"]] == ["one"]
+    assert [call["name"] for call in embedded(run / "index.html")["calls"]] == ["one"]
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"time": 1.0, "name": "asr"}\n')
+    refused = replay(folder, "--marks", log, out=run)
+    assert refused.exit_code == 2
+    assert "report --call" in refused.stderr
+    with pytest.raises(InputError, match="a run with tables"):
+        replay_alone(folder / "one.wav", out=run)
+
+
+def test_a_call_that_is_not_scored_is_named_after_the_table(tmp_path: Path) -> None:
+    (tmp_path / "calls").mkdir()
+    write(tmp_path / "calls" / "full.wav", voices(BUILT["quick"].drawing))
+    write(tmp_path / "calls" / "silent.wav", np.zeros((16_000, 2), np.int16))
+    result = replay(tmp_path / "calls", out=tmp_path / "run")
+    assert "not scored: silent: nothing to measure: both digitally silent" in result.stdout
 
 
 def test_a_corpus_that_was_moved_is_kept_and_linked_at_its_new_place(tmp_path: Path) -> None:
