@@ -15,7 +15,6 @@ import math
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from zipfile import BadZipFile
@@ -27,6 +26,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.redaction import clean
 from fdbcore.spool import Spool
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+from fdbcore.whole import whole_file
 
 RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
@@ -48,14 +48,11 @@ def write_text(path: Path, text: str) -> None:
 
     The bytes of a file name that are no text are written as escapes, which JSON reads back as the same name.
     """
-    temporary = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-        os.replace(temporary, path)
+        with whole_file(path) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
 

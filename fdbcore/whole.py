@@ -32,7 +32,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def _locked(path: Path) -> BinaryIO:
     """The file `path`, emptied, that no other process has open so."""
     while True:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        file = open(path, "r+b", opener=lambda name, _: os.open(name, os.O_RDWR | os.O_CREAT, 0o666))
         try:
             with suppress(OSError):  # of a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)

@@ -28,6 +28,7 @@ LAYERS = (
         "clock",
         "audio",
         "wav",
+        "whole",
         "vad",
         "turns",
         "acts",

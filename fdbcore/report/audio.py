@@ -20,6 +20,7 @@ from fdbcore.report.words import plays_source
 from fdbcore.sources import BLOCK_SAMPLES
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 from fdbcore.wav import WavWriter
+from fdbcore.whole import whole_file
 
 CLIP_BIT_RATE: Final = 32_000
 CLIP_TYPE: Final = "audio/webm"
@@ -50,11 +51,9 @@ def make_playable(recording: Recording) -> None:
         raise AudioError(changed)
     if is_playable(recording):
         return
-    part = recording.path / f"{AUDIO}.part"
-    with closing(WavWriter(part, channels=2)) as wav:
+    with whole_file(recording.path / AUDIO) as part, closing(WavWriter(Path(part.name), channels=2)) as wav:
         for block in _blocks(recording):
             wav.write(block)
-    os.replace(part, recording.path / AUDIO)
 
 
 def clip(recording: Recording, start_tick: int, end_tick: int) -> bytes:

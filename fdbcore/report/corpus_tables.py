@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from fdbcore.corpus import Call
 from fdbcore.errors import RecordingError
 from fdbcore.report.survey import CallRow
 from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
+from fdbcore.whole import whole_file
 
 CALLS, EVENTS = "calls.csv", "events.csv"
 OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "findings", "health", "warnings")
@@ -114,13 +115,13 @@ def _flag(value: bool | None) -> str | None:
 @contextmanager
 def _table(path: Path, header: Sequence[str]) -> Iterator[Any]:
     """A function that writes rows; the file takes its name when all are written."""
-    temporary = path.with_name(path.name + ".part")
     try:
-        with open(temporary, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            writer = csv.DictWriter(file, header, lineterminator="\r\n")
+        with whole_file(path) as file:
+            text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+            writer = csv.DictWriter(text, header, lineterminator="\r\n")
             writer.writeheader()
             yield writer.writerows
-        os.replace(temporary, path)
+            text.detach()
     except OSError as error:
         raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -136,12 +137,10 @@ def _write_parquet(path: Path, types: Mapping[str, str], header: Sequence[str]) 
     schema = pyarrow.schema([(name, types.get(name, "string")) for name in header])
     convert = arrow_csv.ConvertOptions(column_types=schema, strings_can_be_null=True, null_values=[""])
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
-    target = path.with_suffix(".parquet")
-    temporary = target.with_name(target.name + ".part")
     with (
+        whole_file(path.with_suffix(".parquet")) as file,
         arrow_csv.open_csv(path, parse_options=parse, convert_options=convert) as batches,
-        parquet.ParquetWriter(temporary, schema) as writer,
+        parquet.ParquetWriter(file, schema) as writer,
     ):
         for batch in batches:
             writer.write_batch(batch)
-    os.replace(temporary, target)
