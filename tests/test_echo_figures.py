@@ -161,12 +161,15 @@ def test_distributions_and_curves_are_without_echo(runs: dict[str, Places]) -> N
     assert drawn[0].eligible == drawn[1].eligible
 
 
-def test_a_side_that_is_nothing_but_echo_said_nothing_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level_db", [-2, -8, -14])
+def test_a_side_that_is_nothing_but_echo_said_nothing_of_its_own(level_db: int, tmp_path: Path) -> None:
     alone = sample()
     alone[:, 1] = 0
-    write(tmp_path / "call.wav", with_echo(alone, 0, -14, 45))
+    write(tmp_path / "call.wav", with_echo(alone, 0, level_db, 45))
     found = json.loads(done("replay", tmp_path / "call.wav", "--vad", "energy", "--out", tmp_path / "run", "--json"))
     assert [finding["text"] for finding in found["findings"]] == [
-        "B said nothing of its own: all of it is echo of A (-14 dB, 45 ms)"
+        f"B said nothing of its own: all of it is echo of A ({level_db} dB, 45 ms)"
     ]
     assert found["measures"]["premature_per_turn"]["count"] == 0
+    told = [(finding["id"], finding["severity"]) for finding in found["health"]["findings"] if finding["side"] == "B"]
+    assert ("repeats", "bad") in told

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from fdbcore.health import echo, levels, sides, tones
-from fdbcore.health.findings import SEVERITIES, Bools, Finding, runs
+from fdbcore.health.findings import ECHOES, SEVERITIES, Bools, Finding, runs
 from fdbcore.health.hearing import Heard, Hearing
 from fdbcore.health.lines import without_lines
 from fdbcore.recording import AUDIO, HEALTH, Recording, write_json
@@ -37,7 +37,7 @@ def examine(
         findings = list(sides.echoes(found, active))
         suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
         for number, finding in enumerate(findings):
-            if finding.id == "echo" and finding.side:
+            if finding.id in ECHOES and finding.side:
                 suspect[finding.side] = echo.suspect(found[finding.side], voices) & active[finding.side]
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
     own = {side: active[side] & ~suspect[side] for side in SIDES}

@@ -15,6 +15,8 @@ Severity: TypeAlias = Literal["note", "warn", "bad"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Span: TypeAlias = tuple[int, int]
+ECHOES: Final = ("echo", "repeats")
+"""The findings by which speech of a side is echo of the other."""
 
 
 @dataclass(frozen=True, slots=True)

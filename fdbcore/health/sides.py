@@ -24,7 +24,11 @@ LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
 def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
-    """Echo either way; or that both sides hold the same, one holds both or repeats the other, or lies before it."""
+    """Echo either way; or that both sides hold the same, one holds both or repeats the other, or lies before it.
+
+    A side repeats the other, at any level, where it has hardly a word of its own; what it repeats is echo. The level
+    must not decide what counts: it is that of the line, and a side that says nothing has answered nothing.
+    """
     own = {side: _own_share(activity, side, echo.delays_ms[1]) for side, echo in found.items()}
     if len(found) == len(SIDES) and all(echo.alike for echo in found.values()):
         if max(own.values()) > OWN_SHARE:
@@ -38,7 +42,7 @@ def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterat
         return
     for side, echo in found.items():
         at_once = echo.alike and abs(echo.delays_ms[1]) < AT_ONCE_MS
-        repeated = echo.alike and own[side] <= OWN_SHARE
+        repeated = own[side] <= OWN_SHARE and (echo.alike or len(found) == 1)  # sides with echo both ways cover both
         yield (_misplaced if not echo.is_late else _mixed if at_once else _repeated if repeated else _echo)(side, echo)
 
 
@@ -75,8 +79,8 @@ def _repeated(side: Side, echo: Echo) -> Finding:
     other = other_side(side)
     delay_ms = echo.delays_ms[1]
     means = (
-        f"{side} is an echo of {other}, as loud and hardly with a word of its own: a system that echoes, or a line "
-        f"that leads back. It counts as speech of {side}, and no measure means anything."
+        f"{side} is an echo of {other}, hardly with a word of its own: a system that echoes, or a line that leads "
+        f"back. What it repeats is no speech of {side}, and no answer."
     )
     text = f"{side} repeats {other} {delay_ms:.0f} ms later"
     return Finding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.health.findings import ECHOES
 from fdbcore.labels import KeptLabels, Label, kept_labels
 from fdbcore.measures.dialogue import Dialogue, Spans
 from fdbcore.measures.suspects import suspect_spans
@@ -119,7 +120,7 @@ def never_spoke(heard: Heard) -> Iterator[Finding]:
 def _echo_figures(recording: Recording, side: Side) -> str:
     """How loud and how late the echo in a side is: " (-10 dB, 45 ms)"; empty if that is not known."""
     for finding in (recording.health or {}).get("findings", ()):
-        if finding["id"] == "echo" and finding["side"] == side:
+        if finding["id"] in ECHOES and finding["side"] == side:
             return " ({level_db:.0f} dB, {delay_ms:.0f} ms)".format_map(finding["figures"])
     return ""
 

@@ -23,7 +23,10 @@ KINDS: Final = {
         "would be with echo.",
     ),
     "same_channels": ("Both sides hold the same", "No measure of these calls means anything."),
-    "repeats": ("One side repeats the other", "What it says is no answer: no measure of these calls means anything."),
+    "repeats": (
+        "One side repeats the other",
+        "It has hardly a word of its own. What it repeats is no answer, and in no figure.",
+    ),
     "mixed": ("One side holds both", "Its own speech cannot be told from the other's: no measure means anything."),
     "offset": ("Sides misplaced", "One side is heard on the other before it speaks: every latency is wrong."),
     "exchanged": ("Sides exchanged?", "If A is the system, every measure is told of the wrong side."),

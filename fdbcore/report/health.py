@@ -7,6 +7,7 @@ from html import escape
 from textwrap import fill
 from typing import Any, Final
 
+from fdbcore.health.findings import ECHOES
 from fdbcore.report.words import clock_text
 from fdbcore.types import SIDES, ticks_to_s
 
@@ -53,7 +54,7 @@ def health_screen(content: Mapping[str, Any], columns: int) -> str:
 
 
 def _counted(content: Mapping[str, Any], finding: Mapping[str, Any]) -> str:
-    if finding["id"] != "echo":
+    if finding["id"] not in ECHOES:
         return ""
     count = sum(event.get("suspect", False) for event in content["events"])
     return f" ({count} event{'s' if count != 1 else ''} suspect)"
@@ -82,7 +83,7 @@ def panel(content: Mapping[str, Any]) -> str:
 
 
 def _finding(content: Mapping[str, Any], finding: Mapping[str, Any]) -> str:
-    given = GIVEN if finding["id"] == "echo" else ""
+    given = GIVEN if finding["id"] in ECHOES else ""
     return (
         f'<li class="{finding["severity"]}"><b>{finding["severity"]}</b>'
         f"<span><strong>{escape(finding['text'] + _counted(content, finding))}</strong>"
