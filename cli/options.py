@@ -47,6 +47,8 @@ class _Path(click.Path):
 
 
 FILE: Final = _Path(path_type=Path)
+CALL: Final = _Path(path_type=Path, readable=False)
+"""One of several, of which one that cannot be read stops no other."""
 
 vad = click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")
 changes = click.option(

@@ -17,7 +17,7 @@ from fdbcore.types import TICKS_PER_S
 
 from . import options
 from .corpus import say_oddities
-from .options import DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
+from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
 
 if TYPE_CHECKING:
     from fdbcore.corpus_jobs import How
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=FILE)
+@click.argument("paths", nargs=-1, type=CALL)
 @click.option("-a", "file_a", type=FILE, help="The file of side A, the examiner or user.")
 @click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
 @click.option("--swap", is_flag=True, help="Exchange the sides.")

@@ -261,6 +261,8 @@ class AudioFile:
         # os.path, because Path raises for a name that is too long and for a folder that may not be searched
         if os.path.isdir(self.path):
             raise self._error("a folder", expected="an audio file, or a folder with input.wav and output.wav")
+        if os.path.islink(self.path) and not os.path.exists(self.path):
+            raise self._error("a link to nothing, or onto itself", expected="an audio file")
         if not os.path.exists(self.path):
             raise self._error("no such file, or no permission to look for it", expected="an audio file")
         if not os.path.isfile(self.path) or not os.access(self.path, os.R_OK):

@@ -47,7 +47,7 @@ def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
 
 
 def _named(path: Path, oddities: Oddities) -> list[Path]:
-    if os.path.isdir(path):  # of a name that is too long it says no, where Path raises
+    if os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK):  # of a name that is too long Path would raise
         return [path] if _is_session(path) or _is_run(path) else _searched(path, oddities)
     if path.suffix.lower() in LISTS:
         return _listed(path)
@@ -237,9 +237,14 @@ def _refuse_none(
 
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
     """Files that no folder tells apart: the same one again, or of another suffix. All but the first got a number."""
-    places = Counter((session.recording or session.a).with_suffix("") for session in sessions if session.b is None)
-    doubles = [place.name for place, count in places.items() if count > 1]
-    oddities.add("names that several files share, the others numbered", doubles)
+    places: dict[Path, list[str]] = {}
+    for session in sessions:
+        if session.b is None:
+            places.setdefault((session.recording or session.a).with_suffix(""), []).append(session.name)
+    doubles = [
+        f"{len(names)} are called {place.name}: {', '.join(names)}" for place, names in places.items() if len(names) > 1
+    ]
+    oddities.add("files of one name, listed with numbers", doubles)
 
 
 def _known(session: SessionInput) -> tuple[str, list[Path]]:

@@ -94,7 +94,7 @@ def session_inputs(
     Raises SettingsError for other combinations; a file that cannot be used shows when its session is opened.
     """
     if (a is None) != (b is None) or (a is None) == (not paths):
-        raise SettingsError("expected files or folders, or else -a FILE -b FILE, got neither, both or half")
+        raise SettingsError("give recordings or folders, or both -a FILE and -b FILE")
     named = [Path(path) for path in paths]
     groups = [(Path(a), Path(b))] if a is not None and b is not None else _grouped(named, may_pair=not searched)
     names = session_names([_name(group) for group in groups])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import av
@@ -132,8 +135,7 @@ def test_odd_files_in_a_folder_lose_no_other_call(tmp_path: Path) -> None:
     assert [call.unscored is None for call in Corpus.of(tmp_path / "RUN").calls] == [True, False, True]
     lines = result.stderr.splitlines()
     assert (
-        lines[0] == f"fdbcore replay: {calls}/self.wav: expected an audio file, got no such file, or no permission "
-        "to look for it"
+        lines[0] == f"fdbcore replay: {calls}/self.wav: expected an audio file, got a link to nothing, or onto itself"
     )
     assert f"fdbcore replay: files of macOS beside others in {calls}, left out: 1: ._one.wav" in lines
     assert result.exit_code == 1
@@ -224,3 +226,36 @@ def test_one_recording_that_is_gone_stops_no_other(text: str | None, tmp_path: P
     assert [Path(line).name for line in export.stdout.splitlines()] == ["two.csv"]
     (run / "corpus.json").unlink()
     assert fdbcore("report", run).exit_code == 0
+
+
+def test_a_link_to_nothing_or_onto_itself_is_named_as_one(tmp_path: Path) -> None:
+    for name, target in (("dangling.wav", "nowhere"), ("loop.wav", "loop.wav")):
+        (tmp_path / name).symlink_to(target)
+        result = fdbcore("replay", tmp_path / name, "--out", tmp_path / "run")
+        assert result.exit_code == 1
+        assert f"{name}: expected an audio file, got a link to nothing, or onto itself" in result.stderr
+
+
+def test_a_file_that_may_not_be_read_stops_no_other(tmp_path: Path) -> None:
+    readable = write(tmp_path / "full.wav", voices(DIALOGUE))
+    secret = write(tmp_path / "secret.wav", voices(DIALOGUE))
+    secret.chmod(0)
+    run = tmp_path / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "fdbcore.cli",
+        "replay",
+        *map(str, (secret, readable, "--vad", "energy", "--out", run)),
+    ]
+    if os.geteuid() == 0:  # root may read it all the same, unless it gives that up
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1, result.stderr
+    assert "secret.wav: expected a regular file that may be read" in result.stderr
+    assert [call.name for call in Corpus.of(run).scored] == ["full"]
+
+
+def test_what_replay_needs_is_said(tmp_path: Path) -> None:
+    for arguments in ((), ("x.wav", "-a", "y.wav"), ("-a", "y.wav")):
+        assert "give recordings or folders, or both -a FILE and -b FILE" in fdbcore("replay", *arguments).stderr

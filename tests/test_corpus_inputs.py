@@ -83,7 +83,7 @@ def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None
     assert [session.name for session in sessions] == ["x-c", "x-c-2", "y-c"]
     oddities = Oddities()
     planned(sessions, None, oddities)
-    assert oddities.found == {"names that several files share, the others numbered": ["c"]}
+    assert oddities.found == {"files of one name, listed with numbers": ["2 are called c: x-c, x-c-2"]}
 
 
 # --- the table

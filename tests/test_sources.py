@@ -151,7 +151,7 @@ def test_the_bytes_of_a_name_that_is_no_text_are_in_hex() -> None:
     "arguments", [([],), (["x.wav"], "a.wav", "b.wav"), ([], "a.wav"), ([], None, "b.wav"), (["x.wav"], "a.wav")]
 )
 def test_other_combinations_are_refused(arguments: tuple[Any, ...]) -> None:
-    with pytest.raises(SettingsError, match="expected files or folders, or else -a FILE -b FILE"):
+    with pytest.raises(SettingsError, match="give recordings or folders, or both -a FILE and -b FILE"):
         session_inputs(*arguments)
 
 
