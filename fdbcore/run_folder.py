@@ -223,10 +223,7 @@ def check_same_plan(path: Path, plan: Plan) -> None:
         such = f", such as {other[0]}" if other else ""
         differing = [f"{len(there['cases'])} cases there, {len(here['cases'])} here{such}"]
     if differing:
-        raise SettingsError(
-            f"{path}: expected the plan of the run in it, got another: {'; '.join(differing)}; "
-            "give another folder by --out"
-        )
+        raise SettingsError(f"{path} holds another run ({'; '.join(differing)}): choose another folder by --out")
     changed = [case.name for case in plan.cases if _has_another_clip(path, case)]
     if changed:
         raise SettingsError(

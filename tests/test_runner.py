@@ -301,8 +301,8 @@ def test_another_plan_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     with RunFolder(run, plan({"x": "fake:?rate=1&key=new"})):
         pass
     for other, difference in [
-        (plan({"x": "fake:?rate=2&key=hush"}), 'another: systems x rate: "1" there, "2" here; give'),
-        (plan({"y": "fake:?rate=1"}), "another: systems x: only there; systems y: only here; give"),
+        (plan({"x": "fake:?rate=2&key=hush"}), r'another run \(systems x rate: "1" there, "2" here\): choose'),
+        (plan({"y": "fake:?rate=1"}), r"another run \(systems x: only there; systems y: only here\): choose"),
         (plan({"x": "fake:?rate=1"}, trials=2), "trials: 1 there, 2 here"),
         (plan({"x": "fake:?rate=1"}, seed=5), "seed: 0 there, 5 here"),
         (plan({"x": "fake:?rate=1"}, (USER, USER)), "1 cases there, 2 here, such as u"),
