@@ -265,8 +265,8 @@ def test_bad_input_gets_one_line_and_exit_code_1(name: str, tmp_path: Path, run_
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "expected files or folders"),
-        (["-a", "x.wav"], "-a FILE -b FILE"),
+        ([], "give recordings or folders"),
+        (["-a", "x.wav"], "both -a FILE and -b FILE"),
         (["--vad", "nope", "x.wav"], "silero, energy"),
         (["--set", "min_silence_ms=205", "x.wav"], "multiple of 10"),
         (["--set", "nope=1", "x.wav"], "NAME one of"),

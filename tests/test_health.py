@@ -49,7 +49,9 @@ def sample() -> Stereo:
     with av.open(str(SAMPLE / "sample.flac")) as container:
         frames = [out for frame in container.decode(audio=0) for out in resampler.resample(frame)]
     pcm = np.concatenate([frame.to_ndarray() for frame in frames], axis=1).reshape(-1, 2)
-    return pcm[: len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES]
+    whole: Stereo = pcm[: len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES]
+    whole.flags.writeable = False  # all tests share it
+    return whole
 
 
 @cache
