@@ -59,6 +59,8 @@ def _content(path: Path, asked: Asked, out: Path, show: bool) -> dict[str, Any]:
     from fdbcore.statements import check_column, groups, rescored, statements, unit
 
     corpus = Corpus.of(path)
+    if out == path and not os.access(path, os.W_OK):
+        raise SettingsError(f"{path}: cannot be written: choose another folder for the results by --out")
     jobs = asked.jobs or len(os.sched_getaffinity(0))
     chosen = unit(corpus.scored, asked.cluster)
     if asked.by is not None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +145,19 @@ def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("fdbcore score: ")
     assert "expected a run or a recording" in result.stderr
+
+
+def test_a_run_that_cannot_be_written_names_what_helps(tmp_path: Path) -> None:
+    calls = drawn_calls(2, 1, lambda _: Manner(0.4))
+    path = made_run(tmp_path / "run", [MadeCall(call.name, call.activity, {}) for call in calls])
+    path.chmod(0o555)
+    command = [sys.executable, "-m", "fdbcore.cli", "score", str(path)]
+    if os.geteuid() == 0:  # root may write it all the same, unless it gives that up
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    result = subprocess.run(command, capture_output=True, text=True)
+    path.chmod(0o755)
+    assert result.returncode == 2
+    assert result.stderr.endswith("run: cannot be written: choose another folder for the results by --out\n")
 
 
 def test_another_folder_for_the_results_leaves_the_run_as_it_is(tmp_path: Path) -> None:
