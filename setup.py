@@ -5,7 +5,10 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-CORE = ("align", "decoded", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "transit", "turns")
+CORE = (
+    *("align", "decoded", "floor", "hearing", "jitter", "level", "pacer", "packets", "pcm", "resample", "transit"),
+    "turns",
+)
 DEBUG = os.environ.get("FDBCORE_DEBUG") == "1"  # bounds checks on, for hunting a crash
 
 # No FMA contraction and no fast-math: a float result must be the same in every build of the same source.

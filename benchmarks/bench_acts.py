@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.bench_align import PLAIN_PAIRS, Floats, check_equal, plain_align, random_acts, scipy_interval, unpacked
 from benchmarks.harness import best_seconds, print_table
-from fdbcore.acts import align_acts_batch
-from fdbcore.significance import sign_flip_p
-from fdbcore.stats import RESAMPLES, bootstrap_columns
+from fdbcore.stats.bootstrap import RESAMPLES, bootstrap_columns
+from fdbcore.stats.significance import sign_flip_p
+from fdbcore.suites.dialogue_acts.alignment import align_acts_batch
 from fdbcore.suites.dialogue_acts.scoring import score_pairs
 
 PAIRS = 1_000_000

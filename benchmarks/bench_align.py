@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness import best_seconds, print_table
-from fdbcore.acts import ACTS, ActAlignments, PackedActs, align_acts_batch
-from fdbcore.stats import MEDIAN, RESAMPLES, Statistic, bootstrap_ci, mean
+from fdbcore.stats.bootstrap import MEDIAN, RESAMPLES, Statistic, bootstrap_ci, mean
+from fdbcore.suites.dialogue_acts.alignment import ACTS, ActAlignments, PackedActs, align_acts_batch
 
 Weighted = list[tuple[int, int]]
 Floats = npt.NDArray[np.float64]

@@ -16,11 +16,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from benchmarks.harness import print_table
-from fdbcore.corpus import Call
+from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.gate_file import Gates, parse
+from fdbcore.analysis.gates import Decision, decide
+from fdbcore.analysis.groups import Group
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.report.gate_file import Gates, parse
-from fdbcore.report.gates import Decision, decide
-from fdbcore.statements import Group
 
 STUDIES: Final = 200
 PILOTS: Final = (10, 20, 60)

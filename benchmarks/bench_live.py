@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.harness import free_port, print_table
 from benchmarks.webrtc_probe import Probe, app_delays_ms, bursty_loss, delays_ms, probe_calls, random_loss
-from fdbcore.network import await_result
+from fdbcore.runtime.network import await_result
 
 SECONDS = float(os.environ.get("FDBCORE_LIVE_SECONDS", "12"))
 JOIN_S = 4.0

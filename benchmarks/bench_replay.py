@@ -19,16 +19,18 @@ import av
 import numpy as np
 
 from benchmarks.harness import best_seconds, print_table
+from fdbcore.analysis.score import score
+from fdbcore.audio.wav import WavWriter
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.replay import replayed_sides
-from fdbcore.offline import make_vads
-from fdbcore.recording import Recording, RecordingWriter
-from fdbcore.report.html import write_report
-from fdbcore.score import score
-from fdbcore.session import run
-from fdbcore.sources import SessionInput, session_inputs
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.writer import RecordingWriter
+from fdbcore.report.call.document import document
+from fdbcore.report.call.page import write_report
+from fdbcore.session.loop import run
+from fdbcore.session.vad import make_vads
+from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm, TurnSettings
-from fdbcore.wav import WavWriter
 
 SAMPLE = Path(__file__).parent / "sample" / "sample.flac"
 MINUTES = (2, 120)
@@ -93,7 +95,7 @@ def _stages(path: Path, folder: Path) -> None:
 
     def loop(vad: str) -> None:
         with session.open() as source:
-            vads = make_vads(vad, source)
+            vads = make_vads(vad, source.rates_hz)
         meta: dict[str, Any] = {"settings": {"turns": {}, "vad": {}}}
         with RecordingWriter(folder / "stage", meta, keep_audio=False) as recording:
             run(*replayed_sides(iter(blocks)), VirtualClock(), vads, TurnSettings(), recording)
@@ -108,10 +110,15 @@ def _stages(path: Path, folder: Path) -> None:
         "loop: silero, turn events, recording": best_seconds(lambda: loop("silero"), 1),
     }
     _process(path, "energy", folder / "run")
-    recording = Recording(folder / "run" / path.stem)
-    seconds["score"] = best_seconds(lambda: score(recording), 3)
+    recording = Reading(folder / "run" / path.stem)
+    seconds["score"] = best_seconds(lambda: score(Reading(recording.path)), 3)
     scores = score(recording)
-    seconds["report"] = best_seconds(lambda: write_report(recording, scores), 3)
+
+    def report() -> None:
+        reading = Reading(recording.path)
+        write_report(reading, document(reading, scores))
+
+    seconds["report"] = best_seconds(report, 3)
     rows = [(name, s, audio_s / s) for name, s in seconds.items()]
     print_table(
         f"Stages of {MINUTES[0]} min (goal: loop with energy over 1,000 x)", ("stage", "s", "x real time"), rows

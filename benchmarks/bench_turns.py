@@ -23,11 +23,11 @@ import numpy as np
 
 from benchmarks.harness import print_table
 from benchmarks.speech import Accuracy, Bools, Dialogue, Noise, int16, inter_pausal_units, make_dialogue, with_noise
+from fdbcore.audio.wav import WavWriter
 from fdbcore.protocols import Vad
-from fdbcore.turns import detect_turns
+from fdbcore.session.turns import detect_turns
+from fdbcore.session.vad import EnergyVad, SileroVad
 from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICKS_PER_S, Pcm
-from fdbcore.vad import EnergyVad, SileroVad
-from fdbcore.wav import WavWriter
 
 Detector: TypeAlias = Callable[[Path], Bools]
 Starts: TypeAlias = dict[tuple[str, str], list[int]]

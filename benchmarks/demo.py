@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from fdbcore.recording import META, read_json
+from fdbcore.recording.files import META, read_json
 
 SAMPLE: Final = "benchmarks/sample/sample.flac"
 LIVE: Final = Path("fdbcore-run/live")

@@ -29,10 +29,10 @@ from benchmarks.harness import free_port, machine
 from benchmarks.webrtc_hub import SWITCH_INTERVAL_S
 from benchmarks.webrtc_probe import Probe, delays_ms, probe_calls
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.webrtc import webrtc
-from fdbcore.live import LiveSettings, converse
-from fdbcore.network import event_loop
+from fdbcore.endpoints.webrtc.endpoint import webrtc
 from fdbcore.protocols import Endpoint
+from fdbcore.runtime.network import event_loop
+from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import SAMPLE_RATE_HZ, TICK_NS, TICKS_PER_S
 
 MINUTES = float(os.environ.get("FDBCORE_SOAK_MINUTES", "30"))

@@ -19,7 +19,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.speech import FULL_SCALE, Voice, synthesise, within_range
+from fdbcore.audio.level import FULL_SCALE, within_range
+from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_MS, TICKS_PER_S
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from fdbcore.live import LiveSettings, converse
 from fdbcore.registry import endpoint
+from fdbcore.session.converse import LiveSettings, converse
 
 SWITCH_INTERVAL_S = 0.0005
 
@@ -80,7 +80,7 @@ async def _relay(options: argparse.Namespace) -> dict[str, Any]:
     from aiohttp import web
     from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 
-    from fdbcore.rtc.aiortc_seam import candidates_only_at
+    from fdbcore.endpoints.webrtc.aiortc_seam import candidates_only_at
 
     peers: dict[tuple[str, str], Any] = {}
     all_joined = asyncio.Event()

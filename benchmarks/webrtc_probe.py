@@ -20,12 +20,12 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSes
 from av.audio.frame import AudioFrame
 
 from fdbcore._ext.pacer import Pacer
+from fdbcore.audio.opus import OpusDecoder, OpusEncoder
+from fdbcore.endpoints.webrtc.aiortc_seam import AudioWire, candidates_only_at
+from fdbcore.endpoints.webrtc.peer import Peer
+from fdbcore.endpoints.webrtc.rtp import RtpPacket
 from fdbcore.errors import FrameError
-from fdbcore.network import await_result
-from fdbcore.opus import OpusDecoder, OpusEncoder
-from fdbcore.rtc.aiortc_seam import AudioWire, candidates_only_at
-from fdbcore.rtc.peer import Peer
-from fdbcore.rtc.rtp import RtpPacket
+from fdbcore.runtime.network import await_result
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_MS, TICK_NS, Pcm
 
 CLICK_EVERY_MS = 1000

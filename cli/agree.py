@@ -6,34 +6,34 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from fdbcore.errors import FdbError, SettingsError
+from fdbcore.protocols import Suite
 
 from . import options
 from .options import DONE, FAILED, FILE
+from .suites import SuiteCommand, SuiteName, every_suite, given
 
-ACTS: Final = ".jsonl"
 
-
-@click.command()
+@click.command(cls=SuiteCommand, of="agree_options")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FIRST SECOND...")
-@click.option("--a", "annotator_a", metavar="NAME", help="Acts: whose in FIRST, where it has those of several.")
-@click.option("--b", "annotator_b", metavar="NAME", help="Acts: whose in SECOND.")
-@click.option("--as-given", is_flag=True, help="Acts: take importances as they are, whatever they sum to.")
+@click.option("--suite", type=SuiteName(), help="Whose labels, where several benchmarks have files of that suffix.")
 @click.option(
     "--tolerance-ms", type=click.IntRange(1), default=200, show_default=True, help="Labels: how far edges may be apart."
 )
 @options.as_json
+@click.pass_context
 def agree(
+    context: click.Context,
+    /,
     paths: Sequence[Path],
-    annotator_a: str | None,
-    annotator_b: str | None,
-    as_given: bool,
+    suite: Suite | None,
     tolerance_ms: int,
     as_json: bool,
+    **of_suite: Any,  # noqa: ANN401
 ) -> None:
     """Compare annotations, by people or models, of the same calls or replies.
 
@@ -44,11 +44,13 @@ def agree(
     try:
         if len(paths) < 2:
             raise SettingsError(f"expected two files or more to compare, got {len(paths)}")
-        if any(path.suffix == ACTS for path in paths):
-            content, text = _acts(paths, annotator_a, annotator_b, as_given)
+        suite = suite or _whose(paths)
+        if suite is not None:
+            content, text = suite.agree(paths, of_suite, options.columns())
+        elif given(context, list(of_suite)):
+            flags = ", ".join(given(context, list(of_suite)))
+            raise SettingsError(f"{flags}: expected only with labels of a benchmark, got labels of calls")
         else:
-            if annotator_a or annotator_b or as_given:
-                raise SettingsError("--a, --b, --as-given: expected only with dialogue acts, got labels of calls")
             content, text = _labels(paths, tolerance_ms)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
@@ -59,23 +61,17 @@ def agree(
     sys.exit(FAILED if content["problems"] else DONE)
 
 
-def _acts(
-    paths: Sequence[Path], annotator_a: str | None, annotator_b: str | None, as_given: bool
-) -> tuple[dict[str, Any], str]:
-    from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
-    from fdbcore.suites.dialogue_acts.agreement_screen import screen
-
-    if len(paths) != 2 or {path.suffix for path in paths} != {ACTS}:
-        raise SettingsError(f"expected two {ACTS} files of dialogue acts, got {', '.join(map(str, paths))}")
-    a, problems_a = read_labels(paths[0], annotator_a, as_given)
-    b, problems_b = read_labels(paths[1], annotator_b, as_given)
-    content = agreement(a, b, [*problems_a, *problems_b])
-    return content, screen(content, options.columns())
+def _whose(paths: Sequence[Path]) -> Suite | None:
+    """The benchmark whose labels the files hold, by their suffixes; None if they are labels of calls."""
+    found = [suite for suite in every_suite() if suite.labels in {path.suffix for path in paths} - {""}]
+    if len(found) > 1:
+        raise SettingsError(f"expected --suite, one of {', '.join(suite.name for suite in found)}")
+    return found[0] if found else None
 
 
 def _labels(paths: Sequence[Path], tolerance_ms: int) -> tuple[dict[str, Any], str]:
-    from fdbcore.agreement import agreement
-    from fdbcore.report.agreement_screen import screen
+    from fdbcore.analysis.label_agreement import agreement
+    from fdbcore.report.groups.agreement_screen import screen
 
     content = agreement(paths, tolerance_ms)
     return content, screen(content)

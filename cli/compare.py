@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import FdbError
 
 from .options import DONE, read_run
 
 if TYPE_CHECKING:
-    from fdbcore.corpus import Call, Corpus
-    from fdbcore.report.gate_file import Gates
-    from fdbcore.statements import Group
+    from fdbcore.analysis.comparison import Sides
+    from fdbcore.analysis.corpus import Call
+    from fdbcore.analysis.gate_file import Gates
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +56,27 @@ def compare(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> i
         return _compared(asked, write_pages)
     except FdbError as error:
         if asked.junit is not None:
-            from fdbcore.recording import write_text
-            from fdbcore.report.junit import junit_of_error
+            from fdbcore.recording.files import write_text
+            from fdbcore.report.comparison.junit import junit_of_error
 
             write_text(asked.junit, junit_of_error(asked.gate, str(error)))
         raise
 
 
 def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> int:
-    from fdbcore.recording import write_text
-    from fdbcore.report.comparison import comparison, pairs, read
-    from fdbcore.report.comparison_page import write_comparison
-    from fdbcore.report.input_notes import input_notes
-    from fdbcore.report.junit import junit
+    from fdbcore.analysis.comparison import Sides
+    from fdbcore.recording.files import write_text
+    from fdbcore.report.comparison.junit import junit
+    from fdbcore.report.comparison.page import write_comparison
 
     gates = _gates(asked)
     given, other = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
-    run, of_run = read(given)
-    baseline, of_baseline = (None, None) if other is None else read(other)
-    notes = [] if baseline is None else _differing(run, baseline, asked.different_settings)
-    for name, group in (("run", of_run), ("baseline", of_baseline)):
-        notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
-    compared, lonely = pairs(of_run, of_baseline, asked.by, asked.cluster) if baseline or asked.by else ([], [])
-    document = comparison(run, baseline, compared, asked.by, notes + lonely)
+    sides = Sides.of(given, other, asked.different_settings)
+    document = sides.compared(asked.by, asked.cluster)
     if gates is not None:
-        document["gates"] = _decided(gates, asked, of_run, of_baseline, write_pages)
-    page = write_comparison(document, asked.run) if compared or gates else None
-    figures = [] if asked.paper is None else _drawn(asked.paper, run, of_run, of_baseline, document, asked)
+        document["gates"] = _decided(gates, asked, sides, write_pages)
+    page = write_comparison(document, asked.run) if document["comparisons"] or gates else None
+    figures = [] if asked.paper is None else _drawn(asked.paper, sides, document, asked)
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
     _print(document, [*([page] if page else []), *figures], asked)
@@ -90,67 +84,38 @@ def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) ->
 
 
 def _gates(asked: Compared) -> Gates | None:
-    from fdbcore.report.gate_file import read_gates
+    from fdbcore.analysis.gate_file import read_gates
 
     return None if asked.gate is None else read_gates(asked.gate)
 
 
-def _differing(run: Corpus, baseline: Corpus, allowed: bool) -> list[str]:
-    """What a reader must know of runs that were not made alike; SettingsError if it must not be."""
-    from fdbcore.report.comparison import check_comparable
-
-    found = check_comparable(run, baseline)
-    if found and not allowed:
-        raise SettingsError(
-            f"{run.path} and {baseline.path}: expected the same settings, got {'; '.join(found)} "
-            "(replay one of them again, or --different-settings compares them all the same)"
-        )
-    notes = [f"different settings: {text}" for text in found]
-    versions = [", ".join(corpus.versions.get("fdbcore", ["unknown"])) for corpus in (run, baseline)]
-    if versions[0] != versions[1]:
-        notes.append(f"made by different versions of fdbcore: {versions[0]}, baseline {versions[1]}")
-    return notes
-
-
 def _decided(
-    gates: Gates,
-    asked: Compared,
-    run: Group,
-    baseline: Group | None,
-    write_pages: Callable[[Iterable[Call]], None],
+    gates: Gates, asked: Compared, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
 ) -> dict[str, Any]:
-    from fdbcore.report.gate_moments import calls_of, worst
-    from fdbcore.report.gates import decide, gates_json
+    from fdbcore.analysis.gate_moments import calls_of
+    from fdbcore.analysis.gates import decided, gates_json
 
     assert asked.gate is not None
-    try:
-        decisions = decide(gates, run, baseline, asked.cluster)
-    except InputError as error:
-        raise InputError(f"{asked.gate}: {error}") from None
-    moments = [
-        worst(each.group, each.gate.measure, each.gate.at_most) if each.status == "failed" and each.group else []
-        for each in decisions
-    ]
+    decisions, moments = decided(asked.gate, gates, sides, asked.cluster)
     write_pages(calls_of(moments))
     return gates_json(asked.gate, gates, decisions, moments)
 
 
-def _drawn(
-    paper: Paper, run: Corpus, of_run: Group, of_baseline: Group | None, document: dict[str, Any], asked: Compared
-) -> list[Path]:
-    from fdbcore.report.comparison import read
-    from fdbcore.report.paper import strips_of, write_paper
-    from fdbcore.statements import groups
+def _drawn(paper: Paper, sides: Sides, document: dict[str, Any], asked: Compared) -> list[Path]:
+    from fdbcore.analysis.comparison import read
+    from fdbcore.analysis.groups import groups
+    from fdbcore.report.paper.bundle import strips_of, write_paper
 
+    of_run = sides.of_run
     found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
-    if of_baseline is not None:
-        found["baseline"] = of_baseline
+    if sides.of_baseline is not None:
+        found["baseline"] = sides.of_baseline
     reference = None if paper.reference is None else read(read_run(paper.reference))[1]
-    return write_paper(paper.folder, found, reference, document, strips_of(run, paper.strips), asked.cluster)
+    return write_paper(paper.folder, found, reference, document, strips_of(sides.run, paper.strips), asked.cluster)
 
 
 def _print(document: dict[str, Any], written: Sequence[Path], asked: Compared) -> None:
-    from fdbcore.report.comparison_screen import comparison_screen
+    from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:
         click.echo(json.dumps(document, ensure_ascii=False))

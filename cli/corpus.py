@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,13 +14,14 @@ import click
 from fdbcore.errors import FdbError
 
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
+from .status import Status
 
 if TYPE_CHECKING:
-    from fdbcore.corpus_inputs import PlannedCall
-    from fdbcore.corpus_jobs import How, Replayed
-    from fdbcore.corpus_replay import Progress
-    from fdbcore.names import Oddities
-    from fdbcore.report.survey import Survey
+    from fdbcore.analysis.survey import Survey
+    from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
+    from fdbcore.runs.replay_many import Progress
+    from fdbcore.sources.calls import PlannedCall
+    from fdbcore.sources.names import Oddities
 
 TOLD: Final = 20
 """How many failures are printed, and up to how many sessions each has a line of its own."""
@@ -31,97 +30,84 @@ _LINE_EVERY_S: Final = 60.0  # where there is no terminal to draw on
 
 
 def replay_calls(
-    calls: Sequence[PlannedCall], how: How, jobs: int | None, oddities: Oddities, as_json: bool, quiet: bool
+    calls: Sequence[PlannedCall],
+    settings: ReplaySettings,
+    jobs: int | None,
+    oddities: Oddities,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Replay several calls, write what there is of all of them, and print it; the exit code."""
-    from fdbcore.corpus_replay import replay_corpus
-    from fdbcore.report.index import write_index
+    from fdbcore.runs.replay_many import replay_corpus, write_run
 
-    display = _Display(show=not (quiet or as_json))
+    display = _Display(quiet or as_json)
     for call in calls:
         if call.error is not None:
             display.failed(f"{call.session.name}: {call.error}")
     try:
-        entries = replay_corpus(calls, how, jobs or len(os.sched_getaffinity(0)), oddities, display)
-        display.clear()
+        entries = replay_corpus(calls, settings, jobs or len(os.sched_getaffinity(0)), oddities, display)
+        display.status.clear()
         say_oddities(oddities)
-        run = write_tables(how.run_path, show=display.redraws)
-        write_index(run)
-        _write_summary(run, entries)
+        run = write_run(settings.run_path, entries, on_table_row(display.status))
         _print(run, entries, as_json, quiet)
     except FdbError as error:
-        display.clear()
+        display.status.clear()
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
     except KeyboardInterrupt:
-        display.clear()
+        display.status.clear()
         click.echo(f"fdbcore replay: interrupted{display.so_far()}; the same command goes on", err=True)
         return INTERRUPTED
     return FAILED if display.failures else DONE
 
 
-def write_tables(path: Path, show: bool) -> Survey:
-    """Write the tables of a run; what they are made of. show: the progress, on the terminal."""
-    from fdbcore.corpus import Corpus
-    from fdbcore.report.corpus_tables import EventTable, write_calls
-    from fdbcore.report.survey import survey
+def on_table_row(status: Status) -> Callable[[int, int], None]:
+    """Says on the terminal how many calls the tables have."""
 
-    corpus = Corpus.of(path)
+    def on_call(number: int, calls: int) -> None:
+        if number + 1 == calls:
+            status.clear()
+        elif number % 100 == 0:
+            status(f"tables: {number:,} of {calls:,} calls", number, calls)
 
-    def on_call(number: int) -> None:
-        if show and number % 100 == 0:
-            click.echo(f"\r\x1b[Ktables: {number:,} of {len(corpus.calls):,} calls", nl=False, err=True)
-
-    with EventTable(path) as events:
-        run = survey(corpus, events.add, on_call)
-    if show:
-        click.echo("\r\x1b[K", nl=False, err=True)
-    write_calls(path, run.rows)
-    return run
+    return on_call
 
 
 class _Display:
-    """One line on a terminal that says how far the replay is, elsewhere a line a minute; and a line a failure."""
+    """Says on a terminal how far the replay is, elsewhere by a line a minute; and a line a failure."""
 
-    def __init__(self, show: bool) -> None:
+    def __init__(self, quiet: bool) -> None:
         self.failures = 0
-        self.redraws = show and sys.stderr.isatty()
-        self._show = show
+        self.status = Status(quiet)
+        self._quiet = quiet
         self._progress: Progress | None = None
         self._next_line_s = _LINE_EVERY_S
 
-    def __call__(self, progress: Progress, ended: Replayed | None) -> None:
+    def __call__(self, progress: Progress, ended: ReplayResult | None) -> None:
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; scored what is there" if ended.status == "damaged" else ""
             self.failed(f"{ended.reason}{scored}")
-        if self.redraws:
-            columns = shutil.get_terminal_size().columns
-            click.echo(f"\r\x1b[K{self._line(progress)[: columns - 1]}", nl=False, err=True)
-        elif self._show and progress.elapsed_s > self._next_line_s:
+        self.status(self._line(progress), progress.ended, progress.calls)
+        if not (self._quiet or self.status.shows) and progress.elapsed_s > self._next_line_s:
             self._next_line_s += _LINE_EVERY_S
             click.echo(self._line(progress), err=True)
 
     def failed(self, text: str) -> None:
         """Print the line of a failure, unless there were many."""
         self.failures += 1
-        self.clear()
+        self.status.clear()
         if self.failures <= TOLD:
             click.echo(f"fdbcore replay: {text}", err=True)
         elif self.failures == TOLD + 1:
             click.echo("fdbcore replay: more failed; calls.csv names them all", err=True)
-
-    def clear(self) -> None:
-        """Take the line of the progress away."""
-        if self.redraws:
-            click.echo("\r\x1b[K", nl=False, err=True)
 
     def so_far(self) -> str:
         """How many calls have ended, in a few words."""
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _line(self, progress: Progress) -> str:
-        from fdbcore.report.words import clock_text
+        from fdbcore.report.format import clock_text
 
         left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
         failed = f" | {self.failures:,} failed" if self.failures else ""
@@ -137,30 +123,10 @@ def say_oddities(oddities: Oddities) -> None:
         click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:NAMED])}{more}", err=True)
 
 
-def _write_summary(run: Survey, entries: Sequence[dict[str, Any]]) -> None:
-    from fdbcore.recording import write_json
-
-    write_json(run.corpus.path / "summary.json", summary_of(run, entries))
-
-
-def summary_of(run: Survey, entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All measures pooled, which calls are in them, and which have what must be known before any number."""
-    from fdbcore.score import SUMMARY_SCHEMA
-
-    read = [entry for entry in entries if entry["status"] not in ("failed", "waiting")]
-    return {
-        "schema": SUMMARY_SCHEMA,
-        "recordings": [entry["name"] for entry in read],
-        "unscored": {entry["name"]: entry["unscored"] for entry in read if entry["unscored"]},
-        "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
-        "warnings": run.warned(),
-        "measures": run.measures,
-        "failed": [entry["reason"] for entry in entries if entry["status"] in ("failed", "damaged")],
-    }
-
-
 def _print(run: Survey, entries: Sequence[dict[str, Any]], as_json: bool, quiet: bool) -> None:
     if as_json:
+        from fdbcore.runs.replay_many import summary_of
+
         _print_json(run, summary_of(run, entries))
     elif not quiet:
         print_run(run)
@@ -168,16 +134,16 @@ def _print(run: Survey, entries: Sequence[dict[str, Any]], as_json: bool, quiet:
 
 def print_run(run: Survey) -> None:
     """A line a session where there are few of one system, else what they have in common; and where the page is."""
-    from fdbcore.report.corpus_screen import corpus_screen
-    from fdbcore.report.index import INDEX
-    from fdbcore.report.screen import run_screen
-    from fdbcore.report.systems import several
+    from fdbcore.report.call.screen import run_screen
+    from fdbcore.report.html.templates import INDEX
+    from fdbcore.report.run.screen import corpus_screen
+    from fdbcore.report.run.systems import several
 
     few = len(run.rows) <= TOLD and not several(run)
-    recordings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
-    if recordings:
+    readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
+    if readings:
         columns = screen_columns()
-        click.echo(run_screen(recordings, run.measures, columns))
+        click.echo(run_screen(readings, run.measures, columns))
         for row in run.rows:
             if row.length_s is None:
                 click.echo(fill(f"not scored: {row.call.name}: {row.call.unscored}", columns, break_on_hyphens=False))
@@ -188,14 +154,14 @@ def print_run(run: Survey) -> None:
 
 def _print_json(run: Survey, summary: dict[str, Any]) -> None:
     """One document, written call by call: the documents of thousands of calls are not in memory at once."""
-    from fdbcore.report.document import document
-    from fdbcore.score import read_scores
+    from fdbcore.analysis.score import read_scores
+    from fdbcore.report.call.document import document
 
     head = json.dumps(summary, ensure_ascii=False)
     click.echo(f'{head[:-1]}, "sessions": [', nl=False)
     calls = {call.name: call for call in run.corpus.calls}
     for number, name in enumerate(summary["recordings"]):
-        recording = calls[name].recording
-        text = json.dumps(document(recording, read_scores(recording)), ensure_ascii=False)
+        reading = calls[name].recording
+        text = json.dumps(document(reading, read_scores(reading)), ensure_ascii=False)
         click.echo(f"{', ' if number else ''}{text}", nl=False)
     click.echo("]}")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
-from .lazy import LazyCommands
+from fdbcore.protocols import Suite
+
+from .suites import SuiteCommands, SuiteName
 
 
-@click.command(cls=LazyCommands, names=("generate", "speak"), prefix="dataset_")
-def dataset() -> None:
+@click.command(cls=SuiteCommands)
+@click.option("--suite", type=SuiteName(), help="Whose command, where several benchmarks have one of that name.")
+def dataset(suite: Suite | None) -> None:
     """Make the material of a benchmark: records, and their users' speech."""

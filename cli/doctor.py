@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from fdbcore.errors import FdbError, SettingsError
 
 from . import options
 from .options import DONE, FAILED
+
+if TYPE_CHECKING:
+    from fdbcore.report.call.document_types import Document
 
 
 @click.command()
@@ -35,7 +38,7 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     Exits with 1 if the input is bad, cannot be read or has no speech on a side, the self-test fails or a system cannot
     be had.
     """
-    from fdbcore.audio import AUDIO_SUFFIXES
+    from fdbcore.audio.decode import AUDIO_SUFFIXES
 
     files = [subject for subject in subjects if os.path.exists(subject)]
     systems = [subject for subject in subjects if subject not in files]
@@ -56,8 +59,8 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
 def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any], bool]:
     """The health of each session in the files, and whether none is bad."""
     from fdbcore.registry import VADS, resolve
-    from fdbcore.report.document import told_first
-    from fdbcore.sources import session_inputs
+    from fdbcore.report.call.document import told_first
+    from fdbcore.sources.sessions import session_inputs
 
     try:
         resolve("vad", VADS, vad)
@@ -73,7 +76,7 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
                 continue
             title, damaged, content = told
             known = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
-            found[session.name] = content["health"] | {"damaged": damaged, "warnings": known}
+            found[session.name] = {**(content["health"] or {}), "damaged": damaged, "warnings": known}
             if show:
                 click.echo(_screen(title, known, content))
     return {"files": found}, all(map(_is_fit, found.values()))
@@ -86,27 +89,25 @@ def _is_fit(health: Mapping[str, Any]) -> bool:
     return health["verdict"] != "bad" and not health["damaged"] and both_speak
 
 
-def _healths(
-    sessions: Sequence[Any], folder: Path, vad: str
-) -> Iterator[tuple[str, list[str], dict[str, Any]] | FdbError]:
+def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[str, list[str], Document] | FdbError]:
     """Of each session its header, what of its files is damaged, and its document; or why there is none."""
-    from fdbcore.offline import replay_session
-    from fdbcore.report.document import document
-    from fdbcore.report.screen import header
-    from fdbcore.score import score
+    from fdbcore.analysis.score import score
+    from fdbcore.report.call.document import document
+    from fdbcore.report.call.screen import header
+    from fdbcore.runs.replay import replay_session
 
     for session in sessions:
         try:
-            recording = replay_session(session, folder, vad)
-            yield header(recording), recording.damages, document(recording, score(recording))
+            reading = replay_session(session, folder, vad)
+            yield header(reading), reading.damages, document(reading, score(reading))
         except FdbError as error:
             yield error
 
 
-def _screen(title: str, told: Sequence[str], content: dict[str, Any]) -> str:
+def _screen(title: str, told: Sequence[str], content: Document) -> str:
     from textwrap import fill
 
-    from fdbcore.report.health import health_screen
+    from fdbcore.report.call.health import health_screen
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
     warnings = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in told]
@@ -115,9 +116,9 @@ def _screen(title: str, told: Sequence[str], content: dict[str, Any]) -> str:
 
 def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
     """The timing of this machine and a probe of each system, and whether all is well."""
-    from fdbcore.redaction import redacted
     from fdbcore.registry import endpoint
-    from fdbcore.selftest import timing_selftest, verdict
+    from fdbcore.runs.selftest import timing_selftest, verdict
+    from fdbcore.runtime.redaction import redacted
 
     try:
         parties = {redacted(address): endpoint(address) for address in systems}
@@ -138,7 +139,7 @@ def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
 def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
     """Whether the party got ready, in how many seconds, and what it says of itself; or why not."""
     from fdbcore.clock import now_ns
-    from fdbcore.redaction import redacted
+    from fdbcore.runtime.redaction import redacted
 
     started_ns = now_ns()
     try:

@@ -13,8 +13,7 @@ from fdbcore.errors import FdbError
 from .options import DONE, FAILED, FILE
 
 if TYPE_CHECKING:
-    from fdbcore.corpus import Call
-    from fdbcore.recording import Recording
+    from fdbcore.analysis.corpus import Call
 
 FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 
@@ -30,10 +29,10 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
     as output.wav beside the clip's input.wav, for the benchmark's own scoring (by default in RUN/fdb1); or with
     turnbench the moments at which the turn detector knew of turn ends and interruptions, one file of the whole run.
     """
-    from fdbcore.corpus import Corpus
-    from fdbcore.report.exports import TOGETHER
-    from fdbcore.report.exports import export as export_recordings
-    from fdbcore.report.fdb1 import caution
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.report.exports.fdb_v1 import caution
+    from fdbcore.report.exports.formats import TOGETHER
+    from fdbcore.report.exports.formats import export as export_recordings
 
     failed = False
 
@@ -43,25 +42,25 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
         click.echo(f"fdbcore export: {problem}", err=True)
 
     try:
-        calls = sorted(Corpus.of(run).calls, key=lambda call: call.name)
+        calls = sorted(Run(run).calls, key=lambda call: call.name)
     except FdbError as error:
         click.echo(f"fdbcore export: {error}", err=True)
         sys.exit(FAILED)
-    exported: list[Recording] = []
+    exported: list[Call] = []
     for call in calls:
         if (problem := _why_not(call, fmt)) is None:
-            exported.append(call.recording)
+            exported.append(call)
         else:
             say(f"{call.path}: left out, {problem}")
-    for batch in [exported] if fmt in TOGETHER else [[recording] for recording in exported]:
+    for batch in [exported] if fmt in TOGETHER else [[call] for call in exported]:
         try:
-            for path in export_recordings(batch, fmt, out):
+            for path in export_recordings([call.recording for call in batch], fmt, out):
                 click.echo(path)
         except FdbError as error:  # it names what it is about; the others are written all the same
             say(str(error))
-    for recording in exported if fmt == "fdb1" else ():
-        if (told := caution(recording)) is not None:
-            click.echo(f"fdbcore export: {recording.path}: {told}", err=True)
+    for call in exported if fmt == "fdb1" else ():
+        if (told := caution(call.recording)) is not None:
+            click.echo(f"fdbcore export: {call.path}: {told}", err=True)
     sys.exit(FAILED if failed else DONE)
 
 
@@ -69,7 +68,7 @@ def _why_not(call: Call, fmt: str) -> str | None:
     """Why a call of the run has no place in the export, also where an earlier replay has left a recording of its name.
 
     None if it has one."""
-    from fdbcore.report.exports import left_out
+    from fdbcore.report.exports.formats import left_out
 
     try:
         problem = left_out(call.recording, fmt)

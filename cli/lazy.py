@@ -14,11 +14,11 @@ from .entry import FAILED, INTERRUPTED
 
 
 class LazyCommands(click.Group):
-    """A group whose command NAME is NAME of the module `prefix` + NAME, beside this one."""
+    """A group whose command NAME is NAME of the module of that name beside this one."""
 
-    def __init__(self, *arguments: Any, names: Sequence[str], prefix: str = "", **settings: Any) -> None:  # noqa: ANN401
+    def __init__(self, *arguments: Any, names: Sequence[str] = (), **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
-        self._names, self._prefix = names, prefix
+        self._names = names
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in their order."""
@@ -41,6 +41,6 @@ class LazyCommands(click.Group):
         """The command of that name; None if there is none."""
         if cmd_name not in self._names:
             return None
-        module = importlib.import_module(f".{self._prefix}{cmd_name}", __package__)
+        module = importlib.import_module(f".{cmd_name}", __package__)
         command: click.Command = getattr(module, cmd_name)
         return command

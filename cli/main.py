@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fdbcore.redaction import write_no_secrets
+from fdbcore.runtime.redaction import write_no_secrets
 
 from .entry import begin_work
 from .lazy import LazyCommands

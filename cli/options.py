@@ -22,9 +22,9 @@ from .entry import INTERRUPTED as INTERRUPTED
 from .entry import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
-    from fdbcore.corpus import Corpus
-    from fdbcore.measures.marks import Mark
-    from fdbcore.recording import Recording
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.measures.agent_log import Mark
+    from fdbcore.measures.reading import Reading
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
@@ -58,12 +58,12 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 quiet = click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
 
 
-def read_run(path: Path) -> Corpus:
+def read_run(path: Path) -> Run:
     """The run that an argument names. InputError for what is none: the argument is wrong, not the calls."""
-    from fdbcore.corpus import Corpus
+    from fdbcore.analysis.corpus import Run
 
     try:
-        return Corpus.of(path)
+        return Run(path)
     except RecordingError as error:
         raise InputError(str(error)) from error
 
@@ -82,16 +82,16 @@ class Log:
     marks: Sequence[Mark]
     offset_ms: float | None
 
-    def lay(self, recording: Recording) -> None:
-        """Keep the marks with a recording. InputError where the offset cannot be told."""
-        from fdbcore.report.marks import lay_marks
+    def lay(self, reading: Reading) -> dict[str, Any]:
+        """Keep the marks with a recording, on its timeline. InputError where the offset cannot be told."""
+        from fdbcore.runs.amend import lay_marks
 
-        lay_marks(recording, self.marks, self.offset_ms)
+        return lay_marks(reading, self.marks, self.offset_ms)
 
 
 def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | None:
     """The log that the options name; InputError if it cannot be used, or belongs to no single call."""
-    from fdbcore.measures.marks import read_marks
+    from fdbcore.measures.agent_log import read_marks
 
     if path is None:
         if offset_ms is not None:

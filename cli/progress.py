@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from types import FrameType
@@ -12,13 +10,16 @@ from typing import Any, Final
 
 import click
 
-from fdbcore.cases import Case
-from fdbcore.live import CLOSING, OPENING, WAITING
+from fdbcore.recording.run import Outcome
 from fdbcore.registry import endpoint
-from fdbcore.report.words import clock_text
-from fdbcore.run_folder import Outcome, RunFolder
-from fdbcore.runner import FINISH, GO_ON, NOW, Progress, Watch
+from fdbcore.report.format import clock_text
+from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.plan import Case
+from fdbcore.runs.runner import FINISH, GO_ON, NOW, Progress, Watch
+from fdbcore.session.converse import CLOSING, OPENING, WAITING
 from fdbcore.types import ticks_to_s
+
+from .status import Part, Status
 
 _ANSWERS: Final = {FINISH: "finishing the live calls; Ctrl-C again ends them now", NOW: "ending the live calls"}
 _NOT_LIVE: Final = {OPENING: "opening", WAITING: "waiting to be joined", CLOSING: "closing"}
@@ -34,8 +35,7 @@ class Display(Watch):
     def __init__(self, folder: RunFolder, lines: bool) -> None:
         self._plan = folder.plan
         self._lines = lines
-        self._redraws = lines and sys.stderr.isatty()
-        self._drawn = 0
+        self._status = Status(quiet=not lines)
         self._kinds = Counter(o["kind"] for case in folder.plan.cases if (o := folder.outcome(case)) is not None)
         self._interrupts = self._answered = GO_ON
         self._invited: set[str] = set()
@@ -48,7 +48,7 @@ class Display(Watch):
     def __exit__(self, *error: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
-        self._draw([])
+        self._status.clear()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         more = 1 if number == signal.SIGINT else NOW
@@ -58,7 +58,7 @@ class Display(Watch):
         """What was asked for, as `run_cases` wants to know it; says so once."""
         if self._answered < self._interrupts:
             self._answered = self._interrupts
-            self._draw([])
+            self._status.clear()
             click.echo(_ANSWERS[self._answered], err=True)
         return self._answered
 
@@ -69,7 +69,7 @@ class Display(Watch):
             self._kinds[outcome["kind"]] += 1
         how = outcome["kind"] if outcome["reason"] is None else f"{outcome['kind']}: {outcome['reason']}"
         count = "held again soon" if again else f"{self._kinds.total()} of {len(self._plan.cases)}"
-        self._draw([])
+        self._status.clear()
         if self._lines:
             click.echo(f"{case.name}: {how} ({count})", err=True)
         elif outcome["kind"] != "done" and not again:
@@ -80,12 +80,13 @@ class Display(Watch):
         for case, tick in progress.live:
             if self._lines and tick == WAITING and case.name not in self._invited:
                 self._invited.add(case.name)
-                self._draw([])
+                self._status.clear()
                 click.echo("\n".join(_invitations(case)), err=True)
-        if self._redraws:
-            columns, rows = shutil.get_terminal_size()
-            live = [f"  {case.name}  {self._place(case, tick)}" for case, tick in progress.live]
-            self._draw([line[: columns - 1] for line in [self._head(progress), *live][: rows - 1]])
+        live = [
+            Part(case.name, max(ticks_to_s(tick), 0), self._plan.expected_s(case), self._place(case, tick))
+            for case, tick in progress.live
+        ]
+        self._status(self._head(progress), self._kinds.total(), len(self._plan.cases), live)
 
     def _head(self, progress: Progress) -> str:
         kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in ("done", "failed", "invalid"))
@@ -98,17 +99,10 @@ class Display(Watch):
         most = "of" if case.user.length_s is not None else "of at most"
         return f"{clock_text(ticks_to_s(tick))} {most} {clock_text(self._plan.expected_s(case))}"
 
-    def _draw(self, lines: list[str]) -> None:
-        """Put `lines` where the last ones were."""
-        if self._drawn or lines:
-            up = f"\x1b[{self._drawn}A" if self._drawn else ""
-            click.echo(f"\r{up}\x1b[J" + "".join(f"{line}\n" for line in lines), nl=False, err=True)
-        self._drawn = len(lines)
-
 
 def _invitations(case: Case) -> Iterator[str]:
     """Where each side that somebody has to join does so."""
-    from fdbcore.endpoints.webrtc import Joined
+    from fdbcore.endpoints.webrtc.endpoint import Joined
 
     for side, address in (("A", case.user.address), ("B", case.system.address)):
         if isinstance(party := endpoint(address), Joined) and party.page is not None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,11 +16,13 @@ from fdbcore.types import TICKS_PER_S
 from . import options
 from .corpus import say_oddities
 from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
+from .status import Status
 
 if TYPE_CHECKING:
-    from fdbcore.corpus_jobs import How
-    from fdbcore.recording import Recording
-    from fdbcore.sources import SessionInput
+    from fdbcore.measures.reading import Reading
+    from fdbcore.report.call.document_types import Document
+    from fdbcore.runs.replay_jobs import ReplaySettings
+    from fdbcore.sources.sessions import SessionInput
 
 
 @click.command()
@@ -70,28 +70,23 @@ def replay(
     index.html for all of them, and the same command again only replays what is new. Into a folder of several, one goes
     the way of several: the run is then of that one.
     """
-    from fdbcore.corpus import CORPUS
-    from fdbcore.corpus_inputs import named_files, planned, with_labels
-    from fdbcore.corpus_jobs import How
-    from fdbcore.corpus_replay import check_run_folder
-    from fdbcore.names import Oddities
+    from fdbcore.recording.run import is_replayed
     from fdbcore.registry import VADS, resolve
-    from fdbcore.sources import session_inputs
+    from fdbcore.runs.replay_jobs import ReplaySettings
+    from fdbcore.runs.replay_many import check_run_folder
+    from fdbcore.sources.calls import named_calls
+    from fdbcore.sources.names import Oddities
 
     from .corpus import replay_calls
 
     oddities = Oddities()
     try:
-        how = How(out, vad, changed_settings(changes), real_time, line_open)
+        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open)
         if vad is not None:
             resolve("vad", VADS, vad)
-        named = named_files(paths, oddities)
-        sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms, searched=named != list(paths))
-        calls = planned(sessions, meta, oddities)
-        if labels is not None:
-            calls = with_labels(calls, labels, oddities)
+        calls = named_calls(paths, oddities, file_a, file_b, swap=swap, offset_ms=offset_ms, meta=meta, labels=labels)
         log = options.read_log(marks, marks_offset_ms, len(calls))
-        several = len(calls) > 1 or meta is not None or os.path.isfile(out / CORPUS)
+        several = len(calls) > 1 or meta is not None or is_replayed(out)
         if several:
             check_run_folder(out, meta, calls)
             if log is not None:
@@ -99,16 +94,16 @@ def replay(
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
-        sys.exit(replay_calls(calls, how, jobs, oddities, as_json, quiet))
+        sys.exit(replay_calls(calls, settings, jobs, oddities, as_json, quiet))
     say_oddities(oddities)
-    sys.exit(_replay_alone(calls[0].session, how, log, as_json, quiet))
+    sys.exit(_replay_alone(calls[0].session, settings, log, as_json, quiet))
 
 
-def _replay_alone(session: SessionInput, how: How, log: Log | None, as_json: bool, quiet: bool) -> int:
+def _replay_alone(session: SessionInput, settings: ReplaySettings, log: Log | None, as_json: bool, quiet: bool) -> int:
     """Replay one session, make its report, and print it; the exit code."""
-    path = how.run_path / session.name
+    path = settings.run_path / session.name
     try:
-        recording, document = _replayed(session, how, log, show=not (quiet or as_json) and sys.stderr.isatty())
+        reading, document = _replayed(session, settings, log, quiet or as_json)
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
@@ -116,52 +111,52 @@ def _replay_alone(session: SessionInput, how: How, log: Log | None, as_json: boo
         kept = f"; what was read is in {path}" if path.exists() else ""
         click.echo(f"fdbcore replay: interrupted{kept}", err=True)
         return INTERRUPTED
-    for damage in recording.damages:
+    for damage in reading.damages:
         click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
-    _print(recording, document, as_json, quiet)
-    return FAILED if recording.damages else DONE
+    _print(reading, document, as_json, quiet)
+    return FAILED if reading.damages else DONE
 
 
-def _replayed(session: SessionInput, how: How, log: Log | None, show: bool) -> tuple[Recording, dict[str, Any]]:
-    from fdbcore.offline import replay_session
-    from fdbcore.report.document import document
-    from fdbcore.report.html import write_report
-    from fdbcore.score import score
+def _replayed(
+    session: SessionInput, settings: ReplaySettings, log: Log | None, quiet: bool
+) -> tuple[Reading, Document]:
+    from fdbcore.analysis.score import score
+    from fdbcore.report.call.document import document
+    from fdbcore.report.call.page import write_report
+    from fdbcore.runs.replay import replay_session
 
-    with _progress(session.name, show) as on_tick:
-        recording = replay_session(
-            session, how.run_path, how.vad, how.changes, how.real_time, on_tick, line_open=how.line_open
+    with Status(quiet) as status:
+
+        def on_tick(tick: int, stated_s: float | None) -> None:
+            if tick % (10 * TICKS_PER_S) == 0:
+                of = f" of {stated_s:.0f}" if stated_s else ""
+                status(f"{session.name}: {tick // TICKS_PER_S}{of} s", tick / TICKS_PER_S, stated_s)
+
+        reading = replay_session(
+            session,
+            settings.run_path,
+            settings.vad,
+            settings.changes,
+            settings.real_time,
+            on_tick,
+            line_open=settings.line_open,
         )
-    scores = score(recording)
-    write_report(recording, scores)
+    content = document(reading, score(reading))
+    write_report(reading, content)
     if log is not None:  # it may be refused, and then the report is there all the same
-        log.lay(recording)
-        write_report(recording, scores)
-    return recording, document(recording, scores)
+        content["marks"] = log.lay(reading)
+        write_report(reading, content)
+    return reading, content
 
 
-@contextmanager
-def _progress(name: str, show: bool) -> Iterator[Any]:
-    """A callback that keeps one line on the terminal up to date, each ten seconds of audio."""
-
-    def on_tick(tick: int, stated_s: float | None) -> None:
-        if show and tick % (10 * TICKS_PER_S) == 0:
-            of = f" of {stated_s:.0f}" if stated_s else ""
-            click.echo(f"\r{name}: {tick // TICKS_PER_S}{of} s", nl=False, err=True)
-
-    yield on_tick
-    if show:
-        click.echo("\r\x1b[K", nl=False, err=True)
-
-
-def _print(recording: Recording, document: dict[str, Any], as_json: bool, quiet: bool) -> None:
-    from fdbcore.report.screen import screen
+def _print(reading: Reading, document: Document, as_json: bool, quiet: bool) -> None:
+    from fdbcore.report.call.screen import screen
 
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False))
     elif not quiet:
-        from fdbcore.report.marks import screen_lines
+        from fdbcore.report.call.agent_log import screen_lines
 
         columns = screen_columns()
         log = screen_lines(document["marks"], columns) if document["marks"] else []
-        click.echo("\n".join([screen(recording, document, columns), *log, str(recording.path / "report.html")]))
+        click.echo("\n".join([screen(reading, document, columns), *log, str(reading.path / "report.html")]))

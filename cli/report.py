@@ -5,20 +5,19 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError
+from fdbcore.errors import FdbError, InputError, nearest
 
 from . import options
 from .options import DONE, FAILED, FILE, UNMEASURED, Log
 
 if TYPE_CHECKING:
-    from fdbcore.corpus import Call, Corpus
-    from fdbcore.report.index import Heard, Shown
+    from fdbcore.analysis.corpus import Call, Run
+    from fdbcore.report.run.page import Heard, Shown
 
 
 @click.command()
@@ -79,7 +78,7 @@ def report(
     A call's own page is RUN/NAME/report.html. With --gate the exit code is 0 if all gates passed, 1 if one failed, and
     3 if one could not be measured, or told with so many calls.
     """
-    from fdbcore.report.index import Shown, link_pages
+    from fdbcore.report.run.page import Shown, link_pages
 
     from .compare import Compared, Paper, compare
 
@@ -114,8 +113,7 @@ def report(
             _write_pages(calls, shown, quiet, log)
             link_pages(run, [call.path for call in calls])
         else:
-            options.read_run(run)
-            _write_run(run, shown, worst, quiet)
+            code = _write_run(options.read_run(run), shown, worst, quiet)
     except InputError as error:
         raise click.UsageError(str(error)) from None
     except FdbError as error:
@@ -124,60 +122,65 @@ def report(
     sys.exit(code)
 
 
-def _named(corpus: Corpus, names: Iterable[str]) -> list[Call]:
+def _named(corpus: Run, names: Iterable[str]) -> list[Call]:
     """The calls of these names; InputError for one that is not there, with those that are alike."""
     calls = {call.name: call for call in corpus.calls}
     for name in names:
         if name not in calls:
-            near = get_close_matches(name, calls, 3)
-            meant = f"; perhaps {' or '.join(near)}" if near else ""
-            raise InputError(f"--call {name}: expected one of the {len(calls):,} calls of {corpus.path}{meant}")
+            expected = f"one of the {len(calls):,} calls of {corpus.path}"
+            raise InputError(f"--call {name}: expected {expected}{nearest(name, calls)}")
     return [calls[name] for name in names]
 
 
 def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | None = None) -> None:
+    from fdbcore.analysis.score import read_scores
     from fdbcore.errors import AudioError
-    from fdbcore.report.audio import make_playable
-    from fdbcore.report.html import write_report
-    from fdbcore.report.marks import marks_of, screen_lines
-    from fdbcore.score import read_scores
+    from fdbcore.report.call.agent_log import screen_lines
+    from fdbcore.report.call.document import document
+    from fdbcore.report.call.page import write_report
+    from fdbcore.runs.amend import make_playable
 
     for call in calls:
-        recording, silent = call.recording, None
+        reading, silent = call.recording, None
         if shown.audio:
             try:
-                make_playable(recording)
+                make_playable(reading)
             except AudioError as error:
                 silent = str(error)
                 click.echo(f"fdbcore report: {call.name}: a page without audio: {silent}", err=True)
-        if log is not None:
-            log.lay(recording)
-        path = write_report(recording, read_scores(recording), audio=shown.audio, silent=silent)
+        laid = log.lay(reading) if log is not None else None
+        content = document(reading, read_scores(reading))
+        path = write_report(reading, content, audio=shown.audio, silent=silent)
         if not quiet:
-            laid = marks_of(recording)
-            if log is not None and laid is not None:
+            if laid is not None:
                 click.echo("\n".join(screen_lines(laid, options.screen_columns())))
             click.echo(path)
 
 
-def _write_run(path: Path, shown: Shown, worst: int, quiet: bool) -> None:
-    """Tables and index.html; before it the pages of the `worst` calls, so that it links them."""
-    from fdbcore.report.corpus_screen import corpus_screen
-    from fdbcore.report.index import Heard, write_index
+def _write_run(run: Run, shown: Shown, worst: int, quiet: bool) -> int:
+    """Tables and index.html; before it the pages of the `worst` calls, so that it links them. The exit code."""
+    from fdbcore.report.run.page import Heard, write_index
+    from fdbcore.report.run.screen import corpus_screen
+    from fdbcore.report.run.tables import write_tables
 
-    from .corpus import TOLD, write_tables
+    from .corpus import TOLD, on_table_row
+    from .status import Status
 
-    run = write_tables(path, show=not quiet and sys.stderr.isatty())
-    rows = sorted((row for row in run.rows if row.worst), key=lambda row: -row.worst.severity if row.worst else 0.0)
+    found = write_tables(run, on_table_row(Status(quiet)))
+    rows = sorted((row for row in found.rows if row.worst), key=lambda row: -row.worst.severity if row.worst else 0.0)
     _write_pages([row.call for row in rows[:worst]], shown, quiet=True)
-    index = write_index(run, shown, heard := Heard())
+    index = write_index(found, shown, heard := Heard())
     for name in list(heard.silent)[:TOLD]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
     if len(heard.silent) > TOLD:
         click.echo(f"fdbcore report: no audio of {len(heard.silent) - TOLD:,} calls more", err=True)
     if not quiet:
-        click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
+        click.echo(corpus_screen(found, shutil.get_terminal_size().columns))
         click.echo(f"{index}{_size(index, heard) if shown.embed_clips else ''}")
+    unreadable = [row.call for row in found.rows if row.call.is_unreadable]
+    for call in unreadable[:TOLD]:
+        click.echo(f"fdbcore report: {call.reason}", err=True)
+    return FAILED if unreadable else DONE
 
 
 def _size(index: Path, heard: Heard) -> str:

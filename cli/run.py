@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import random
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.registry import SUITES
+from fdbcore.protocols import Suite
+from fdbcore.types import SideA, User
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns, turn_settings
+from .suites import SuiteName
 
 if TYPE_CHECKING:
-    from fdbcore.cases import Case, Material, Plan, System, User
-    from fdbcore.run_folder import RunFolder
+    from fdbcore.runs.folder import RunFolder
+    from fdbcore.runs.plan import Case, Plan, System
 
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
 SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
@@ -36,7 +36,7 @@ CLIPS_HELP = (
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
 @click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
-@click.option("--suite", type=click.Choice(list(SUITES)), help=SUITE_HELP)
+@click.option("--suite", type=SuiteName(), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
@@ -65,7 +65,7 @@ def run(
     systems: Sequence[str],
     a: str | None,
     clips: Sequence[str],
-    suite: str | None,
+    suite: Suite | None,
     data: str | None,
     trials: int,
     clock: str,
@@ -87,24 +87,22 @@ def run(
     --again. Ctrl-C once: the live calls are finished,
     and no more begun; twice: they end now.
     """
-    from fdbcore.cases import System, make_plan
-    from fdbcore.live import LiveSettings
-    from fdbcore.redaction import redacted
     from fdbcore.registry import VADS, resolve
-    from fdbcore.run_folder import RunFolder, check_same_plan, seed_of
+    from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
+    from fdbcore.runs.plan import System, make_plan
+    from fdbcore.runtime.redaction import redacted
+    from fdbcore.session.converse import LiveSettings
 
     try:
         resolve("vad", VADS, vad)
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
         side_a = _side_a(a, clips, suite, data, out, quiet, dry_run)
-        if seed is None:
-            seed = seed_of(out)
         plan = make_plan(
             [_prompted(System.of(text), side_a.prompts) for text in systems],
             side_a.users,
             settings,
             trials=trials,
-            seed=random.SystemRandom().getrandbits(31) if seed is None else seed,
+            seed=seed_of(out) if seed is None else seed,
             limits=_limits(limits),
             material=side_a.material,
         )
@@ -124,19 +122,9 @@ def run(
     sys.exit(code)
 
 
-class SideA(NamedTuple):
-    """Who talks to the systems; of a suite also what its systems are told, and what scoring it takes."""
-
-    users: Sequence[User]
-    prompts: Mapping[str, str] = {}
-    material: Material | None = None
-
-
 def _side_a(
-    a: str | None, clips: Sequence[str], suite: str | None, data: str | None, out: Path, quiet: bool, dry_run: bool
+    a: str | None, clips: Sequence[str], suite: Suite | None, data: str | None, out: Path, quiet: bool, dry_run: bool
 ) -> SideA:
-    from fdbcore.cases import User
-
     given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value]
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
@@ -151,7 +139,7 @@ def _side_a(
 
 def _recorded(clips: Sequence[str]) -> list[User]:
     """The users of one or several --clips; says which of them cannot be played."""
-    from fdbcore.cases import recorded_users
+    from fdbcore.runs.plan import recorded_users
 
     users = [user for text in clips for user in recorded_users(text)]
     for user in users:
@@ -160,29 +148,28 @@ def _recorded(clips: Sequence[str]) -> list[User]:
     return users
 
 
-def _suite(name: str, data: str | None, out: Path, quiet: bool, dry_run: bool) -> SideA:
-    """The users of a suite: of `data`, or else of what it ships, spoken beside the run; by a dry run, for it alone."""
-    from .status import status
+def _suite(suite: Suite, data: str | None, out: Path, quiet: bool, dry_run: bool) -> SideA:
+    """Side A of a suite: of `data`, or else of what it ships, put beside the run; by a dry run, for it alone."""
+    from .status import Status
 
-    suite = importlib.import_module(f"{SUITES[name]}.users")
     if data is None:
-        spoken = out.with_name(f"{out.name}-users")
-        is_there = spoken.is_dir()
+        shipped = out.with_name(f"{out.name}-users")
+        is_there = shipped.is_dir()
         if dry_run and not is_there:
             folder = TemporaryDirectory(prefix="fdbcore-users-")
-            spoken = Path(click.get_current_context().with_resource(folder))
+            shipped = Path(click.get_current_context().with_resource(folder))
         if not (dry_run and is_there):
-            with status(quiet) as show:
-                suite.shipped(spoken, show)
-        data = str(spoken)
-    users, material, problems = suite.users(data)
-    for where, reason in problems:
+            with Status(quiet) as show:
+                suite.ship(shipped, show)
+        data = str(shipped)
+    side_a = suite.side_a(data)
+    for where, reason in side_a.problems:
         click.echo(f"fdbcore run: {where}: {reason}", err=True)
-    return SideA(users, suite.prompts(), material)
+    return side_a
 
 
 def _prompted(system: System, prompts: Mapping[str, str]) -> System:
-    from fdbcore.endpoints.reply import with_defaults
+    from fdbcore.endpoints.one_shot import with_defaults
 
     return system._replace(address=with_defaults(system.address, prompts)) if prompts else system
 
@@ -199,8 +186,8 @@ def _limits(texts: Sequence[str]) -> dict[str, int]:
 
 def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     """Hold what is left of the cases, score what there is, and print it; the exit code."""
-    from fdbcore.run_summary import summarise
-    from fdbcore.runner import GO_ON, NOW, run_cases
+    from fdbcore.runs.runner import GO_ON, NOW, run_cases
+    from fdbcore.runs.summary import summarise
 
     from .progress import Display
 
@@ -235,35 +222,33 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
 
 def _test_timing(folder: RunFolder, show: bool) -> None:
     """Measure what the harness adds, before the first call; a warning if that is not what it states."""
-    from fdbcore.recording import write_json
-    from fdbcore.run_folder import SELFTEST
-    from fdbcore.selftest import timing_selftest, verdict
+    from fdbcore.runs.live import measure_timing
+    from fdbcore.runs.selftest import verdict
 
-    found = timing_selftest()
-    write_json(folder.path / SELFTEST, found)
+    found = measure_timing(folder)
     if show or not found["passed"]:
         click.echo(verdict(found), err=True)
 
 
 def _score(folder: RunFolder, show: bool) -> list[str]:
     """Score what has not been scored; a line for each recording that could not be."""
-    from fdbcore.run_summary import score_cases
+    from fdbcore.runs.summary import score_cases
+
+    from .status import Status
 
     try:
-        for recording in score_cases(folder):
-            if show and sys.stderr.isatty():
-                click.echo(f"\r\x1b[Kscoring {recording.name}", nl=False, err=True)
+        with Status(not show) as status:
+            for recording in score_cases(folder):
+                status(f"scoring {recording.name}")
     except FdbError as error:
         click.echo(f"fdbcore run: {error}", err=True)
         return [str(error)]
-    if show and sys.stderr.isatty():
-        click.echo("\r\x1b[K", nl=False, err=True)
     return []
 
 
 def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
     """Write the page of a single case, or the tables and the page of several; print what they say."""
-    from fdbcore.live import NOT_COUNTED
+    from fdbcore.session.converse import NOT_COUNTED
 
     silent = as_json or quiet
     if as_json:
@@ -273,10 +258,7 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
         click.echo(f"virtual clock: {NOT_COUNTED}")
     if not silent:
         _print_outcomes(summary["systems"])
-    if len(folder.plan.cases) == 1:
-        _write_page(folder, silent or _in_text(folder))
-    else:
-        _write_run(folder, silent or _in_text(folder))
+    _write_pages(folder, silent or _in_text(folder))
     if not silent and folder.plan.material is not None:
         lead = "replied in text: score it with " if _in_text(folder) else ""
         click.echo(f"{lead}fdbcore score --suite {folder.plan.material.suite} {folder.path}")
@@ -284,7 +266,7 @@ def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: boo
 
 def _in_text(folder: RunFolder) -> bool:
     """Whether all that is done was replied in text alone, of which no turn-taking can be measured."""
-    from fdbcore.live import IN_TEXT
+    from fdbcore.session.converse import IN_TEXT
 
     outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
     return {outcome["reason"] for outcome in outcomes if outcome["kind"] == "done"} == {IN_TEXT}
@@ -300,32 +282,24 @@ def _print_outcomes(systems: Mapping[str, Any]) -> None:
             click.echo(fill(line, screen_columns(), subsequent_indent="    ", break_on_hyphens=False))
 
 
-def _write_page(folder: RunFolder, silent: bool) -> None:
-    from fdbcore.report.document import document
-    from fdbcore.report.html import write_report
-    from fdbcore.report.screen import screen
-    from fdbcore.score import read_scores
+def _write_pages(folder: RunFolder, silent: bool) -> None:
+    from fdbcore.recording.files import REPORT
+    from fdbcore.report.call.screen import screen
+    from fdbcore.runs.live import write_pages
 
-    recording = folder.recording(folder.plan.cases[0])
-    if recording is None:
-        if not silent:
-            click.echo(folder.path)
+    from .corpus import on_table_row, print_run
+    from .status import Status
+
+    shown = write_pages(folder, on_table_row(Status(silent)))
+    if silent:
         return
-    scores = read_scores(recording)
-    page = write_report(recording, scores)
-    if not silent:
-        click.echo(f"{screen(recording, document(recording, scores), screen_columns())}\n{page}")
-
-
-def _write_run(folder: RunFolder, silent: bool) -> None:
-    from fdbcore.report.index import write_index
-
-    from .corpus import print_run, write_tables
-
-    run = write_tables(folder.path, show=not silent and sys.stderr.isatty())
-    write_index(run)
-    if not silent:
-        print_run(run)
+    if shown is None:
+        click.echo(folder.path)
+    elif isinstance(shown, tuple):
+        click.echo(screen(*shown, screen_columns()))
+        click.echo(shown[0].path / REPORT)
+    else:
+        print_run(shown)
 
 
 def counts_text(counts: dict[str, int]) -> str:
@@ -337,7 +311,7 @@ def counts_text(counts: dict[str, int]) -> str:
 
 def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:
     """Calls, hours of audio and of waiting, of each system and in all; of what is left where a run goes on."""
-    from fdbcore.report.words import clock_text
+    from fdbcore.report.format import clock_text
 
     rows = _costs(folder.plan, folder.left(again), slots)
     if as_json:
@@ -355,7 +329,7 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
 
 
 def _costs(plan: Plan, all_left: Sequence[Case], slots: int) -> dict[str, dict[str, Any]]:
-    from fdbcore.runner import expected_wall_s
+    from fdbcore.runs.runner import expected_wall_s
 
     rows = {}
     for name in [*plan.systems, "all"]:

@@ -1,9 +1,14 @@
 """Run, replay and score full-duplex spoken conversations on one media clock.
 
-    recording = fdbcore.replay("call.wav", out="run")      # turn events, measures, report: as `fdbcore replay` does
-    recording.turn_events                                  # [TurnEvent(kind="gap", side="B", ...), ...]
+    recording = fdbcore.replay("call.wav", out="RUN")      # one call: turn events, measures, a report
+    run = fdbcore.replay_all("calls/", out="RUN")          # thousands of calls; fdbcore.run holds live ones
+    fdbcore.call_rows(run), fdbcore.event_rows(run)        # tables for a data frame
+    fdbcore.score(run, by="system")                        # measures with intervals, and which differences hold
+    fdbcore.compare(run, fdbcore.Run("OLD"))               # what changed, for better or worse
+    fdbcore.gate(run, ["premature_per_turn <= 0.05"])      # passed, failed, or not to be told
 
-Everything below is imported when it is first used, so that importing the package stays cheap.
+They are what the commands call. `Endpoint`, `Vad` and the other protocols are the seams for parts of your own. Every
+name is imported when it is first used, so that importing the package stays cheap.
 """
 
 from __future__ import annotations
@@ -11,55 +16,94 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fdbcore._version import __version__
+
 if TYPE_CHECKING:
     from fdbcore._ext.pacer import Pacer
     from fdbcore._ext.pcm import PlayoutQueue
     from fdbcore._ext.resample import Resampler
     from fdbcore._ext.turns import TurnDetector
-    from fdbcore.acts import ActAlignment, align_acts, align_acts_batch
+    from fdbcore.analysis.comparison import compare
+    from fdbcore.analysis.corpus import Call, Run
+    from fdbcore.analysis.gates import gate
+    from fdbcore.analysis.rows import call_rows, event_rows
+    from fdbcore.analysis.statements import score
     from fdbcore.clock import MonotonicClock, VirtualClock
     from fdbcore.errors import FdbError
-    from fdbcore.offline import replay
-    from fdbcore.recording import Recording
-    from fdbcore.turns import detect_turns
+    from fdbcore.protocols import Clock, Endpoint, Model, Speaker, Transcriber, Vad
+    from fdbcore.recording.reader import Recording
+    from fdbcore.runs.live import run
+    from fdbcore.runs.replay import replay
+    from fdbcore.runs.replay_many import replay_all
+    from fdbcore.session.turns import detect_turns
+    from fdbcore.suites.dialogue_acts.alignment import ActAlignment, align_acts, align_acts_batch
     from fdbcore.types import TurnEvent, TurnSettings
 
-__version__ = "0.1.0"
-
 _HOMES = {
-    "ActAlignment": "acts",
+    "ActAlignment": "suites.dialogue_acts.alignment",
+    "Call": "analysis.corpus",
+    "Clock": "protocols",
+    "Endpoint": "protocols",
     "FdbError": "errors",
+    "Model": "protocols",
     "MonotonicClock": "clock",
     "Pacer": "_ext.pacer",
     "PlayoutQueue": "_ext.pcm",
-    "Recording": "recording",
+    "Recording": "recording.reader",
     "Resampler": "_ext.resample",
+    "Run": "analysis.corpus",
+    "Speaker": "protocols",
+    "Transcriber": "protocols",
     "TurnDetector": "_ext.turns",
     "TurnEvent": "types",
     "TurnSettings": "types",
+    "Vad": "protocols",
     "VirtualClock": "clock",
-    "align_acts": "acts",
-    "align_acts_batch": "acts",
-    "detect_turns": "turns",
-    "replay": "offline",
+    "align_acts": "suites.dialogue_acts.alignment",
+    "align_acts_batch": "suites.dialogue_acts.alignment",
+    "call_rows": "analysis.rows",
+    "compare": "analysis.comparison",
+    "detect_turns": "session.turns",
+    "event_rows": "analysis.rows",
+    "gate": "analysis.gates",
+    "replay": "runs.replay",
+    "replay_all": "runs.replay_many",
+    "run": "runs.live",
+    "score": "analysis.statements",
 }
 
 __all__ = [
     "ActAlignment",
+    "Call",
+    "Clock",
+    "Endpoint",
     "FdbError",
+    "Model",
     "MonotonicClock",
     "Pacer",
     "PlayoutQueue",
     "Recording",
     "Resampler",
+    "Run",
+    "Speaker",
+    "Transcriber",
     "TurnDetector",
     "TurnEvent",
     "TurnSettings",
+    "Vad",
     "VirtualClock",
+    "__version__",
     "align_acts",
     "align_acts_batch",
+    "call_rows",
+    "compare",
     "detect_turns",
+    "event_rows",
+    "gate",
     "replay",
+    "replay_all",
+    "run",
+    "score",
 ]
 
 

@@ -14,6 +14,10 @@
 Messages are one line: what, where, what was expected and what was found.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class FdbError(Exception):
     """Root of the tree: catch it to catch everything that fdbcore raises on purpose."""
@@ -60,3 +64,11 @@ class RefusalError(PartyError):
 
 class MissingExtraError(FdbError, ImportError):
     """A capability needs an extra that is not installed; the message names the extra."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What may have been meant, to end a message with; "" if nothing is alike."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 3)
+    return f"; perhaps {' or '.join(near)}" if near else ""

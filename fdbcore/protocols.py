@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.types import Happening, Pcm, Reply, Request, Side, TurnEvent
+from fdbcore.errors import SettingsError
+from fdbcore.types import Happening, Option, Pcm, Reply, Request, Scorecard, Scored, Side, SideA, TurnEvent
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its input (Moshi), bursts of a vendor's server, or
@@ -156,3 +160,134 @@ class Speaker(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, voice and its credit, as JSON values."""
+
+
+class World(Protocol):
+    """What a system can act on in one conversation: its tools, and what they answer.
+
+    The same calls in the same order have the same answers, so that a conversation can be scored by what was called.
+    """
+
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Each tool's "name", "description" and "parameters" (JSON Schema of its arguments)."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
+        """The answer to a call, as JSON values, and after how many ms it comes; a wrong call has an answer too."""
+
+
+class Judge(Protocol):
+    """Marks a conversation, or one reply in it, by a rubric."""
+
+    name: str
+    """Who judges: "openai:gpt-4o"."""
+
+    def mark(self, rubric: str, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The marks of a rubric, by its name, as JSON values; evidence: what it reads (goals, transcripts, calls).
+
+        PartyError if the judge cannot be had, InputError if its answer cannot be used.
+        """
+
+
+class Console(Protocol):
+    """Where a command of a suite tells what it does."""
+
+    def show(self, text: str) -> None:
+        """What is going on, in place of what was shown before; on a terminal alone."""
+
+    def note(self, text: str) -> None:
+        """A line of progress where there is no terminal."""
+
+    def complain(self, text: str) -> None:
+        """A line on what could not be done."""
+
+    def say(self, text: str) -> None:
+        """A line of the result."""
+
+    def interruptible(self) -> AbstractContextManager[None]:
+        """Ctrl-C once is a KeyboardInterrupt, within which what was begun may be awaited; twice leaves at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a suite adds to `fdbcore dataset`.
+
+    do: is called with the values of the options by name; whether all was done. failed: what is said after an error, of
+    how to go on.
+    """
+
+    name: str
+    help: str
+    options: Sequence[Option]
+    do: Callable[[Mapping[str, Any], Console], bool]
+    failed: str = ""
+
+
+class Suite(Protocol):
+    """A benchmark: who talks to the systems, and what their recordings or replies are worth.
+
+    Derive from this class, and register one object of it (`fdbcore.registry.SUITES`, or the entry points
+    `fdbcore.suites` of another package). Its module is imported to list its options: leave heavy imports to methods.
+    """
+
+    name: str
+    """As in `--suite NAME`."""
+    schema: str
+    """Of the documents of `score`. A folder that holds one of another schema is not written over."""
+    score_options: Sequence[Option] = ()
+    """Of `fdbcore score --suite NAME`, beside those of every suite."""
+    commands: Sequence[Command] = ()
+    """Of `fdbcore dataset`."""
+    kept: Collection[str] = ()
+    """Files that `score` leaves in the folder of the results before it is done, so as to go on."""
+    labels: str = ""
+    """The suffix of files of labels that `agree` compares (".jsonl"); empty: it compares none."""
+    agree_options: Sequence[Option] = ()
+    """Of `fdbcore agree`, where it compares such files."""
+
+    def ship(self, folder: Path, show: Callable[[str], None]) -> None:
+        """Put the data that ship with the suite into `folder`, ready for `side_a`; what is there already may stay."""
+        raise SettingsError(f"{self.name}: expected --data DIR: it ships no data")
+
+    @abstractmethod
+    def side_a(self, data: str) -> SideA:
+        """Who talks to the systems, from the data in "DIR" or "DIR?SETTINGS". InputError where they cannot be used."""
+
+    @abstractmethod
+    def score(
+        self,
+        paths: Sequence[Path],
+        options: Mapping[str, Any],
+        jobs: int | None,
+        out: Path,
+        show: Callable[[str], None],
+    ) -> Scored:
+        """What runs, or files of replies, are worth; no paths: what ships with the suite.
+
+        options: values of `score_options` by name. jobs: requests at a time. out: the folder of the results, for
+        `kept` alone. What cannot be used is a problem of the document, and stops nothing else. InputError where there
+        is nothing to score.
+        """
+
+    def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
+        """How far annotators agree, as a document with "problems", and as text of at most `width` columns."""
+        raise SettingsError(f"{self.name}: it has no labels to compare")
+
+    @abstractmethod
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        """A document of `score` as the rows that its screen, its page and its tables show."""
+
+    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
+        """What the screen shows beside the scorecard: blocks of lines of at most `width` columns (60 or more)."""
+        return ()
+
+    def picture(self, item: Mapping[str, Any]) -> str:
+        """A case's own view on the page, as HTML with every text escaped; item: of `Telling`."""
+        return ""
+
+    def page(self, document: Mapping[str, Any]) -> str:
+        """A page of the suite's own, as HTML that needs no network; empty: that of the scorecard."""
+        return ""
+
+    def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
+        """Figures for a paper, as SVG or text by the names of their files, beside the tables of the scorecard."""
+        return {}

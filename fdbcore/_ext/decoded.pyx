@@ -3,27 +3,20 @@
 cimport cython
 from libc.string cimport memmove
 
+from fdbcore._ext.floor cimport NoiseFloor
+
 cdef enum:
     CONCEALED_IN_A_ROW = 60 * 48
-    FLOOR_FRAMES = 500  # 5 s
-    OVER_FLOOR = 4  # 6 dB: the frames of a steady noise differ by less
-
-# Of a frame: 480 samples squared.
-cdef int64_t QUIET_ENERGY = 515_396  # -60 dBFS: quiet beside any floor
-cdef int64_t LOUD_ENERGY = 162_981_000  # -35 dBFS: a floor above that is no noise
 
 
 @cython.final
 @cython.auto_pickle(False)
 cdef class DecodedAudio:
-    """Samples on the session's timeline, taken from the front in frames. Audio replaces what stood in for it.
-
-    A frame is quiet under -60 dBFS, and, up to -35 dBFS, within 6 dB of the quietest frame of audio of the last 5 to 10 s.
-    """
+    """Samples on the session's timeline, taken from the front in frames. Audio replaces what stood in for it."""
 
     def __cinit__(self):
         self.solid = -CONCEALED_IN_A_ROW
-        self.low = LOUD_ENERGY  # and low_before is 0: the floor is not known yet
+        self.floor = NoiseFloor()
 
     cdef void skip_to(self, int64_t start) noexcept nogil:
         self.skipped += max(min(self.solid, start) - self.start, 0)
@@ -48,7 +41,7 @@ cdef class DecodedAudio:
 
     cdef bint is_quiet(self) noexcept nogil:
         """Whether the next frame is."""
-        return self.energy() < max(QUIET_ENERGY, min(OVER_FLOOR * min(self.low, self.low_before), LOUD_ENERGY))
+        return not self.floor.is_over(self.energy())
 
     cdef int64_t energy(self) noexcept nogil:
         """Of the next frame."""
@@ -56,13 +49,6 @@ cdef class DecodedAudio:
         for index in range(FRAME):
             energy += <int64_t>self.samples[index].value * self.samples[index].value
         return energy
-
-    cdef void follow_floor(self) noexcept nogil:
-        """Take the next frame, all of it audio, into the floor."""
-        self.low = min(self.low, self.energy())
-        self.floor_frames += 1
-        if self.floor_frames % FLOOR_FRAMES == 0:
-            self.low_before, self.low = self.low, LOUD_ENERGY
 
     cdef void move(self, int64_t amount) noexcept nogil:
         """Insert silence at the front, or leave out the first samples."""
@@ -85,7 +71,7 @@ cdef class DecodedAudio:
             frame[index] = self.samples[index].value
             counts[self.samples[index].kind] += 1
         if counts[AUDIO] == FRAME:
-            self.follow_floor()
+            self.floor.follow(self.energy())
         self.cut(FRAME)
         self.start += FRAME
         self.concealed += counts[CONCEALED]

@@ -1,1 +1,4 @@
-"""One file per kind of party that can sit on a side of the loop."""
+"""The parties that can sit on a side of the loop: a file each, a package where one is large.
+
+May import: _ext, audio, models, recording, runtime, sources.
+"""

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, TypeAlias
 
 from fdbcore.errors import PartyError
-from fdbcore.network import event_loop
+from fdbcore.runtime.network import event_loop
 
 Connection: TypeAlias = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
 """Connects, calls its argument once the party is ready, ends when the party has left; releases all when cancelled."""

@@ -3,12 +3,6 @@
     clip:FILE
     clip:FILE?channel=left&level_dbov=-26&tail_s=5&noise_dbov=-65&seed=1
 
-channel      of a stereo file: mean (default), left or right.
-level_dbov   bring its active speech to this level; as recorded by default.
-tail_s       how long to stay after its end; 10 s by default, the time after which a response counts as missing.
-noise_dbov   white comfort noise of this level in the tail; digital silence by default.
-seed         of that noise.
-
 FILE is any audio; sample 0 of the file is sample 0 of tick 0. If its name has a "?", append another one.
 """
 
@@ -17,50 +11,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
-from urllib.parse import parse_qsl
 
 import numpy as np
 
-from fdbcore.clips import Channel, read_clip
+from fdbcore.audio.level import LEAST_LEVEL_DBOV, active_level_dbov, levelled
+from fdbcore.audio.noise import LEAST_DBOV, MOST_DBOV, ComfortNoise
 from fdbcore.errors import InputError, PartyError, SettingsError
-from fdbcore.noise import ComfortNoise
 from fdbcore.protocols import Endpoint
-from fdbcore.speech import LEAST_LEVEL_DBOV, active_level_dbov, levelled
+from fdbcore.runtime.address import Setting, parsed
+from fdbcore.sources.clips import Channel, read_clip
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 
 TAIL_S: Final = 10.0
-MOST_TAIL_S: Final = 600.0
 
-_SETTINGS: Final[Mapping[str, type]] = {
-    "channel": str,
-    "level_dbov": float,
-    "tail_s": float,
-    "noise_dbov": float,
-    "seed": int,
-}
+SETTINGS: Final = (
+    Setting("channel", "of a stereo file", default="mean", choices=get_args(Channel)),
+    Setting("level_dbov", "the level of its active speech", float, unset="as recorded", least=LEAST_LEVEL_DBOV, most=0),
+    Setting(
+        "tail_s",
+        "how long to stay after its end; a response after that counts as missing",
+        float,
+        TAIL_S,
+        unit="s",
+        least=0,
+        most=600,
+    ),
+    Setting("noise_dbov", "white noise in the tail", float, unset="silence", least=LEAST_DBOV, most=MOST_DBOV),
+    Setting("seed", "of that noise", int, 0, least=0),
+)
 
 
 def clip(address: str) -> ClipEndpoint:
     """The recorded user at an address (see the module). SettingsError for a file or setting that is not there."""
-    _, _, rest = address.partition(":")
-    path, _, query = rest.rpartition("?") if "?" in rest else (rest, "", "")
-    return ClipEndpoint(Path(path), **_settings(query))
-
-
-def _settings(query: str) -> dict[str, Any]:
-    settings = {}
-    for name, text in parse_qsl(query, keep_blank_values=True):
-        if name not in _SETTINGS:
-            raise SettingsError(f"clip: expected settings of {', '.join(_SETTINGS)}, got {name!r}")
-        try:
-            settings[name] = _SETTINGS[name](text)
-        except ValueError as error:
-            raise SettingsError(f"clip: {name}: expected a number, got {text!r}") from error
-    return settings
+    found = parsed(address, SETTINGS, file=True)
+    return ClipEndpoint(Path(found.place), **found.settings)
 
 
 class ClipEndpoint(Endpoint):
-    """Plays one file, decoded before tick 0, and hears nothing; the settings are those of the module."""
+    """Plays one file, decoded before tick 0, and hears nothing; the settings are SETTINGS."""
 
     def __init__(
         self,
@@ -73,12 +61,6 @@ class ClipEndpoint(Endpoint):
     ) -> None:
         if not path.is_file():
             raise SettingsError(f"clip: expected an audio file, found none at {str(path)!r}")
-        if channel not in get_args(Channel):
-            raise SettingsError(f"channel: expected one of {', '.join(get_args(Channel))}, got {channel!r}")
-        if level_dbov is not None and not LEAST_LEVEL_DBOV <= level_dbov <= 0:
-            raise SettingsError(f"level_dbov: expected from {LEAST_LEVEL_DBOV:.0f} to 0, got {level_dbov}")
-        if not 0 <= tail_s <= MOST_TAIL_S:
-            raise SettingsError(f"tail_s: expected from 0 to {MOST_TAIL_S:.0f}, got {tail_s}")
         self._path, self._channel, self._level_dbov = path, channel, level_dbov
         self._noise = ComfortNoise(noise_dbov, seed)
         self._described: dict[str, Any] = {

@@ -7,34 +7,29 @@ from typing import Any, Final
 
 import numpy as np
 
-from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint
+from fdbcore.runtime.address import Setting, values
 from fdbcore.types import FRAME_SAMPLES, TICK_MS, Pcm
 
-MOST_DELAY_MS: Final = 60_000
+SETTINGS: Final = (
+    Setting("delay_ms", "how much later it says it", int, TICK_MS, unit="ms", least=TICK_MS, most=60_000, step=TICK_MS),
+)
 
 
 def echo(address: str) -> Endpoint:
     """The party of "echo" or "echo:delay_ms=200"; SettingsError if it is spelt otherwise."""
-    if address == "echo":
-        return Echo()
-    name, _, value = address.removeprefix("echo:").partition("=")
-    if name != "delay_ms" or not (value.isascii() and value.isdigit()):
-        raise SettingsError(f"system: expected echo or echo:delay_ms=MS, got {address!r}")
-    return Echo(int(value))
+    kind, colon, rest = address.partition(":")
+    name, _, value = rest.partition("=")
+    return Echo(**values(kind, {name: value} if colon else {}, SETTINGS))
 
 
 class Echo(Endpoint):
     """Says what it heard `delay_ms` before: a function of the tick. At least one tick, since it speaks before it hears.
 
-    Raises SettingsError unless delay_ms is a multiple of 10 from 10 to 60,000.
+    delay_ms: a multiple of 10.
     """
 
     def __init__(self, delay_ms: int = TICK_MS) -> None:
-        if delay_ms % TICK_MS or not TICK_MS <= delay_ms <= MOST_DELAY_MS:
-            raise SettingsError(
-                f"delay_ms: expected a multiple of {TICK_MS} from {TICK_MS} to {MOST_DELAY_MS}, got {delay_ms}"
-            )
         self._delay_ms = delay_ms
         self._heard = np.zeros((delay_ms // TICK_MS, FRAME_SAMPLES), dtype=np.int16)
         self._next_tick = 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-import shlex
 import signal
 import socket
 import subprocess
@@ -15,13 +13,14 @@ from dataclasses import asdict
 from typing import Any, Final, TypeAlias
 
 from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
-from fdbcore.errors import PartyError, SettingsError
-from fdbcore.guard import Guard
-from fdbcore.network import event_loop
-from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.redaction import redacted, without_secrets
-from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.endpoints.frames import MOST_STEP_MS, MOST_UNSENT_FRAMES, FrameStream, Pace
+from fdbcore.errors import PartyError
+from fdbcore.protocols import Endpoint
+from fdbcore.runtime.address import Setting, command_of
+from fdbcore.runtime.guard import Guard
+from fdbcore.runtime.network import event_loop
+from fdbcore.runtime.redaction import redacted, without_secrets
+from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 
 MOST_LINE_BYTES: Final = 500
 MOST_BLOCK_BYTES: Final = 64 * 1024
@@ -35,41 +34,35 @@ Task: TypeAlias = "asyncio.Task[None]"
 
 _POLL_S = 0.01
 _QUIET_S = 0.1
-_SETTING = re.compile(r"(clocking|step_ms|timeout_s)=(.*)")
+SETTINGS: Final = (
+    Setting("clocking", "see below", default="input", choices=("input", "burst")),
+    Setting(
+        "step_ms",
+        "how much it reads before it writes as much",
+        int,
+        TICK_MS,
+        unit="ms",
+        least=TICK_MS,
+        most=MOST_STEP_MS,
+        step=TICK_MS,
+    ),
+    Setting("timeout_s", "for its first frame; in lockstep for each answer", int, 60, unit="s", least=1),
+)
 
 
 def command(address: str) -> Endpoint:
-    """The party of "exec:COMMAND ARGUMENT ...", split as by a shell; settings may precede the command.
+    """The party of "exec:COMMAND ARGUMENT ...", split as by a shell; SETTINGS may precede the command.
 
-    clocking=input (default) or burst, step_ms=80, timeout_s=120. SettingsError if they are wrong or nothing is left.
+    SettingsError if they are wrong or nothing is left.
     """
-    try:
-        words = shlex.split(address.partition(":")[2])
-    except ValueError as error:
-        raise SettingsError(f"system: exec: {error}") from None
-    settings: dict[str, str] = {}
-    while words and (setting := _SETTING.fullmatch(words[0])):
-        settings[setting[1]] = setting[2]
-        del words[0]
-    if not words:
-        raise SettingsError(f"system: expected exec:COMMAND, got {address!r}")
-    clockings: dict[str, Clocking] = {"input": "input", "burst": "burst"}
-    if (clocking := clockings.get(settings.get("clocking", "input"))) is None:
-        raise SettingsError(f"clocking: expected input or burst, got {settings['clocking']!r}")
-    step_ms, timeout_s = settings.get("step_ms", "10"), settings.get("timeout_s", "60")
-    return Command(words, Pace(clocking, _whole("step_ms", step_ms)), _whole("timeout_s", timeout_s))
-
-
-def _whole(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingsError(f"{name}: expected a whole number of at least 1, got {value!r}")
-    return int(value)
+    words, settings = command_of(address, SETTINGS)
+    return Command(words, Pace(settings["clocking"], settings["step_ms"]), settings["timeout_s"])
 
 
 class Command(Endpoint):
     """A command in a process group of its own, which is gone when this is closed, or its process has ended.
 
-    docs/endpoints.md is the contract.
+    docs/systems.md is the contract.
 
     timeout_s: for its first frame; in lockstep, for each of its answers.
     """

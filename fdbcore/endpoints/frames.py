@@ -14,18 +14,9 @@ from fdbcore._ext.pacer import LatenessHistogram
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import Playout
 from fdbcore.errors import SettingsError
-from fdbcore.floods import EventAllowance
 from fdbcore.protocols import Clocking
-from fdbcore.types import (
-    FRAME_SAMPLES,
-    SAMPLE_RATE_HZ,
-    SILENT_FRAME,
-    TICK_MS,
-    TICK_NS,
-    TICKS_PER_S,
-    Happening,
-    Pcm,
-)
+from fdbcore.recording.floods import EventAllowance
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICK_NS, TICKS_PER_S, Happening, Pcm
 
 MOST_AHEAD_S: Final = 60
 """What a party may send before it is played."""
@@ -234,7 +225,7 @@ class FrameStream:
         always (48,000 where it keeps up), the lateness of each frame on the wire, and live our own delays."""
         playout, stats = self._playout, self._playout.stats()
         early_samples = self._early_frames * FRAME_SAMPLES
-        left_out_samples = playout.slipped_samples + playout.missed_samples
+        counts = playout.counts()
         live = not self._in_lockstep and self._sends_always
         speed = {"received_samples_per_s": self._received_frames * SAMPLE_RATE_HZ / (self._tick + 1)} if live else {}
         # A frame goes out at the beginning of its own tick, as it is: the way out adds nothing.
@@ -243,13 +234,10 @@ class FrameStream:
             **speed,
             **delays,
             "received_samples": self._received_frames * FRAME_SAMPLES,
-            "heard_samples": stats.heard_samples - left_out_samples + self._next_answer * FRAME_SAMPLES,
+            **counts,
+            "heard_samples": counts["heard_samples"] + self._next_answer * FRAME_SAMPLES,
             "dropped_samples": early_samples + stats.dropped_samples + playout.missed_samples,
             "flushed_samples": stats.flushed_samples,
-            "slipped_samples": playout.slipped_samples,
-            "padded_samples": stats.padded_samples,
-            "underruns": stats.underruns,
-            "longest_loss_samples": stats.longest_underrun_samples,
             "queued_samples": stats.queued_samples,
             "wire": self._wire.summary(),
         }

@@ -13,17 +13,19 @@ arrival and the next tick, and what the jitter of earlier arrivals has cost (hap
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
 from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection, Text
 from fdbcore.endpoints.playout import DelayChange, Playout
-from fdbcore.errors import MissingExtraError, PartyError, SettingsError
-from fdbcore.network import await_result, event_loop, may_be_up_later
+from fdbcore.errors import MissingExtraError, PartyError
 from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.runtime.address import Setting, host_port, location, parsed
+from fdbcore.runtime.network import await_result, event_loop, may_be_up_later
 from fdbcore.types import (
     FRAME_SAMPLES,
     SAMPLE_RATE_HZ,
@@ -39,12 +41,32 @@ from fdbcore.types import (
 _STEP_TICKS: Final = 8
 _PACKET_TICKS: Final = PACKET_MS // TICK_MS
 _RUST_HANDSHAKE_BYTES: Final = 8  # two versions; the Python server sends none
-_OWN: Final = ("tls", "lag_steps")
-_SAMPLING: Final = (
-    *("text_temperature", "text_topk", "audio_temperature", "audio_topk", "max_steps", "audio_seed", "text_seed"),
-    *("pad_mult", "repetition_penalty_context", "repetition_penalty"),
+_TLS: Final = Setting("tls", "whether by TLS; certificates are not verified", default="0", choices=("0", "1"))
+_LAG: Final = Setting(
+    "lag_steps",
+    "first steps that the server leaves unanswered; only lockstep needs it",
+    int,
+    unset="found out",
+    least=0,
+    most=9,
 )
-_PROMPTS: Final = ("voice_prompt", "text_prompt")
+MOSHI: Final = (
+    _TLS,
+    _LAG,
+    *(
+        Setting(name, "passed on; the Rust server obeys it", unset="the server's")
+        for name in (
+            *("text_temperature", "text_topk", "audio_temperature", "audio_topk", "max_steps", "audio_seed"),
+            *("text_seed", "pad_mult", "repetition_penalty_context", "repetition_penalty"),
+        )
+    ),
+)
+PERSONAPLEX: Final = (
+    replace(_TLS, default="1"),
+    replace(_LAG, default=0),
+    Setting("voice_prompt", "always sent", default="NATF2.pt"),
+    Setting("text_prompt", "always sent", default=""),
+)
 _KEPT_FRAMES: Final = 1  # of what waits, for the jitter of a server that may be far away
 
 
@@ -75,8 +97,7 @@ def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: flo
     Python server), or 2 if the handshake is that of the Rust server; the MLX server needs 0. All else
     (text_temperature, audio_seed, ...) is passed on: the Rust server obeys it, the others do not. Raises SettingsError.
     """
-    place = _place("moshi", address, {"tls": "0"}, _SAMPLING)
-    return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
+    return MoshiEndpoint(_place(address, MOSHI), handshake_timeout_s, answer_timeout_s)
 
 
 def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
@@ -85,33 +106,16 @@ def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout
     Both prompts are always sent, as the server demands; it shakes hands once it has taken them in. TLS is on unless
     tls=0. A `seed`, which makes its requests fail, is refused. Raises SettingsError.
     """
-    defaults = {"tls": "1", "lag_steps": "0", "voice_prompt": "NATF2.pt", "text_prompt": ""}
-    place = _place("personaplex", address, defaults, _PROMPTS)
-    return MoshiEndpoint(place, handshake_timeout_s, answer_timeout_s)
+    return MoshiEndpoint(_place(address, PERSONAPLEX), handshake_timeout_s, answer_timeout_s)
 
 
-def _place(kind: str, address: str, defaults: Mapping[str, str], known: Collection[str]) -> Place:
-    try:
-        full = f"{kind}://" if address == kind else address
-        parts = urlsplit(full)
-        port = parts.port or 8998
-    except ValueError as error:
-        raise SettingsError(f"{address}: expected {kind}://host[:port][?setting=value]; {error}") from None
-    if not full.startswith(f"{kind}://") or parts.username or parts.fragment:
-        raise SettingsError(f"{address}: expected {kind}://host[:port][?setting=value]")
-    query = {**defaults, **dict(parse_qsl(parts.query, keep_blank_values=True))}
-    if unknown := sorted(query.keys() - {*_OWN, *known}):
-        raise SettingsError(f"{address}: expected settings out of {', '.join((*_OWN, *known))}; got {unknown[0]!r}")
-    tls, lag_steps = query.pop("tls"), query.pop("lag_steps", "")
-    if tls not in ("0", "1"):
-        raise SettingsError(f"{address}: tls: expected 0 or 1, got {tls!r}")
-    if lag_steps not in ("", *"0123456789"):
-        raise SettingsError(f"{address}: lag_steps: expected 0 to 9, got {lag_steps!r}")
-    host = parts.hostname or "localhost"
-    netloc = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+def _place(address: str, known: Sequence[Setting]) -> Place:
+    kind, place, settings = parsed(address, known)
+    parts = location(f"{kind}:{place}" if ":" in address else f"{kind}://", f"{kind}://host[:port][?setting=value]")
+    tls, lag_steps = settings.pop("tls"), settings.pop("lag_steps")
     path = parts.path.rstrip("/") or "/api/chat"
-    url = f"{'wss' if tls == '1' else 'ws'}://{netloc}{path}"
-    return Place(kind, url, query, int(lag_steps) if lag_steps else None)
+    url = f"{'wss' if tls == '1' else 'ws'}://{host_port(parts.hostname or 'localhost', parts.port or 8998)}{path}"
+    return Place(kind, url, {name: value for name, value in settings.items() if value is not None}, lag_steps)
 
 
 class MoshiEndpoint(Endpoint):
@@ -262,7 +266,7 @@ class MoshiEndpoint(Endpoint):
 
     def measured(self) -> Mapping[str, Any]:
         """Samples sent, heard and lost on the way, the harness's own delays, and live the system's speed."""
-        line, playout, stats = self._line, self._playout, self._playout.stats()
+        line, playout = self._line, self._playout
         look_ahead_ms = line.look_ahead_samples * 1000 / SAMPLE_RATE_HZ
         counts = {
             "mode": "lockstep" if self._origin_ns is None else "live",
@@ -271,11 +275,7 @@ class MoshiEndpoint(Endpoint):
             "step_ms": _STEP_TICKS * TICK_MS,
             "lag_steps": self._lag_steps,
             "sent_samples": self._heard_ticks // _PACKET_TICKS * _PACKET_TICKS * FRAME_SAMPLES,
-            "heard_samples": stats.heard_samples - playout.slipped_samples - playout.missed_samples,
-            "padded_samples": stats.padded_samples,
-            "underruns": stats.underruns,
-            "longest_loss_samples": stats.longest_underrun_samples,
-            "slipped_samples": playout.slipped_samples,
+            **playout.counts(),
             "dropped_samples": line.dropped_samples + playout.missed_samples,
             "pre_skip_samples": line.pre_skip_samples,
             "skipped_bytes": line.skipped_bytes,

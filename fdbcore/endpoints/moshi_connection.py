@@ -9,13 +9,13 @@ from threading import Condition
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fdbcore._ext.pacer import LatenessHistogram
+from fdbcore.audio.ogg import OggOpusReader, OggOpusWriter
+from fdbcore.audio.opus import OpusDecoder, OpusEncoder
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import Playout
 from fdbcore.errors import AudioError, FrameError
-from fdbcore.floods import EventAllowance
-from fdbcore.network import event_loop
-from fdbcore.ogg import OggOpusReader, OggOpusWriter
-from fdbcore.opus import OpusDecoder, OpusEncoder
+from fdbcore.recording.floods import EventAllowance
+from fdbcore.runtime.network import event_loop
 from fdbcore.types import Pcm
 
 if TYPE_CHECKING:

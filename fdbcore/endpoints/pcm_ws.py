@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, urlsplit
 
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
-from fdbcore.network import event_loop, may_be_up_later
 from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.runtime.address import host_port, location, query_of
+from fdbcore.runtime.network import event_loop, may_be_up_later
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def pcm_ws(address: str) -> Endpoint:
 
 
 class PcmWs(Endpoint):
-    """A system behind a WebSocket. docs/endpoints.md is the contract.
+    """A system behind a WebSocket. docs/systems.md is the contract.
 
     timeout_s: for the connection and the system's `ready`; in lockstep, for each of its answers.
     Raises SettingsError, and MissingExtraError on opening.
@@ -268,20 +268,15 @@ class PcmWs(Endpoint):
 
 def _url_of(address: str) -> tuple[str, str]:
     """The WebSocket URL, and the address as it may be shown: without user, password and the values of the query."""
-    scheme, _, rest = address.partition("://")
-    wrong = SettingsError("system: expected pcm_ws://host:port/path or pcm_wss://host:port/path")
-    try:
-        parts = urlsplit(f"{_SCHEMES[scheme]}://{rest}")
-        host, port = parts.hostname, parts.port
-    except (KeyError, ValueError):
-        raise wrong from None  # the reason would show what was taken for a port, which may be a password
-    if not host or parts.fragment:
-        raise wrong
-    shown = f"{scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}{parts.path}"
-    names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
-    if names:
+    scheme = address.partition(":")[0]
+    form = "pcm_ws://host:port/path or pcm_wss://host:port/path"
+    parts = location(address, form, user=True)
+    if not parts.hostname or scheme not in _SCHEMES:
+        raise SettingsError(f"{scheme}: expected {form}")
+    shown = f"{scheme}://{host_port(parts.hostname, parts.port)}{parts.path}"
+    if names := query_of(parts.query):
         shown += "?" + "&".join(f"{name}=***" for name in names)
-    return parts.geturl(), shown
+    return f"{_SCHEMES[scheme]}:{parts.geturl()}", shown
 
 
 def _event_of(text: str) -> Json | None:

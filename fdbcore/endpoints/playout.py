@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from fdbcore._ext.floor import NoiseFloor
 from fdbcore._ext.pcm import PlayoutQueue, PlayoutStats
 from fdbcore._ext.transit import MinimumTransit
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
@@ -20,30 +21,6 @@ UNNEEDED_TICKS: Final = 10 * TICKS_PER_S
 
 MOST_CHANGES: Final = 1000
 """Changes of the delay that the certificate lists; all of them are events."""
-
-_FLOOR_TICKS: Final = 5 * TICKS_PER_S
-_QUIETEST: Final = 10 ** (-60 / 10)  # power, full scale 1: quiet beside any floor
-_LOUDEST: Final = 10 ** (-35 / 10)  # quiet beside none
-_OVER_FLOOR: Final = 10 ** (6 / 10)
-
-
-class NoiseFloor:
-    """The quietest frame of the last 5 to 10 s, as the jitter buffer follows it."""
-
-    def __init__(self) -> None:
-        self._least, self._least_before = _LOUDEST, 0.0  # not known yet
-        self._frames = 0
-
-    def is_quiet(self, frame: Pcm) -> bool:
-        """Take the next frame in; whether it is under -60 dBFS, or under -35 dBFS and within 6 dB of the floor."""
-        samples = frame.astype(np.float64)
-        power = float(samples @ samples) / (len(samples) * 32768.0**2)
-        limit = max(_QUIETEST, min(_OVER_FLOOR * min(self._least, self._least_before), _LOUDEST))
-        self._least = min(self._least, power)
-        self._frames += 1
-        if self._frames % _FLOOR_TICKS == 0:
-            self._least, self._least_before = _LOUDEST, self._least
-        return power < limit
 
 
 class DelayChange(NamedTuple):
@@ -143,6 +120,17 @@ class Playout:
     def stats(self) -> PlayoutStats:
         """All counts of the queue; what was left out here it counts as heard."""
         return self._queue.stats()
+
+    def counts(self) -> dict[str, int]:
+        """Since tick 0, for what an endpoint has `measured`; what was left out here was not heard."""
+        stats = self.stats()
+        return {
+            "heard_samples": stats.heard_samples - self.slipped_samples - self.missed_samples,
+            "padded_samples": stats.padded_samples,
+            "underruns": stats.underruns,
+            "longest_loss_samples": stats.longest_underrun_samples,
+            "slipped_samples": self.slipped_samples,
+        }
 
     def play(self, tick: int, to_the_end: bool = False) -> int:
         """Fill `frame` for `tick`; how many of its samples are audio. to_the_end: nothing more comes, or is left out.

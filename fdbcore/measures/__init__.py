@@ -1,1 +1,4 @@
-"""Measures: pure functions of recordings. Each gives quantities that `score` pools over sessions."""
+"""Measures of one recording: pure functions of it, whose quantities `analysis` pools.
+
+May import: _ext, recording, session, sources.
+"""

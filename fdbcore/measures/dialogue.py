@@ -1,20 +1,17 @@
-"""A recording as the measures see it: turn events, and the inter-pausal units (IPUs) of both sides as arrays."""
+"""A conversation as the measures see it: turn events, and the inter-pausal units (IPUs) of both sides as arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.harness import HarnessLegs
-from fdbcore.measures.line import Line, at_the_end, line_of, pauses_of
-from fdbcore.measures.suspects import has_suspects, own_activity
-from fdbcore.recording import Recording
-from fdbcore.turns import detect_turns
+from fdbcore.measures.harness_delay import HarnessLegs
+from fdbcore.measures.line import Line, at_the_end
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
@@ -38,30 +35,6 @@ class Dialogue:
     legs: HarnessLegs | None = None
     line: Line = "closed"
     pauses: Sequence[tuple[int, int]] = ()
-
-    @classmethod
-    def of(cls, recording: Recording) -> Self:
-        """The dialogue of a recording: told without the speech that is echo of the other side, where that was found.
-
-        Every figure, every list and every export is of this one.
-        """
-        dialogue = cls.with_echo(recording)
-        if not has_suspects(recording):
-            return dialogue
-        return replace(dialogue, detected=detect_turns(*own_activity(recording, recording.activity), dialogue.settings))
-
-    @classmethod
-    def with_echo(cls, recording: Recording) -> Self:
-        """The dialogue as its turn events were stored, echo and all: what stands beside the figures."""
-        settings: dict[str, Any] = recording.meta["settings"]["turns"]
-        return cls(
-            recording.turn_events,
-            recording.n_ticks,
-            TurnSettings(**settings),
-            HarnessLegs.of(recording, "B"),
-            line_of(recording),
-            pauses_of(recording),
-        )
 
     @cached_property
     def events(self) -> Sequence[TurnEvent]:

@@ -14,11 +14,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.health.findings import ECHOES
-from fdbcore.labels import KeptLabels, Label, kept_labels
 from fdbcore.measures.dialogue import Dialogue, Spans
-from fdbcore.measures.suspects import suspect_spans
-from fdbcore.recording import Recording
+from fdbcore.measures.health.finding import ECHOES
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.labels import Label
+from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, clock_text, other_side, ticks_to_s
 
 FULL_SCALE: Final = 32_768
@@ -62,14 +62,17 @@ class Finding:
 class Heard:
     """A recording as the checks see it."""
 
-    recording: Recording
-    dialogue: Dialogue
-    labels: KeptLabels | None
+    reading: Reading
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """Its dialogue, without echo."""
+        return self.reading.dialogue
 
     @property
     def n_ticks(self) -> int:
         """Its length."""
-        return self.dialogue.n_ticks
+        return self.reading.n_ticks
 
     @cached_property
     def times(self) -> dict[Side, Spans]:
@@ -84,10 +87,10 @@ class Heard:
 Check: TypeAlias = Callable[[Heard], Iterator[Finding]]
 
 
-def findings(recording: Recording, dialogue: Dialogue) -> list[Finding]:
+def findings(reading: Reading) -> list[Finding]:
     """What must be said of a recording first; nothing for one without a tick."""
-    heard = Heard(recording, dialogue, kept_labels(recording))
-    return [finding for check in CHECKS.values() for finding in check(heard)] if recording.n_ticks else []
+    heard = Heard(reading)
+    return [finding for check in CHECKS.values() for finding in check(heard)] if reading.n_ticks else []
 
 
 def nothing_to_measure(recording: Recording) -> str | None:
@@ -108,12 +111,12 @@ def never_spoke(heard: Heard) -> Iterator[Finding]:
     """A side without any speech, or without any of its own, and what there is instead."""
     for number, side in enumerate(SIDES):
         if heard.silent(side) and not heard.silent(other_side(side)):
-            if suspect_spans(heard.recording)[side]:
+            if heard.reading.suspect_spans[side]:
                 name = f"{side} said nothing of its own"
-                text = f"{name}: all of it is echo of {other_side(side)}{_echo_figures(heard.recording, side)}"
+                text = f"{name}: all of it is echo of {other_side(side)}{_echo_figures(heard.reading, side)}"
             else:
                 name = f"{side} never spoke"
-                text = f"{name}: no speech found, {loudest(heard.recording.peaks[:, number])}"
+                text = f"{name}: no speech found, {loudest(heard.reading.peaks[:, number])}"
             yield Finding("never_spoke", side, name, text, 0, heard.n_ticks)
 
 
@@ -159,7 +162,7 @@ def one_sided(heard: Heard) -> Iterator[Finding]:
 
 def file_ends(heard: Heard) -> Iterator[Finding]:
     """The file of one side is shorter than that of the other; of a sample of one turn the user's always may be."""
-    source = heard.recording.meta.get("source") or {}
+    source = heard.reading.meta.get("source") or {}
     if len(source.get("files", ())) != len(SIDES):
         return
     for side in SIDES:
@@ -173,9 +176,9 @@ def file_ends(heard: Heard) -> Iterator[Finding]:
 
 def labels_elsewhere(heard: Heard) -> Iterator[Finding]:
     """Labels of one side that fit the speech of the other, as where the sides of a call are exchanged."""
-    if heard.labels is None:
+    if heard.reading.labels is None:
         return
-    named = heard.labels.of("A", "turn_end", "speech") + heard.labels.of("B", "turn_end", "speech")
+    named = heard.reading.labels.of("A", "turn_end", "speech") + heard.reading.labels.of("B", "turn_end", "speech")
     own = [label for label in named if _fits(label, heard, label.side)]
     other = [label for label in named if _fits(label, heard, other_side(label.side))]
     misplaced = [label for label in other if label not in own]

@@ -6,7 +6,6 @@ from an answer, and stopping for an interruption from stopping for a backchannel
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -14,12 +13,13 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.line import is_missing
+from fdbcore.measures.measure import Group, Measure, Shown
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
+from fdbcore.measures.overlaps import STOP_WITHIN_S, chance_of_stop
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.measures.timing import STOP_WITHIN_S, chance_of_stop
+from fdbcore.recording.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
 from fdbcore.types import TICK_MS, TICKS_PER_S
 
 SHORTEST_PAUSE_MS: Final = 200
@@ -28,26 +28,95 @@ PAUSE_BINS_MS: Final = ((200, 500), (500, 1000), (1000, 2000), (2000, None))
 STOP_S: Final = max(STOP_WITHIN_S)
 DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTIONS if kind != "interruption")
 """What a system should not stop for."""
-FIRST_WORDS: Final = 3
-"""How many words tell what B does after an interruption; with fewer than FEWEST_WORDS nothing is told."""
-FEWEST_WORDS: Final = 2
-
-Word: TypeAlias = tuple[str, float, float]
-"""Text, start and end in seconds."""
 
 Ticks: TypeAlias = npt.NDArray[np.int64]
 Span: TypeAlias = tuple[int, int]
 
 
-def labelled(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
-    """The measures for which the session has labels. words: those of B, if they are known."""
-    measures = cut_offs(dialogue, labels) | answers(dialogue, labels) | stops(dialogue, labels)
-    return measures | recoveries(dialogue, labels, words)
+GROUP: Final = Group(
+    "By your labels",
+    "What a span is called comes from the labels, when anybody speaks from the audio. A system that waits "
+    "longer cuts off less: false cut-offs and answer time belong together.",
+)
+CALLED: Final[Mapping[LabelKind, str]] = {
+    "interruption": "an interruption",
+    "backchannel": "a backchannel",
+    "side_talk": "side talk",
+    "noise": "noise",
+}
+"""What the label kinds of contributions are called in a sentence."""
 
 
 def pause_bin(low_ms: int, high_ms: int | None) -> str:
     """The name of a bin of lengths: "200_to_500_ms"."""
     return f"{low_ms}_ms_and_over" if high_ms is None else f"{low_ms}_to_{high_ms}_ms"
+
+
+def stop_share(name: str) -> str:
+    """The id of the share of stops for labels of a kind, or for all distractions."""
+    return f"b_stopped_within_{STOP_S}s_per_labelled_{name}"
+
+
+def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
+    lengths = f"{low_ms / 1000:g} s and over" if high_ms is None else f"{low_ms / 1000:g} to {high_ms / 1000:g} s"
+    return Measure(
+        f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", "share", "share", GROUP,
+        f"Pauses of A of {lengths} in which B cut in", "The same, by the length of the pause.",
+    )  # fmt: skip
+
+
+def _of_kind(kind: str, what: str) -> list[Measure]:
+    """Whether B stops for labels of a kind, and how fast; the latter not of all distractions together."""
+    share = Measure(
+        stop_share(kind), "share", "share", GROUP, f"B stops within {STOP_S} s for {what}",
+        f"What A's labels call {what}, begun while B spoke: how often B falls silent for {{yield_hold_ms}}.",
+        "stop rate",
+    )  # fmt: skip
+    latency = Measure(
+        f"b_stop_latency_ms_per_labelled_{kind}", "values", "ms", GROUP, f"Time until B stops for {what}",
+        f"From the labelled start to B's silence, where it came within {STOP_S} s.", "stop latency",
+    )  # fmt: skip
+    return [share, latency] if kind in CALLED else [share]
+
+
+_FALSE_CUT_OFF: Final = Shown(("false_cut_off",), "B")
+MEASURES: Final = (
+    Measure(
+        "cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in",
+        "Pauses inside A's turn, of at least 0.2 s, in which B began to speak. Starts that are labelled a backchannel "
+        "of B are none.", "false cut-off", shown=_FALSE_CUT_OFF,
+    ),
+    Measure(
+        "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in for longer",
+        "The same, where B then spoke for longer than {short_ms}.", "false cut-off", shown=_FALSE_CUT_OFF,
+    ),
+    *(_of_pauses(*limits) for limits in PAUSE_BINS_MS),
+    Measure(
+        "response_latency_ms_per_labelled_turn_end", "values", "ms", GROUP, "Answer time by label",
+        "From the labelled end of A's turn to B's first sound; below zero where B began up to 0.2 s early.",
+        "response latency",
+    ),
+    Measure(
+        "answered_per_labelled_turn_end", "share", "share", GROUP, "Labelled turns of A that B answered",
+        "B began within {response_window_ms}, and at most 0.2 s before the labelled end.", "response rate",
+    ),
+    *(
+        measure
+        for kind, what in (*CALLED.items(), ("distraction", "backchannels, side talk and noise"))
+        for measure in _of_kind(kind, what)
+    ),
+    Measure(
+        "b_selectivity", "difference", "share", GROUP, "Selectivity of B",
+        "Share of interruptions that B stops for, less that of backchannels, side talk and noise together. A system "
+        "that stops for everything, or for nothing, has none.", "selectivity",
+        difference_of=(stop_share("interruption"), stop_share("distraction")),
+    ),
+)  # fmt: skip
+
+
+def labelled(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
+    """The measures of this module for which the session has labels."""
+    return cut_offs(dialogue, labels) | answers(dialogue, labels) | stops(dialogue, labels)
 
 
 def cut_offs(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
@@ -148,17 +217,17 @@ def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
     if _speaks_through(dialogue.ipus["B"], earliest, end_tick):
         return "b_was_speaking"
     starts_b, starts_a = (dialogue.ipus[side][:, 0] for side in ("B", "A"))
-    answer = _first_from(starts_b, earliest)
-    if _first_from(starts_a, end_tick + 1) < min(answer, end_tick + window_ticks):
+    answer = first_from(starts_b, earliest)
+    if first_from(starts_a, end_tick + 1) < min(answer, end_tick + window_ticks):
         return "a_went_on"
     if answer <= end_tick + window_ticks:
         return answer - end_tick
-    anybody_later = min(answer, _first_from(starts_a, end_tick + 1)) < dialogue.n_ticks
+    anybody_later = min(answer, first_from(starts_a, end_tick + 1)) < dialogue.n_ticks
     left = anybody_later or is_missing(dialogue.n_ticks - end_tick, dialogue.settings, dialogue.line)
     return "no_response" if left else "censored"
 
 
-def _first_from(starts: Ticks, tick: int) -> int:
+def first_from(starts: Ticks, tick: int) -> int:
     """The first of sorted starts that is not before a tick; beyond every recording if there is none."""
     row = int(np.searchsorted(starts, tick))
     return int(starts[row]) if row < len(starts) else int(np.iinfo(np.int64).max)
@@ -175,11 +244,11 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         found = labels.of("A", *kinds)
         if not found:
             continue
-        clear, excluded = _clear(dialogue, found)
-        starts = np.array([label.start_tick for label in clear], dtype=np.int64)
+        contributions, excluded = clear(dialogue, found)
+        starts = np.array([label.start_tick for label in contributions], dtype=np.int64)
         until = until_stop[starts]
         stopped = until[until <= STOP_S * TICKS_PER_S]
-        chance = chance_of_stop(dialogue, "B", starts, STOP_S * TICKS_PER_S)
+        chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S) if contributions else None
         measures[stop_share(name)] = Share(len(stopped), len(starts), excluded, chance)
         if name != "distraction":
             values = (stopped * float(TICK_MS)).tolist()
@@ -188,12 +257,7 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     return measures
 
 
-def stop_share(name: str) -> str:
-    """The id of the share of stops for labels of a kind, or for all distractions."""
-    return f"b_stopped_within_{STOP_S}s_per_labelled_{name}"
-
-
-def _clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict[str, int]]:
+def clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict[str, int]]:
     """The labels that begin while B speaks, away from its start and end; and how many do not, and why."""
     since, until = dialogue.ticks_since_start("B"), dialogue.ticks_until_end("B")
     settings = dialogue.settings
@@ -210,69 +274,3 @@ def _clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dic
         else:
             clear.append(label)
     return clear, excluded
-
-
-def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
-    """What B does after an interruption that it stopped for: when it speaks again, and with which words.
-
-    The time is from the end of the interruption, negative where B began before that. Where B's words are known: it
-    restarts if it says again the words with which its turn began; it resumes if it takes up later ones; or else its
-    words are new, be they an answer or the rest of what it meant to say, which words cannot tell.
-    """
-    found = labels.of("A", "interruption")
-    if not found:
-        return {}
-    clear, excluded = _clear(dialogue, found)
-    until_stop = dialogue.ticks_until_stop("B")
-    latencies_ms: list[float] = []
-    others = Counter(excluded | {"did_not_stop": 0, "no_response": 0, "censored": 0})
-    said: Counter[str] = Counter()
-    for label in clear:
-        stop_tick = label.start_tick + int(until_stop[label.start_tick])
-        if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
-            others["did_not_stop"] += 1
-            continue
-        again, limit = _first_from(dialogue.ipus["B"][:, 0], stop_tick), dialogue.settings.ticks("response_window_ms")
-        if again > label.end_tick + limit:
-            others["censored" if label.end_tick + limit > dialogue.n_ticks else "no_response"] += 1
-            continue
-        latencies_ms.append(float((again - label.end_tick) * TICK_MS))
-        said[_taken_up(words, _turn_start(dialogue, label), stop_tick, again)] += 1
-    measures: dict[str, Quantity] = {
-        "b_recovery_latency_ms_per_labelled_interruption": Values("ms", latencies_ms, others)
-    }
-    if words is None:
-        return measures
-    n = sum(said[name] for name in TAKEN_UP)
-    without = {"too_few_words": said[TOO_FEW]}
-    return measures | {f"b_{name}_per_recovery": Share(said[name], n, without) for name in TAKEN_UP}
-
-
-TAKEN_UP: Final = ("restarted", "resumed", "new_words")
-TOO_FEW: Final = "too_few_words"
-
-
-def _turn_start(dialogue: Dialogue, label: Label) -> int:
-    """The tick at which the turn of B that a label interrupts began."""
-    starts = [event.start_tick for event in dialogue.events if event.kind == "turn" and event.side == "B"]
-    return max((start for start in starts if start <= label.start_tick), default=0)
-
-
-def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:
-    """Whether the first words after a stop are among those of the turn before it, and where."""
-    slack_s = 0.2  # edges of words and of speech differ by about as much
-    turn_s, stop_s, again_s = (tick / TICKS_PER_S for tick in (turn_start, stop_tick, again_tick))
-    timed = [(_spelt(text), start_s) for text, start_s, _ in words or ()]
-    before = [text for text, start_s in timed if text and turn_s - slack_s <= start_s < stop_s]
-    after = [text for text, start_s in timed if text and start_s >= max(again_s - slack_s, stop_s)][:FIRST_WORDS]
-    if min(len(before), len(after)) < FEWEST_WORDS:
-        return TOO_FEW
-    at = [row for row in range(len(before) - len(after) + 1) if before[row : row + len(after)] == after]
-    if not at:
-        return "new_words"
-    return "restarted" if at[0] == 0 else "resumed"
-
-
-def _spelt(text: str) -> str:
-    """A word without case and punctuation."""
-    return re.sub(r"[^\w']+", "", text.casefold())

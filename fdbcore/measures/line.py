@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from fdbcore.labels import kept_labels
-from fdbcore.recording import Recording
-from fdbcore.sources import V1_FILES
+from fdbcore.recording.reader import Recording
+from fdbcore.sources.sessions import V1_FILES
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
 Line: TypeAlias = Literal["closed", "held", "open"]
@@ -23,7 +22,7 @@ LINE_OPEN: Final = "line_open"
 
 def line_of(recording: Recording) -> Line:
     """The line of a recording: by its settings, its suite or the layout of its files, or because the call was held."""
-    held = recording.as_held
+    held = recording.original_meta
     kinds = [party.get("kind", "replay") for party in (held.get("parties") or {}).values()]
     if recording.meta["settings"].get(LINE_OPEN) or "clip" in kinds or _is_one_turn(recording.meta):
         return "open"
@@ -38,12 +37,12 @@ def _is_one_turn(meta: Mapping[str, Any]) -> bool:
 
 def pauses_of(recording: Recording) -> list[tuple[int, int]]:
     """What labels, or the suite of a recording, call a pause of A: spans in ticks."""
-    labels = kept_labels(recording)
+    labels = recording.labels
     spans = [(label.start_tick, label.end_tick) for label in (labels.of("A", "pause") if labels else ())]
     swapped = (recording.meta.get("source") or {}).get("swap", False)
     noted = [note for note in recording.meta.get("annotations", ()) if note["kind"] == "pause" and not swapped]
     spans += [_span(note["start_s"], note["end_s"]) for note in noted]
-    clip = (recording.as_held.get("case") or {}).get("clip") or {}
+    clip = (recording.original_meta.get("case") or {}).get("clip") or {}
     of_clip = clip.get("labels", {}).get("pause", ())
     return spans + [_span(*note["timestamp"]) for note in of_clip]  # a clip is played from tick 0
 

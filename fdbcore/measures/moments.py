@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from fdbcore.labels import KeptLabels, kept_labels
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
+from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
-from fdbcore.recording import Recording
+from fdbcore.recording.labels import KeptLabels
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, ticks_to_s
-
-MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cut_off", "talk_over", "lapse"]
 
 # How long each may last before it is worth hearing. One second is the standard maximum silence in conversation
 # (Jefferson 1989); most backchannels are shorter than half a second.
@@ -26,6 +24,7 @@ _LIMIT_TICKS: dict[MomentKind, int] = {
     "false_cut_off": TICKS_PER_S // 5,
     "talk_over": TICKS_PER_S // 2,
 }
+LEAST_SEVERITY = 1.01
 TEXTS: dict[MomentKind, str] = {
     "no_answer": "no answer {:.1f} s",
     "slow_answer": "slow answer {:.1f} s",
@@ -56,19 +55,19 @@ class Moment:
         return asdict(self) | {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
 
 
-def worst_moments(recording: Recording) -> list[Moment]:
-    """The moments of a recording, the worst first."""
-    return moments(Dialogue.of(recording), kept_labels(recording))
-
-
-def moments(dialogue: Dialogue, labels: KeptLabels | None = None) -> list[Moment]:
+def moments(
+    dialogue: Dialogue, labels: KeptLabels | None = None, sounds: Mapping[str, Sequence[tuple[int, int]]] | None = None
+) -> list[Moment]:
     """All moments, the worst first. Each silence and each overlap is in at most one; censored events are in none.
 
-    labels: of people, who alone can tell that B began in a pause of A, and not after its turn.
+    labels: of people, who alone can tell that B began in a pause of A, and not after its turn. sounds: by name, such as
+    "music on B", the spans of ticks of what sounds and is no speech: a silence that is full of it says so, and comes
+    last.
     """
     found = [*_no_answers(dialogue), *_silences(dialogue), *_cut_offs(dialogue), *_talk_overs(dialogue)]
     if labels is not None:
         found += [_moment(dialogue, "false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
+    found = [_sounding(moment, sounds or {}) for moment in found]
     return sorted(
         (moment for moment in found if moment.severity > 1), key=lambda moment: (-moment.severity, moment.start_tick)
     )
@@ -84,6 +83,17 @@ def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, e
     text = TEXTS[kind].format(ticks_to_s(length_ticks))
     severity = length_ticks / limit_ticks(kind, dialogue.settings)
     return Moment(kind, side, start_tick, end_tick, severity, text)
+
+
+def _sounding(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]]) -> Moment:
+    """The moment; a silence of which more than half is full of some sound with its name, and as one of the least."""
+    if moment.kind not in ("no_answer", "slow_answer", "lapse"):
+        return moment
+    start, end = moment.start_tick, moment.end_tick
+    for name, spans in sounds.items():
+        if 2 * sum(max(0, min(end, last) - max(start, first)) for first, last in spans) > end - start:
+            return replace(moment, text=f"{moment.text}, {name}", severity=min(moment.severity, LEAST_SEVERITY))
+    return moment
 
 
 def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:

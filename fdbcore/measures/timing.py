@@ -1,76 +1,98 @@
 """Timing measures of one session. B is the system under test; ids carry the unit and the denominator.
 
-Definitions: responses are floor transfers from A to B (Heldner and Edlund 2010); answered, premature and missing ones
-compete for the same denominator, the opportunities of B (`fdbcore.measures.opportunities`). Censored events count
-nowhere.
+Here are those of the floor and of how the time is filled; the others are in `answers` and `overlaps`. Censored events
+count nowhere.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
-import numpy.typing as npt
 
+from fdbcore.measures.answers import FTO, responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, other_side
+from fdbcore.measures.measure import Column, Group, Measure, Shown
+from fdbcore.measures.opportunities import fto
+from fdbcore.measures.overlaps import overlap_onsets
+from fdbcore.measures.quantities import Quantity, Ratio, Values
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, TurnEvent
 
-LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
-STOP_WITHIN_S = (1, 2)
-CHANCE_SHIFTS, CHANCE_SEED = 199, 20_260  # random ones: evenly spaced shifts would beat with a regular speaker
+TURNS: Final = Group("Taking turns", "Who follows whom, how fast, and how long each holds the floor.")
+TIME: Final = Group("How the time is filled", "Number and seconds of speech and silence, per minute of the session.")
+_TURN: Final = "From taking the floor to giving it up, with the pauses inside."
+_OF_TURNS: Final = (
+    Measure(
+        "a_fto_after_b_ms", "values", "ms", TURNS, "A's answer time",
+        "From the end of B's turn to A's start; below zero: A began first.", FTO,
+    ),
+    Measure(
+        "lapse_s", "values", "s", TURNS, "Long silences",
+        "Silences of both over {lapse_ms}, between the first and the last word.", "lapse",
+        better="less", shown=Shown(("lapse", "no_answer", "slow_answer"), None),
+        column=Column(5, "lapses", "lapses", "long silences", is_count=True),
+    ),
+    Measure(
+        "b_initial_silence_s", "values", "s", TURNS, "B silent at the start",
+        "From the start of the session to B's first sound.", better="less",
+    ),
+    Measure("a_turn_s", "values", "s", TURNS, "Length of A's turns", _TURN, "turn"),
+    Measure(
+        "b_turn_s", "values", "s", TURNS, "Length of B's turns",
+        f"{_TURN} The longest is B's longest monologue.", "turn",
+    ),
+)  # fmt: skip
+_SPEECH: Final = "Stretches of speech without a silence of {min_silence_ms}."
+_IPU: Final = "inter-pausal unit (IPU)"
+_FILLED: Final = {
+    "gap": ("Gaps", "Silences between a turn of one side and the next turn of the other.", "gap"),
+    "overlap": ("Overlaps", "Stretches in which both speak.", "overlap"),
+    "a_ipu": ("Speech of A", _SPEECH, _IPU),
+    "a_pause": ("Pauses of A", "Silences inside a turn of A.", "pause"),
+    "b_ipu": ("Speech of B", _SPEECH, _IPU),
+    "b_pause": ("Pauses of B", "Silences inside a turn of B.", "pause"),
+}
+_TALK_OVER: Final = Shown(("talk_over",), None)
+_SHOWN: Final = {"gap": Shown(("slow_answer",), "B"), "overlap": _TALK_OVER}
 
 
-def timing(dialogue: Dialogue) -> dict[str, Quantity]:
-    """All timing measures of a session."""
+def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[Measure, Measure]:
+    """Number and seconds a minute of one kind of spans."""
+    shown = _SHOWN.get(name)
+    return (
+        Measure(
+            f"{name}_per_min", "ratio", "1/min", TIME, f"{label}: number", meaning, literature, shown=shown
+        ),
+        Measure(
+            f"{name}_s_per_min", "ratio", "s/min", TIME, f"{label}: seconds", "Their lengths together.", literature,
+            shown=shown, headline="both speak" if name == "overlap" else "",
+        ),
+    )  # fmt: skip
+
+
+MEASURES: Final = (
+    *_OF_TURNS,
+    *(measure for name, words in _FILLED.items() for measure in _of_time(name, *words)),
+    *(
+        Measure(
+            f"{x.lower()}_talk_share", "ratio", "share", TIME, f"Talk share of {x}",
+            f"Share of the session in which {x} speaks.", "talk ratio", headline="B speaks" if x == "B" else "",
+        )
+        for x in SIDES
+    ),
+    Measure(
+        "overlap_share_of_speech", "ratio", "share", TIME, "Overlap share",
+        "Share of the time with speech in which both speak.", "overlap ratio", shown=_TALK_OVER,
+    ),
+)  # fmt: skip
+
+
+def timing(dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
+    """All timing measures of a session. with_chance: also what chance would do, which takes longest."""
     measures = responses(dialogue) | floor_taking(dialogue) | composition(dialogue)
     for side in SIDES:
-        measures |= overlap_onsets(dialogue, side)
+        measures |= overlap_onsets(dialogue, side, with_chance)
     return measures
-
-
-def responses(dialogue: Dialogue) -> dict[str, Quantity]:
-    """How B answers the turns of A."""
-    found = opportunities(dialogue)
-    long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
-    excluded = found.excluded
-    latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}
-    missed = {e.start_tick for e in found.missed}
-    waits = [e for e in unanswered_waits(dialogue) if e.start_tick in missed]
-    waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in waits if e.end_tick is not None]
-    latencies_ms = [float(fto(e) * TICK_MS) for e in found.answered]
-    measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
-    if dialogue.legs is not None:
-        own_ms = [dialogue.legs.round_trip_ms(turn_start(e)) for e in found.answered]
-        without_ms = [latency - own for latency, own in zip(latencies_ms, own_ms, strict=True)]
-        measures["response_latency_minus_harness_ms"] = Values("ms", without_ms, latency_excluded)
-    return measures | {
-        "response_long_ipu_latency_ms": Values(
-            "ms", [ms for ms in long_ms if ms is not None], excluded | {"no_long_ipu": long_ms.count(None)}
-        ),
-        "answered_per_turn": Share(len(found.answered), found.n, excluded),
-        "premature_per_turn": Share(len(found.premature), found.n, excluded),
-        "no_response_per_turn": Share(len(found.missed), found.n, excluded),
-        "a_unanswered_wait_s": Values("s", waits_s),
-    }
-
-
-def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
-    """Latencies (ms) of the answers, sorted, and the number of all opportunities: the cumulative share of B's starts
-    at x is the number of latencies <= x over that number."""
-    found = opportunities(dialogue)
-    return sorted(fto(e) * TICK_MS for e in found.answered), found.n
-
-
-def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:
-    """Latency (ms) of the first IPU over 1 s of the turn that a transfer begins: a filler does not count."""
-    start = turn_start(transfer)
-    turn_ends = (e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B" and e.start_tick == start)
-    turn_end = next(turn_ends, None)
-    if turn_end is None:
-        return None
-    ipus = dialogue.ipus["B"]
-    within = ipus[(ipus[:, 0] >= start) & (ipus[:, 0] < turn_end) & (ipus[:, 1] - ipus[:, 0] > LONG_IPU_TICKS)]
-    return float((within[0, 0] - start + fto(transfer)) * TICK_MS) if len(within) else None
 
 
 def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
@@ -115,76 +137,3 @@ def composition(dialogue: Dialogue) -> dict[str, Quantity]:
 
 def _spans(events: list[TurnEvent]) -> list[tuple[int, int | None]]:
     return [(e.start_tick, e.end_tick) for e in events]
-
-
-def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> dict[str, Quantity]:
-    """Speech of `side` that begins over the other's: by its own length, and whether the other stopped.
-
-    Onsets within 200 ms of the other's start (simultaneous) or end (terminal) are neither answered to nor yielded to;
-    they are left out and counted. What an onset is called never depends on what the other did. Of all but simultaneous
-    ones stands beside, with chance, how often the other stopped at once: a side that gives way within 200 ms looks like
-    one that was just ending.
-    """
-    other = other_side(side)
-    onsets = [e for e in dialogue.told("intrusion", side=side) if e.onset == "overlap"]
-    apart = [e for e in onsets if not e.simultaneous]
-    excluded = {
-        "simultaneous": sum(bool(e.simultaneous) for e in onsets),
-        "terminal": sum(bool(e.terminal) and not e.simultaneous for e in onsets),
-    }
-    x, y = side.lower(), other.lower()
-    short_ticks = dialogue.settings.ticks("short_ms")
-    lengths = {
-        e.start_tick: dialogue.ipu_length_ticks(side, e.start_tick) for e in dialogue.told("intrusion", side=side)
-    }
-    short = sum(length <= short_ticks for length in lengths.values())
-    speech_min = dialogue.speech_min(other)
-    measures: dict[str, Quantity] = {
-        f"{x}_onset_in_overlap_per_{y}_speech_min": Ratio("1/min", len(onsets), speech_min, len(onsets)),
-        f"{x}_backchannel_like_per_{y}_speech_min": Ratio("1/min", short, speech_min, short),
-    }
-    until_stop = dialogue.ticks_until_stop(other)
-    for size, is_short in (("long", False), ("short", True)):
-        of_size = [e for e in apart if (lengths[e.start_tick] <= short_ticks) == is_short]
-        of_all = np.array([e.start_tick for e in of_size], np.int64)
-        starts = np.array([e.start_tick for e in of_size if not e.terminal], np.int64)
-        stops = until_stop[starts]
-        for seconds in STOP_WITHIN_S:
-            limit_ticks = seconds * TICKS_PER_S
-            chance = chance_of_stop(dialogue, other, starts, limit_ticks) if with_chance else None
-            measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share(
-                int((stops <= limit_ticks).sum()), len(starts), excluded, chance
-            )
-        at_once_ticks = dialogue.settings.ticks("terminal_ms")
-        measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share(
-            int((until_stop[of_all] <= at_once_ticks).sum()),
-            len(of_all),
-            {"simultaneous": excluded["simultaneous"]},
-            chance_of_stop(dialogue, other, of_all, at_once_ticks, also_terminal=True) if with_chance else None,
-        )
-        stopped = stops[stops <= max(STOP_WITHIN_S) * TICKS_PER_S] * float(TICK_MS)
-        measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
-            "ms", stopped.tolist(), excluded | {"did_not_stop": len(starts) - len(stopped)}
-        )
-    return measures
-
-
-def chance_of_stop(
-    dialogue: Dialogue, other: Side, starts: npt.NDArray[np.int64], limit_ticks: int, also_terminal: bool = False
-) -> float | None:
-    """Share of the same onsets that the other would "stop" for if its track lay elsewhere in time.
-
-    The onsets are shifted round the session by many amounts; those that fall into the other's speech, and are neither
-    simultaneous nor (unless also_terminal) terminal there, are asked the same question.
-    """
-    random = np.random.Generator(np.random.PCG64(CHANCE_SEED))
-    shifts = random.integers(0, max(dialogue.n_ticks, 1), CHANCE_SHIFTS)
-    shifted = (starts[:, None] + shifts).ravel() % max(dialogue.n_ticks, 1)
-    settings = dialogue.settings
-    clear = (
-        dialogue.speaking[other][shifted]
-        & (dialogue.ticks_since_start(other)[shifted] > settings.ticks("simultaneous_ms"))
-        & (also_terminal | (dialogue.ticks_until_end(other)[shifted] > settings.ticks("terminal_ms")))
-    )
-    stops = dialogue.ticks_until_stop(other)[shifted][clear]
-    return float((stops <= limit_ticks).mean()) if len(stops) else None

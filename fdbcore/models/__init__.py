@@ -1,1 +1,4 @@
-"""Language models that answer one request at a time: a file each, over one vendor's SDK."""
+"""What is asked and answers later: language models, speech recognisers, synthesisers; a file each.
+
+May import: _ext, audio, runtime.
+"""

@@ -9,18 +9,20 @@ from functools import cached_property
 from typing import Any, Final
 
 from fdbcore.errors import PartyError
-from fdbcore.models.vendor import TIMEOUT_S, VendorModel
+from fdbcore.models.vendor import SETTINGS, TIMEOUT_S, VendorModel
 from fdbcore.protocols import Model
-from fdbcore.redaction import without_values
+from fdbcore.runtime.address import parsed
+from fdbcore.runtime.redaction import without_values
 from fdbcore.types import Reply, Request
 
 _PASSING: Final = (408, 429, 500, 502, 503, 504)
 _LONGEST_WAIT_S: Final = 120.0
 
 
-def gemini(name: str, base_url: str | None = None, key_variable: str | None = None) -> Model:
-    """The model `name` at Google, with the key in GOOGLE_API_KEY or GEMINI_API_KEY; or at `base_url`."""
-    return GeminiModel(name, base_url, key_variable)
+def gemini(address: str) -> Model:
+    """The model "gemini:NAME" at Google, with the key in GOOGLE_API_KEY or GEMINI_API_KEY; or at another server."""
+    found = parsed(address, SETTINGS)
+    return GeminiModel(found.place, **found.settings)
 
 
 class GeminiModel(VendorModel):

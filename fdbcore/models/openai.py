@@ -10,17 +10,19 @@ from functools import cached_property
 from typing import Any, Final
 
 from fdbcore.errors import PartyError
-from fdbcore.models.vendor import VendorModel
+from fdbcore.models.vendor import SETTINGS, VendorModel
 from fdbcore.protocols import Model
-from fdbcore.redaction import without_values
+from fdbcore.runtime.address import parsed
+from fdbcore.runtime.redaction import without_values
 from fdbcore.types import Reply, Request
 
 _FILTERS: Final = ("content_filter", "content_policy_violation")
 
 
-def openai(name: str, base_url: str | None = None, key_variable: str | None = None) -> Model:
-    """The model `name` at OpenAI, with the key in OPENAI_API_KEY; or at `base_url` ("http://127.0.0.1:8000/v1")."""
-    return OpenAIModel(name, base_url, key_variable)
+def openai(address: str) -> Model:
+    """The model "openai:NAME" at OpenAI, with the key in OPENAI_API_KEY; or by SETTINGS at another server."""
+    found = parsed(address, SETTINGS)
+    return OpenAIModel(found.place, **found.settings)
 
 
 class OpenAIModel(VendorModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
@@ -12,7 +13,8 @@ from urllib.parse import urlsplit
 
 from fdbcore.errors import MissingExtraError, PartyError, RefusalError, SettingsError
 from fdbcore.protocols import Model
-from fdbcore.redaction import secret, without_values
+from fdbcore.runtime.address import KEY_VARIABLE, Setting
+from fdbcore.runtime.redaction import secret, without_values
 from fdbcore.types import Reply, Request
 
 TIMEOUT_S: Final = 120.0
@@ -23,6 +25,17 @@ ATTEMPTS: Final = 6
 
 NO_KEY: Final = "none"
 """What a server that wants no key is sent in its place: the SDKs always send one."""
+
+SETTINGS: Final = (
+    Setting(
+        "base_url",
+        "another server that speaks the same interface; it is never sent the vendor's key",
+        unset="the vendor's",
+        form="http:// or https://",
+    ),
+    replace(KEY_VARIABLE, unset="the vendor's; none beside `base_url`"),
+)
+"""Of a model's address."""
 
 _SHOWN_CHARS: Final = 300
 _ECHO_CHARS: Final = 6  # so much of the key in a word makes it an echo of the key

@@ -1,1 +1,4 @@
-"""What people look at: the screen, the HTML page and the JSON document of recordings, and other tools' formats."""
+"""What people look at: screens, pages, tables and figures of what `measures` and `analysis` found.
+
+May import: analysis, audio, measures, recording, runtime, sources, stats.
+"""

@@ -1,1 +1,4 @@
-"""The published benchmarks: a package each."""
+"""The published benchmarks: a package each.
+
+May import: _ext, audio, models, recording, report, runs, runtime, session, sources, stats.
+"""

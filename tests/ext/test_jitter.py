@@ -34,8 +34,8 @@ from oracles.jitter import NaiveJitter, NaiveMinimum, packet_samples
 from fdbcore._ext.jitter import CONCEALED_FLAG, SILENT_FLAG, DelayChange, JitterBuffer, JitterStats
 from fdbcore._ext.packets import opus_samples
 from fdbcore._ext.transit import MinimumTransit
+from fdbcore.audio.opus import OpusDecoder, OpusEncoder
 from fdbcore.errors import FrameError, SettingsError
-from fdbcore.opus import OpusDecoder, OpusEncoder
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_NS, Pcm
 
 MS = 48

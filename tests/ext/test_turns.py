@@ -6,16 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from drawn import Activity, activity
+from helpers.drawn import Activity, activity
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.turns import naive_turns
 
 from fdbcore.errors import FrameError
-from fdbcore.turns import TurnDetector, detect_turns, sweep_turns
+from fdbcore.session.turns import TurnDetector, detect_turns, sweep_turns
 from fdbcore.types import Side, TurnEvent, TurnSettings, other_side
 
-# Each dialogue: who speaks when (s), and what a reader of the table in fdbcore/turns.py must get.
+# Each dialogue: who speaks when (s), and what a reader of the table in fdbcore/session/turns.py must get.
 DIALOGUES = {
     "a short contribution in a pause": (
         "A 0-3 3.8-6 | B 3.2-3.6",

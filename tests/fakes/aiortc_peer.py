@@ -14,7 +14,7 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSes
 from aiortc.mediastreams import MediaStreamError
 from av.audio.frame import AudioFrame
 
-from fdbcore.rtc.aiortc_seam import candidates_only_at
+from fdbcore.endpoints.webrtc.aiortc_seam import candidates_only_at
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 FRAME_SAMPLES = 960

@@ -14,10 +14,10 @@ from aiortc.codecs.opus import OpusEncoder as StereoEncoder
 from aiortc.rtp import RtcpByePacket
 from av.audio.frame import AudioFrame
 
-from fdbcore.opus import OpusEncoder
-from fdbcore.rtc.aiortc_seam import AudioWire, OnPacket
-from fdbcore.rtc.peer import Peer
-from fdbcore.rtc.rtp import RtpPacket, pack
+from fdbcore.audio.opus import OpusEncoder
+from fdbcore.endpoints.webrtc.aiortc_seam import AudioWire, OnPacket
+from fdbcore.endpoints.webrtc.peer import Peer
+from fdbcore.endpoints.webrtc.rtp import RtpPacket, pack
 from fdbcore.types import SAMPLE_RATE_HZ
 
 TONE_HZ = 1000

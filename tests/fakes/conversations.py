@@ -8,12 +8,12 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-from drawn import activity
 from fakes.parties import Speaker
+from helpers.drawn import activity
 
-from fdbcore.live import LiveSettings, converse
+from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Clocking
-from fdbcore.recording import Recording
+from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, Happening, Pcm, TurnSettings
 
 
@@ -51,6 +51,6 @@ def voices(drawing: str = DIALOGUE) -> tuple[Voice, Voice]:
     return Voice(a.tolist(), 1), Voice(b.tolist(), 2)
 
 
-def hold(path: Path, a: Speaker, b: Speaker, realtime: bool = False, **turns: int) -> Recording:
+def hold(path: Path, a: Speaker, b: Speaker, realtime: bool = False, **turns: int) -> Reading:
     settings = LiveSettings(vad="energy", turns=TurnSettings(**turns), realtime=realtime, spin_ns=0)
-    return converse(a, b, path, settings, {}, Event())
+    return Reading(converse(a, b, path, settings, {}, Event()).path)

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from aiohttp import WSMsgType, web
 
-from fdbcore.network import await_result
+from fdbcore.runtime.network import await_result
 from fdbcore.types import FRAME_SAMPLES
 
 

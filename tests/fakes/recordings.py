@@ -11,10 +11,11 @@ from typing import Any, Final
 import av
 import numpy as np
 import numpy.typing as npt
-from drawn import Activity, activity
+from helpers.drawn import Activity, activity
 
-from fdbcore.recording import Recording, RecordingWriter
-from fdbcore.turns import detect_turns
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.turns import detect_turns
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TurnSettings
 
 SAMPLE: Final = Path(__file__).parents[2] / "benchmarks" / "sample"
@@ -35,14 +36,14 @@ META: Final[Mapping[str, Any]] = {
 }
 
 
-def drawn_recording(path: Path, text: str, tail_s: float = 3.0, **meta: object) -> Recording:
+def drawn_recording(path: Path, text: str, tail_s: float = 3.0, **meta: object) -> Reading:
     """The recording of a drawn dialogue (see `drawn`); its audio is a constant wherever a side speaks."""
     a, b = activity(text, tail_s)
     frames = np.where(np.stack([a, b], axis=1), 1000, 0).astype(np.int16)
     return _written(path, np.repeat(frames, FRAME_SAMPLES, axis=0), a, b, meta)
 
 
-def sample_recording(path: Path, **meta: object) -> Recording:
+def sample_recording(path: Path, **meta: object) -> Reading:
     """The shipped sample, with the activity that its ground truth states; its audio is linked."""
     truth = json.loads((SAMPLE / "truth.json").read_text())
     rate_hz, n_ticks = truth["audio"]["rate_hz"], truth["audio"]["samples"] * 100 // truth["audio"]["rate_hz"]
@@ -66,7 +67,7 @@ def _decoded(path: Path) -> npt.NDArray[np.int16]:
     return np.concatenate([frame.to_ndarray() for frame in frames], axis=1).reshape(-1, 2).astype(np.int16)
 
 
-def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, meta: Mapping[str, object]) -> Recording:
+def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, meta: Mapping[str, object]) -> Reading:
     file = {"path": "call.wav", "sha256": "2" * 64}
     source = {"files": [file], "sides": SIDES, "playable_in_browser": False}
     meta = {**META, "source": source, **meta}
@@ -78,4 +79,4 @@ def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, m
             recording.write(frame[:, 0], frame[:, 1])
             recording.activity(bool(a[tick]), bool(b[tick]))
         recording.turns(detect_turns(a, b, vad_delay_ticks=20))
-    return Recording(path)
+    return Reading(path)

@@ -1,7 +1,7 @@
 """Turn events of a whole dialogue, written naively: every quantity is looked up in the complete lists of both sides.
 
-It follows the table of the floor in fdbcore/turns.py line by line and knows nothing of streaming, so that the compiled
-detector has something independent to agree with.
+It follows the table of the floor in fdbcore/session/turns.py line by line and knows nothing of streaming, so that the
+compiled detector has something independent to agree with.
 """
 
 from __future__ import annotations

@@ -3,22 +3,22 @@
 const PORTION = 100;
 const data = JSON.parse(document.getElementById("data").textContent);
 
-const share = (call, at) => call.shares?.[at];
-const ratio = (call, at) => (share(call, at)?.[1] ? share(call, at)[0] / share(call, at)[1] : null);
-const count = (call, at) => share(call, at)?.[0] ?? null;
-const ofText = (call, at) => (share(call, at) ? `${share(call, at)[0]}/${share(call, at)[1]}` : "");
+const figure = (call, at) => call.figures?.[at] ?? null;
+
+/** The column of a measure: shares are sorted by their ratio, compared by their count, and told as both. */
+function measured({ title, is, first }, at) {
+  if (is === "count") return { title, is, first, value: (call) => figure(call, at), text: (call) => String(figure(call, at) ?? "") };
+  if (is === "time") return { title, is, first, value: (call) => figure(call, at), text: (call) => secondsText(figure(call, at)) };
+  const ratio = (call) => (figure(call, at)?.[1] ? figure(call, at)[0] / figure(call, at)[1] : null);
+  return { title, is, first, value: ratio, number: (call) => figure(call, at)?.[0] ?? null, text: (call) => figure(call, at)?.join("/") ?? "" };
+}
 
 /** What the list can be sorted by: title, the value of a call (null: last), the number that the filter compares where
  *  it is another (as the text shows it), its text, and whether large is bad. */
 const COLUMNS = [
   { title: "call", value: (call) => call.name, text: null, first: 1 },
   { title: "length", value: (call) => call.s ?? null, text: (call) => clockText(call.s), first: -1 },
-  { title: "answered", value: (call) => ratio(call, 0), number: (call) => count(call, 0), text: (call) => ofText(call, 0), first: 1 },
-  { title: "median", value: (call) => call.ms ?? null, number: (call) => (call.ms ?? null) && call.ms / 1000, text: (call) => secondsText(call.ms), first: -1 },
-  { title: "cut off", value: (call) => ratio(call, 1), number: (call) => count(call, 1), text: (call) => ofText(call, 1), first: -1 },
-  { title: "no answer", value: (call) => ratio(call, 2), number: (call) => count(call, 2), text: (call) => ofText(call, 2), first: -1 },
-  { title: "B stopped", value: (call) => ratio(call, 3), number: (call) => count(call, 3), text: (call) => ofText(call, 3), first: 1 },
-  { title: "lapses", value: (call) => call.lapses ?? null, text: (call) => String(call.lapses), first: -1 },
+  ...data.figures.map(measured),
   { title: "worst", value: (call) => call.worst?.[2] ?? null, text: null, first: -1 },
 ];
 const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, first: 1 }));
@@ -33,8 +33,8 @@ function clockText(seconds) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-function secondsText(ms) {
-  return ms === null || ms === undefined ? "–" : `${(ms / 1000).toFixed(2)} s`;
+function secondsText(seconds) {
+  return seconds === null ? "–" : `${seconds.toFixed(2)} s`;
 }
 
 function element(name, properties = {}, ...children) {
@@ -98,7 +98,10 @@ function problem(word) {
   const known = sign === "=" ? [...data.columns.map(columnName), "health"] : [...COLUMNS, ...META].map(({ title }) => columnName(title));
   if (!known.includes(name)) return `no column ${name} to compare by ${sign}; there are ${known.join(", ")}${hint}`;
   if (sign === "=") return value ? `no call has ${word}${hint}` : null;
-  return /^(-?\d+(\.\d+)?%?)?$/.test(value) ? null : `${word}: expected a number, got ${value}${hint}`;
+  if (!/^(-?\d+(\.\d+)?%?)?$/.test(value)) return `${word}: expected a number, got ${value}${hint}`;
+  const counted = COLUMNS.find(({ title, is }) => is === "share" && columnName(title) === name);
+  const isMeantAsShare = counted && !value.endsWith("%") && data.calls.every((call) => counted.number(call) < Number(value));
+  return isMeantAsShare ? `${word} compares counts, and none is so large; a share is ${value}%` : null;
 }
 
 function select() {
@@ -126,12 +129,11 @@ function draw() {
 
 /** How many calls fit, and what they have in common. */
 function totals() {
-  const sums = data.shares.map((_, at) =>
-    state.calls.reduce(([count, n], call) => [count + (share(call, at)?.[0] ?? 0), n + (share(call, at)?.[1] ?? 0)], [0, 0]),
-  );
-  const told = ["answered", "cut off", "no answer", "B stopped"].map(
-    (name, at) => sums[at][1] && `${name} ${sums[at][0]}/${sums[at][1]} (${((100 * sums[at][0]) / sums[at][1]).toFixed(1)} %)`,
-  );
+  const told = data.figures.map(({ title, is }, at) => {
+    if (is !== "share") return "";
+    const [count, n] = state.calls.reduce((sum, call) => sum.map((part, k) => part + (figure(call, at)?.[k] ?? 0)), [0, 0]);
+    return n && `${title} ${count}/${n} (${((100 * count) / n).toFixed(1)} %)`;
+  });
   return [`${state.calls.length} of ${data.calls.length} calls`, ...told.filter(Boolean)].join(" · ");
 }
 

@@ -10,21 +10,21 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from fdbcore.acts import UNITS_PER_WEIGHT, ActAlignments
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.raters import kappa
-from fdbcore.stats import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.raters import kappa
+from fdbcore.suites.dialogue_acts.alignment import UNITS_PER_WEIGHT, ActAlignments
 from fdbcore.suites.dialogue_acts.diagnosis import ACTS_AND_NONE, NONE
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
-    Problem,
     Record,
     Response,
     read_records,
     read_responses,
 )
 from fdbcore.suites.dialogue_acts.scoring import Floats, packed, score_pairs
+from fdbcore.types import Problem
 
 AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
 

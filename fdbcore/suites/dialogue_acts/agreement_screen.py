@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fdbcore.suites.dialogue_acts.columns import Group, table, wrapped
-from fdbcore.suites.dialogue_acts.screen import interval_text, name_text, number_text, problem_lines
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, Group, fitted, table, wrapped
+from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
+from fdbcore.types import Problem
 
 MEASURES: Final = {
     "identical": "identical acts",
@@ -27,7 +28,10 @@ SHORT: Final = ("Ques", "ChkQ", "Answ", "Info", "Requ", "Sugg", "Comm", "none")
 def screen(content: Mapping[str, Any], width: int) -> str:
     """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
     blocks = [list(_head(content, width)), _measures(content, width), _confusion(content, width)]
-    blocks += [list(wrapped(LEGEND, width)), list(problem_lines(content["problems"], width))]
+    blocks += [
+        list(wrapped(LEGEND, width)),
+        list(problem_lines([Problem(**one) for one in content["problems"]], width)),
+    ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -35,7 +39,7 @@ def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
     first, second = content["annotators"]
     replies, n = content["replies"], content["n"]
     often = f" ({n} annotations by each)" if n != replies else ""
-    names = f"{name_text(first)} and {name_text(second)}"
+    names = " and ".join(fitted(name, NAME_COLUMNS) for name in (first, second))
     return wrapped(f"{names}: {replies} replies to {content['records']} records labelled by both{often}", width, 2)
 
 

@@ -6,7 +6,7 @@
     annotated.problems     what is unscored, and why
     annotated.usage        tokens
 
-Every answer is kept in the file as it comes (`fdbcore.models.kept`), so a run that was killed goes on there, and one
+Every answer is kept in the file as it comes (`fdbcore.models.cache`), so a run that was killed goes on there, and one
 that is complete needs no key.
 """
 
@@ -19,12 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from fdbcore.models.kept import KeptModel, Usage
+from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.protocols import Model
 from fdbcore.suites.dialogue_acts.asking import Bad, Good, Left, ask_for, in_order
 from fdbcore.suites.dialogue_acts.checks import parse_json
 from fdbcore.suites.dialogue_acts.prompts import Prompts
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Problem, Record, Response, parse_steps
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps
+from fdbcore.types import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from fdbcore.acts import ActSequence, PackedActs
-from fdbcore.stats import SEED
+from fdbcore.stats.bootstrap import SEED
+from fdbcore.suites.dialogue_acts.alignment import ActSequence, PackedActs
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.scoring import WEIGHTS, Floats, Indexes, References, Row, Weights, packed, taken
 from fdbcore.suites.dialogue_acts.sets import RecordSet

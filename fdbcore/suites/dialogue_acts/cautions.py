@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.acts import SUM_TOLERANCE
-from fdbcore.significance import POWER, detectable_difference, items_needed
-from fdbcore.stats import LEVEL
+from fdbcore.stats.bootstrap import LEVEL
+from fdbcore.stats.significance import POWER, detectable_difference, items_needed
+from fdbcore.suites.dialogue_acts.alignment import SUM_TOLERANCE
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 

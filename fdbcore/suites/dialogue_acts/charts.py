@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.report.svg import number, width_em, xml
+from fdbcore.report.svg.text import number, width_em, xml
 from fdbcore.suites.dialogue_acts.svg import SHORT_NAMES, drawing
 from fdbcore.suites.dialogue_acts.words import PARTS, mean
 

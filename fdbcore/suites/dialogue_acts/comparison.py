@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from fdbcore.significance import detectable_difference, holm, sign_flip_p
-from fdbcore.stats import RESAMPLES, SEED, Estimate, bootstrap_columns
+from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
+from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, Row
 
 COMPARED: Final = ("wlcs", "wed", "f1")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from fdbcore.acts import ACTS
+from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.scoring import Floats
 
 ACTS_AND_NONE: Final = (*ACTS, "none")

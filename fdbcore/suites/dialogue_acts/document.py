@@ -7,17 +7,18 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
-from fdbcore import __version__
-from fdbcore.significance import POWER
-from fdbcore.stats import LEVEL
+from fdbcore._version import __version__
+from fdbcore.stats.bootstrap import LEVEL
+from fdbcore.stats.significance import POWER
 from fdbcore.suites.dialogue_acts.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.cautions import cautions
 from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, Settings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
 from fdbcore.suites.dialogue_acts.published import published
-from fdbcore.suites.dialogue_acts.records import Problem, Record, Response, steps_json
+from fdbcore.suites.dialogue_acts.records import Record, Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, Row, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
+from fdbcore.types import Problem
 
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
 NOBODY: Final = "nobody"

@@ -1,6 +1,6 @@
 """Generates records of the benchmark by a language model, as the paper does (section 3.3, appendix A).
 
-<folder>/replies.jsonl   every answer of the model, as it came (`fdbcore.models.kept`)
+<folder>/replies.jsonl   every answer of the model, as it came (`fdbcore.models.cache`)
          generate.json   the settings; then what was counted: records, tokens, cost, exact versions of the model
          records.jsonl   the records, in the order of the plan
          dropped.jsonl   what could not be used: {"id", "topic", "instruction", "asked", "reason", "answer"}
@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from fdbcore.errors import InputError, PartyError, SettingsError
-from fdbcore.models.kept import KeptModel, Usage
+from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.protocols import Model
-from fdbcore.recording import read_json, write_json, write_text
-from fdbcore.redaction import clean
+from fdbcore.recording.files import read_json, write_json, write_text
+from fdbcore.recording.versions import versions
+from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts.asking import MOST_ASKED, Bad, Good, Left, ask_for, in_order
 from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
-from fdbcore.versions import versions
 
 SCHEMA: Final = "fdbcore.generate/1"
 RECORDS, DROPPED, SETTINGS, REPLIES = "records.jsonl", "dropped.jsonl", "generate.json", "replies.jsonl"

@@ -8,17 +8,14 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
-from string import Template
 from typing import Any, Final
 
-from fdbcore.acts import ACTS
-from fdbcore.recording import write_text
-from fdbcore.report.shell import shell, static
-from fdbcore.report.svg import without_controls, xml
+from fdbcore.report.html.templates import render
 from fdbcore.suites.dialogue_acts import charts, sections, svg
+from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.findings import Document, leads
 from fdbcore.suites.dialogue_acts.picture import picture
+from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.sections import language
 from fdbcore.suites.dialogue_acts.words import PARTS, Item, acts_of, weight
 
@@ -27,45 +24,38 @@ MOST_ITEMS: Final = 20_000
 """How many replies a page shows: more make it slow to write and to open."""
 
 
-def write_report(document: Document, path: Path) -> Path:
-    """Write the report of a scores document to `path` and return it. Raises RecordingError if it cannot be written."""
-    write_text(path, without_controls(page(document)))
-    return path
-
-
 def page(document: Document) -> str:
-    """The whole page. Every text that comes from the document is escaped.
+    """The whole page.
 
     The pictures of all items lie in it compressed, as they are drawn here, and are unpacked when one is opened.
     """
-    first, *others = leads(document)
     items, left_out = _shown(document["items"])
-    body = Template(static("page.html", __package__)).substitute(
+    return render(
+        "page.html",
+        __package__,
+        document=document,
+        style=svg.style(),
         definitions=svg.definitions(),
-        header=sections.header(document),
-        warnings=sections.warnings(document),
-        lead="".join(f'<p class="lead">{xml(text)}</p>' for text in (first, *others)),
-        legend=sections.legend(),
+        facts=sections.header(document),
+        leads=leads(document),
+        legend=sections.LEGEND,
         systems=sections.systems(document),
+        comparison_columns=sections.COMPARISON_COLUMNS,
         comparisons=sections.comparisons(document),
+        published_columns=sections.PUBLISHED_COLUMNS,
         published=sections.published(document),
+        caution=CAUTION,
         cases=sections.cases(document),
+        topic_columns=sections.TOPIC_COLUMNS,
         diagnosis=sections.diagnosis(document),
         left_out=left_out,
         choices=_choices(items),
         settings=sections.settings(document),
-        glossary=sections.glossary(),
-        footer=xml(f"fdbcore {document['settings'].get('fdbcore', '')} · {document['schema']}"),
+        terms=sections.TERMS,
         rows=packed([_row(item, number, language(document, item["set"])) for number, item in enumerate(items)]),
-        pictures="\n".join(
-            f'<script type="text/plain" class="pictures">{packed(chunk)}</script>'
-            for chunk in _pictures(document, items)
-        ),
+        pictures=[packed(chunk) for chunk in _pictures(document, items)],
         per_chunk=ITEMS_PER_CHUNK,
-        script=static("items.js", __package__),
     )
-    style = f"{static('page.css', __package__)}\n{svg.style()}"
-    return shell(body, "Dialogue acts – fdbcore", style, "script-src 'unsafe-inline'; img-src data:")
 
 
 def packed(value: object) -> str:
@@ -83,8 +73,8 @@ def _shown(items: Sequence[Item]) -> tuple[Sequence[Item], str]:
     shown = {record for record, count in zip(replies, so_far, strict=True) if count <= MOST_ITEMS}
     kept = [item for item in items if (item["set"], item["id"]) in shown]
     return kept, (
-        f"<p>The {len(kept):,} replies to the first {len(shown):,} of {len(replies):,} records; all {len(items):,} are "
-        "in scores.json, and in every figure above.</p>"
+        f"The {len(kept):,} replies to the first {len(shown):,} of {len(replies):,} records; all {len(items):,} are "
+        "in scores.json, and in every figure above."
     )
 
 
@@ -121,24 +111,13 @@ def _acts(item: Item) -> dict[str, list[str]]:
     return {name: sorted(acts) for name, acts in found.items()}
 
 
-def _choices(items: Iterable[Item]) -> str:
-    """What the list of items can be narrowed to; a choice of one is none."""
+def _choices(items: Iterable[Item]) -> list[tuple[str, str, Mapping[str, str]]]:
+    """What the list of items can be narrowed to: name, what chooses all, and the choices; a choice of one is none."""
     listed = list(items)
-    selects = []
-    for name, every in (
-        ("set", "every set"),
-        ("annotator", "every annotator"),
-        ("system", "every system"),
-        ("topic", "every topic"),
-    ):
-        values = list(dict.fromkeys(str(item[name]) for item in listed))
+    found: list[tuple[str, str, Mapping[str, str]]] = []
+    for name in ("set", "annotator", "system", "topic"):
+        values = dict.fromkeys(str(item[name]) for item in listed)
         if len(values) > 1:
-            selects.append(_select(name, every, {value: value for value in values}))
-    selects.append(_select("act", "every act", {act: act for act in ACTS}))
-    fates = {"": "wherever it is", **{name: f"is {word}" for name, word in PARTS.items()}, "match": "is kept"}
-    return "\n".join([*selects, _select("fate", fates.pop(""), fates)])
-
-
-def _select(name: str, every: str, values: Mapping[str, str]) -> str:
-    options = "".join(f'<option value="{xml(value)}">{xml(text)}</option>' for value, text in values.items())
-    return f'<select name="{name}" aria-label="{name}"><option value="">{every}</option>{options}</select>'
+            found.append((name, f"every {name}", {value: value for value in values}))
+    fates = {name: f"is {word}" for name, word in PARTS.items()} | {"match": "is kept"}
+    return [*found, ("act", "every act", {act: act for act in ACTS}), ("fate", "wherever it is", fates)]

@@ -7,7 +7,7 @@ from html import escape
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from fdbcore.report.svg import number, text_lines, width_em, wrap, xml
+from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, SHORT_NAMES, drawing
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, Item, acts_of, headline, reasons, weight
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple
 
-from fdbcore.acts import ACTS
 from fdbcore.errors import InputError
+from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.types import Request
 

@@ -14,11 +14,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
-from fdbcore.acts import ACTS
 from fdbcore.errors import ActError, InputError
-from fdbcore.redaction import clean
+from fdbcore.runtime.redaction import clean
+from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.types import Problem
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -152,13 +153,6 @@ class Response:
 
 
 Line = TypeVar("Line", Record, Response)
-
-
-class Problem(NamedTuple):
-    """A line that cannot be used: where it stands ("FILE, line 3", with its id where it has one), and why."""
-
-    where: str
-    reason: str
 
 
 class Lost(Problem):

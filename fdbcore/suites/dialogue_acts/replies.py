@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.clips import read_clip
+from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import FdbError, InputError
-from fdbcore.live import SILENT
 from fdbcore.protocols import Transcriber
-from fdbcore.recording import AUDIO, REFUSAL, REPLY, Recording, read_json, write_json
-from fdbcore.run_folder import Outcome, outcome_in, read_plan
-from fdbcore.suites.dialogue_acts.records import Lost, Problem, Response
-from fdbcore.types import SAMPLE_RATE_HZ
-from fdbcore.wav import wav_bytes
+from fdbcore.recording.files import AUDIO, REFUSAL, REPLY, read_json, write_json
+from fdbcore.recording.reader import Recording
+from fdbcore.recording.run import Outcome, outcome_in, read_plan
+from fdbcore.session.converse import SILENT
+from fdbcore.sources.clips import read_clip
+from fdbcore.suites.dialogue_acts.records import Lost, Response
+from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 LANGUAGE: Final = "ja"
 TRANSCRIPT: Final = "derived/transcript_B.json"

@@ -20,7 +20,7 @@ from typing import Final, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.acts import (
+from fdbcore.suites.dialogue_acts.alignment import (
     UNITS_PER_WEIGHT,
     ActAlignment,
     ActAlignments,

@@ -10,14 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.suites.dialogue_acts.records import (
-    REFERENCE,
-    Lost,
-    Problem,
-    Record,
-    Response,
-    read_records,
-)
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
+from fdbcore.types import Problem
 
 RECORDS: Final = "records.jsonl"
 SHIPPED: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data" / "smoke"

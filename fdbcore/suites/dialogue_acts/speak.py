@@ -8,9 +8,7 @@ also where it is quiet: no threshold tells a speaker's pause from a soft onset.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.resample import Resampler
-from fdbcore.audio import resampler_to_48k
-from fdbcore.clips import fit_for_a_folder
+from fdbcore.audio.decode import resampler_to_48k
+from fdbcore.audio.wav import wav_bytes
 from fdbcore.clock import now_ns
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
-from fdbcore.recording import read_json, settings_hash, write_json
-from fdbcore.suites.dialogue_acts.records import Problem, Record
-from fdbcore.types import SAMPLE_RATE_HZ
-from fdbcore.wav import wav_bytes
+from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json
+from fdbcore.sources.clips import fit_for_a_folder
+from fdbcore.suites.dialogue_acts.records import Record
+from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 SPEAK_SCHEMA: Final = "fdbcore.speak/1"
 RECORDS, SPEAK = "records.jsonl", "speak.json"
@@ -73,7 +71,7 @@ def speak_records(
                 problems.append(Problem(record.id, str(error)))
                 notes.drop(record)
                 continue
-            _write(wav_path(folder, record), wav_bytes(pcm, RATE_HZ))
+            write_bytes(wav_path(folder, record), wav_bytes(pcm, RATE_HZ))
             notes.add(record, len(pcm))
     finally:
         notes.write()
@@ -177,15 +175,3 @@ class _Notes:
         }
         write_json(self._folder / SPEAK, value)
         self._written_ns = now_ns()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees all of it or nothing."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fdbcore.acts import ACTS
-from fdbcore.report import svg
-from fdbcore.report.shell import static
+from fdbcore.report.html.templates import static
+from fdbcore.report.svg import text as svg
+from fdbcore.suites.dialogue_acts.alignment import ACTS
 
 SHORT_NAMES: Final[dict[str, str]] = dict(zip(ACTS, ("Q", "ChkQ", "Ans", "Inf", "Req", "Sug", "Com"), strict=True))
 ACT_CLASSES: Final[dict[str, str]] = {act: act.lower() for act in ACTS}

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore import registry
-from fdbcore.cases import Material, User, users_of
-from fdbcore.clips import Clip
 from fdbcore.errors import InputError
-from fdbcore.recording import write_text
-from fdbcore.suites.dialogue_acts.records import Problem, read_records
+from fdbcore.recording.files import write_text
+from fdbcore.runs.plan import users_of
+from fdbcore.runtime.address import split_query
+from fdbcore.suites.dialogue_acts.records import read_records
 from fdbcore.suites.dialogue_acts.speak import RECORDS, SPEAK, speak_records, wav_path
+from fdbcore.types import Clip, Material, SideA
 
 DATA: Final = files("fdbcore.suites.dialogue_acts") / "data"
 SMOKE, SPEAKER = "smoke", "open-jtalk"
@@ -31,28 +32,27 @@ def prompts() -> Mapping[str, str]:
     return {**texts, "pause_ms": str(PAUSE_MS)}
 
 
-def users(data: str) -> tuple[list[User], Material, list[Problem]]:
+def side_a(data: str) -> SideA:
     """The users of the data set in "DIR" or "DIR?SETTINGS" (of the clip endpoint), and lines that are no records.
 
     Raises InputError where there are no records, or not all of them have been spoken.
     """
-    path, _, settings = data.rpartition("?") if "?" in data else (data, "", "")
+    path, settings = split_query(data, file=True)
     folder = Path(path).absolute()
     records, problems = read_records(folder / RECORDS)
     clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
     _refuse_unspoken(clips, folder)
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
     material = Material("dialogue-acts", str(folder), texts)
-    return users_of(clips, settings or f"tail_s={TAIL_S}"), material, problems
+    return SideA(users_of(clips, settings or f"tail_s={TAIL_S}"), prompts(), material, problems)
 
 
-def shipped(folder: Path, show: Callable[[str], None]) -> str:
-    """Put the shipped set into `folder`, spoken by Open JTalk, where it is not there yet; its address as of `users`."""
+def shipped(folder: Path, show: Callable[[str], None]) -> None:
+    """Put the shipped set into `folder`, spoken by Open JTalk, where it is not there yet."""
     write_text(folder / RECORDS, (DATA / SMOKE / RECORDS).read_text(encoding="utf-8"))
     records, _ = read_records(folder / RECORDS)
     for where, reason in speak_records(records, folder, registry.speaker(SPEAKER), show):
         raise InputError(f"{where}: {reason}")
-    return str(folder)
 
 
 def _refuse_unspoken(clips: list[Clip], folder: Path) -> None:

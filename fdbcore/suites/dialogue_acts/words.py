@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.report.words import NONE
+from fdbcore.report.format import NONE
 
 Item = Mapping[str, Any]
 

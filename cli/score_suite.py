@@ -1,0 +1,78 @@
+"""What `fdbcore score --suite` does: what runs, or files of replies, are worth by the measures of a benchmark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from fdbcore.errors import FdbError, SettingsError
+from fdbcore.protocols import Suite
+
+from . import options
+from .endings import one_line
+from .options import DONE, FAILED
+from .status import Status
+
+DEFAULT_OUT: Final = Path("fdbcore-scores")
+SCORES, PAGE = "scores.json", "report.html"
+
+
+def score_suite(
+    suite: Suite,
+    paths: Sequence[Path],
+    of_suite: Mapping[str, Any],
+    jobs: int | None,
+    figures: Path | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Score by the measures of a benchmark into `out`, and print what was found; the exit code."""
+    from fdbcore.recording.files import write_text
+    from fdbcore.report.scorecard.page import page
+    from fdbcore.report.scorecard.screen import screen
+    from fdbcore.report.scorecard.tables import write_figures
+    from fdbcore.report.svg.text import without_controls
+    from fdbcore.runtime.redaction import clean
+
+    out = out or DEFAULT_OUT
+    with one_line("fdbcore score", "the same command goes on"):
+        _refuse_folder(out, suite)
+        with Status(quiet or as_json) as show:
+            scored = suite.score(paths, of_suite, jobs, out, show)
+        content = clean(scored.document)
+        # on one line: indented it would take several times as long
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        for name, kept in {SCORES: f"{text}\n", **scored.files}.items():
+            write_text(out / name, kept)
+        card = suite.card(content)
+        write_text(out / PAGE, without_controls(suite.page(content) or page(card, suite.picture)))
+        if figures is not None:
+            write_figures(card, figures, suite.figures(content))
+    if as_json:
+        click.echo(json.dumps(scored.document, ensure_ascii=False))
+    elif not quiet:
+        width = options.columns()
+        click.echo(f"{screen(card, width, suite.details(content, width))}\n\n{out / PAGE}")
+    return FAILED if scored.document["problems"] else DONE
+
+
+def _refuse_folder(out: Path, suite: Suite) -> None:
+    """SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is to be written over."""
+    from fdbcore.recording.files import read_json
+
+    if not out.exists() or (out.is_dir() and {item.name for item in out.iterdir()} <= {*suite.kept, f"{SCORES}.part"}):
+        return
+    try:
+        content = read_json(out / SCORES)
+    except FdbError:
+        content = None
+    if not isinstance(content, dict) or content.get("schema") != suite.schema:
+        raise SettingsError(
+            f"--out {out}: expected a new or empty folder, or that of an earlier score --suite {suite.name}, got "
+            "something else"
+        )

@@ -1,0 +1,186 @@
+"""What the benchmarks bring to the command line: their names, their options, and their commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from types import FrameType
+from typing import Any, Final, Literal
+
+import click
+
+from fdbcore import registry
+from fdbcore.errors import FdbError
+from fdbcore.protocols import Command, Console, Suite
+from fdbcore.types import Option
+
+from . import options
+from .endings import one_line
+from .lazy import LazyCommands
+from .options import DONE, FAILED, INTERRUPTED
+from .status import Status
+
+_TYPES: Final[Mapping[str, Any]] = {
+    "text": str,
+    "path": options.FILE,
+    "count": click.IntRange(1),
+    "integer": int,
+    "flag": bool,
+}
+
+
+class SuiteName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
+    """The name of a benchmark, which stands for the benchmark."""
+
+    name = "suite"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Suite:  # noqa: ANN401
+        """The benchmark of that name."""
+        try:
+            return registry.suite(value) if isinstance(value, str) else value
+        except (FdbError, ImportError) as error:
+            self.fail(str(error), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """All names, for --help."""
+        return f"[{'|'.join(registry.suites())}]"
+
+
+def every_suite() -> list[Suite]:
+    """All benchmarks that can be imported: one that cannot stops no other."""
+    found = []
+    for name in registry.suites():
+        try:
+            found.append(registry.suite(name))
+        except ImportError as error:
+            click.echo(f"fdbcore: suite {name}: {error}", err=True)
+    return found
+
+
+class SuiteCommand(click.Command):
+    """A command that has options of the benchmark that --suite names as well, or of all where it names none."""
+
+    def __init__(self, *arguments: Any, of: Literal["score_options", "agree_options"], **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **settings)
+        self._of = of
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look which benchmark is named before the options are known."""
+        words = [word for arg in args for word in arg.split("=", 1)]
+        named = [name for word, name in pairwise(words) if word == "--suite" and name in registry.suites()]
+        suites = [suite for suite in every_suite() if not named or suite.name == named[-1]]
+        theirs = {one.name: one for suite in suites for one in getattr(suite, self._of)}
+        ctx.meta[__name__] = [_parameter(one) for one in theirs.values()]
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Those of the command, then those of benchmarks."""
+        *own, last = super().get_params(ctx)  # the last is --help
+        return [*own, *ctx.meta[__name__], last]
+
+
+def _parameter(option: Option) -> click.Parameter:
+    kind = _TYPES[option.kind]
+    if not option.flag.startswith("-"):
+        return click.Argument([option.name], type=kind, metavar=option.flag, required=option.required)
+    return click.Option(
+        [option.flag, option.name],
+        type=kind,
+        help=option.help,
+        metavar=option.metavar,
+        multiple=option.several,
+        required=option.required,
+        is_flag=option.kind == "flag",
+        default=False if option.kind == "flag" else () if option.several else option.default,
+        show_default=option.kind != "flag" and option.default is not None,
+    )
+
+
+def given(context: click.Context, names: Sequence[str]) -> list[str]:
+    """Those of the parameters that the user gave, as they are written."""
+    return [
+        param.opts[-1]
+        for param in context.command.get_params(context)
+        if param.name in names
+        and context.get_parameter_source(str(param.name)) is not click.core.ParameterSource.DEFAULT
+    ]
+
+
+class SuiteCommands(LazyCommands):
+    """A group of what the benchmarks add to it; --suite tells whose, where several have a command of one name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Of all benchmarks."""
+        return list(dict.fromkeys(command.name for suite in every_suite() for command in suite.commands))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, of the first benchmark that has it."""
+        return next((_command(one) for one in self._named(ctx, cmd_name).values()), None)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; UsageError where it is not clear whose."""
+        if len(found := self._named(ctx, args[0])) > 1:
+            raise click.UsageError(f"{args[0]}: expected --suite, one of {', '.join(found)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def _named(self, ctx: click.Context, name: str) -> dict[str, Command]:
+        suites = [ctx.params["suite"]] if ctx.params.get("suite") else every_suite()
+        return {suite.name: one for suite in suites for one in suite.commands if one.name == name}
+
+
+def _command(command: Command) -> click.Command:
+    def callback(quiet: bool, **values: Any) -> None:  # noqa: ANN401
+        name = f"fdbcore dataset {command.name}"
+        with one_line(name, "the same command goes on", command.failed), Status(quiet) as show:
+            done = command.do(values, _Console(name, quiet, show))
+        sys.exit(DONE if done else FAILED)
+
+    parameters = [_parameter(option) for option in command.options]
+    return options.quiet(click.Command(command.name, params=parameters, callback=callback, help=command.help))
+
+
+class _Console(Console):
+    """The terminal, or wherever the streams go."""
+
+    def __init__(self, name: str, quiet: bool, show: Callable[[str], None]) -> None:
+        self._name, self._quiet, self._show = name, quiet, show
+
+    def show(self, text: str) -> None:
+        self._show(text)
+
+    def note(self, text: str) -> None:
+        if not (self._quiet or sys.stderr.isatty()):
+            click.echo(text, err=True)
+
+    def complain(self, text: str) -> None:
+        self._show("")
+        click.echo(f"{self._name}: {text}", err=True)
+
+    def say(self, text: str) -> None:
+        self._show("")
+        if not self._quiet:
+            click.echo(text)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        pressed = 0
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            nonlocal pressed
+            pressed += 1
+            if pressed > 1:
+                os._exit(INTERRUPTED)  # threads that wait for an answer would be waited for
+            click.echo("\nfinishing the requests on their way; Ctrl-C again leaves now", err=True)
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,187 @@
+"""A run as a table sees it: its calls, whether they were replayed or live, with what is known of each.
+
+<run>/corpus.json     of `replay`: settings, versions, and the calls with their files, columns and status
+      run.json        of `run`: the plan, with the calls in its order
+      <call>/         a recording each
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fdbcore.analysis.score import read_quantities, unscored
+from fdbcore.errors import RecordingError
+from fdbcore.measures.quantities import Quantity
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.reader import Recording, folders_in
+from fdbcore.recording.run import (
+    DONE,
+    FAILED,
+    SCORED,
+    WAITING,
+    case_columns,
+    held_columns,
+    is_planned,
+    is_replayed,
+    read_corpus,
+    read_plan,
+    standing,
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a run.
+
+    name, path: its folder. status, reason: how it stands, and why if it is not done. unscored: why it is in no measure,
+    or None. columns: what is known of it beside its audio; of a live call at least system, clip, trial and outcome.
+    files: what it was replayed from. is_unreadable: whether its recording is gone or damaged.
+    """
+
+    name: str
+    path: Path
+    status: str = DONE
+    reason: str | None = None
+    unscored: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+    is_unreadable: bool = False
+
+    @property
+    def recording(self) -> Reading:
+        """Its recording, opened anew each time (thousands need no memory). RecordingError where there is none."""
+        return Reading(self.path)
+
+    @property
+    def quantities(self) -> Mapping[str, Quantity]:
+        """The items of its measures, read anew each time; none if unscored."""
+        return read_quantities(self.recording)[0] if self.unscored is None else {}
+
+
+class Run:
+    """A run on disk, of `fdbcore replay` or `fdbcore run`; a recording alone is a run of one call.
+
+    calls: in its order; read from its files unless they are given. RecordingError for a folder that is none of these.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], calls: Sequence[Call] | None = None) -> None:
+        self.path = Path(path)
+        self.calls = tuple(_calls(self.path) if calls is None else calls)
+
+    @property
+    def scored(self) -> list[Call]:
+        """Those that are in the measures."""
+        return [call for call in self.calls if call.unscored is None]
+
+    @property
+    def settings(self) -> Mapping[str, Any] | None:
+        """The settings that most of the scored calls have; None where nothing is scored."""
+        return next(iter(self._made_by[0].values()), (None, 0))[0]
+
+    @property
+    def settings_sha256s(self) -> Mapping[str, int]:
+        """How many scored calls have each settings, the most common first. Several are no mistake where a detector
+        treats telephone calls in another way."""
+        return {sha256: count for sha256, (_, count) in self._made_by[0].items()}
+
+    @property
+    def all_settings(self) -> Sequence[Mapping[str, Any]]:
+        """Each settings that scored calls have, the most common first."""
+        return [settings for settings, _ in self._made_by[0].values()]
+
+    @property
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        """The versions of each package that made the scored calls, the most common first."""
+        return self._made_by[1]
+
+    @cached_property
+    def _made_by(self) -> tuple[dict[str, tuple[Mapping[str, Any], int]], dict[str, list[str]]]:
+        settings: dict[str, Mapping[str, Any]] = {}
+        shas: Counter[str] = Counter()
+        packages: Counter[tuple[str, str]] = Counter()
+        for call in self.scored:
+            meta = call.recording.meta
+            settings.setdefault(meta["settings_sha256"], meta["settings"])
+            shas[meta["settings_sha256"]] += 1
+            packages.update({name: str(version) for name, version in meta["versions"].items()}.items())
+        versions: dict[str, list[str]] = {}
+        for (name, version), _ in packages.most_common():
+            versions.setdefault(name, []).append(version)
+        return {sha256: (settings[sha256], count) for sha256, count in shas.most_common()}, versions
+
+
+def _calls(path: Path) -> Iterator[Call]:
+    if is_replayed(path):
+        return _replayed(path)
+    return _live(path) if is_planned(path) else _found(path)
+
+
+def _replayed(path: Path) -> Iterator[Call]:
+    corpus = read_corpus(path)
+    for known in corpus["calls"]:
+        files = tuple(file["path"] for file in known["files"])
+        told = {key: known[key] for key in ("status", "reason", "unscored", "columns")}
+        if known["status"] == WAITING and (made := _made_since(corpus.get("began"), path / known["name"])) is not None:
+            status, reason = standing(made)
+            columns = {**held_columns(made), **known["columns"]}
+            told = {"status": status, "reason": reason, "unscored": unscored(made), "columns": columns}
+        elif told["unscored"] is None and (gone := _why_unreadable(path / known["name"])) is not None:
+            told |= {"status": FAILED, "reason": gone, "unscored": gone, "is_unreadable": True}
+        yield Call(known["name"], path / known["name"], files=files, **told)
+
+
+def _why_unreadable(path: Path) -> str | None:
+    """Why there is no recording in a folder that had one; None if it is there."""
+    try:
+        Recording(path)
+    except RecordingError as error:
+        return str(error)
+    return None
+
+
+def _made_since(began: str | None, path: Path) -> Recording | None:
+    """The recording of a call whose replay was killed before it wrote that down; None unless it is whole."""
+    with suppress(RecordingError, KeyError):
+        recording = Recording(path)
+        whole = recording.meta["status"] == "complete" and all((path / part).is_file() for part in SCORED)
+        return recording if whole and began is not None and recording.meta["created"] >= began else None
+    return None
+
+
+def _live(path: Path) -> Iterator[Call]:
+    for case in read_plan(path)["cases"]:
+        folder = path / case["name"]
+        recording = None
+        with suppress(RecordingError):  # not held yet, or its state is torn: it will be held again
+            recording = Recording(folder)
+        outcome = recording.meta.get("outcome") if recording else None
+        columns = case_columns(case, outcome)
+        if recording is None or outcome is None:
+            yield Call(case["name"], folder, WAITING, "not held to its end", "not held to its end", columns)
+        else:
+            yield Call(case["name"], folder, outcome["kind"], outcome["reason"], unscored(recording), columns)
+
+
+def _found(path: Path) -> Iterator[Call]:
+    """The recordings in a folder that holds nothing else on their run."""
+    for folder in folders_in(path):
+        try:
+            recording = Recording(folder)
+        except RecordingError as error:
+            yield Call(folder.name, folder, FAILED, str(error), str(error), is_unreadable=True)
+            continue
+        status, reason = recording.meta["status"], recording.meta.get("reason")
+        files = tuple(file["path"] for file in (recording.meta.get("source") or {}).get("files", ()))
+        if status != "complete":
+            why = reason or f"the recording is {status}"
+            yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files)
+        else:
+            columns = held_columns(recording)
+            yield Call(recording.name, recording.path, DONE, None, unscored(recording), columns, files)

@@ -1,0 +1,136 @@
+"""Two groups of sessions compared: the difference of a pooled measure, how sure it is, and what could be seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.analysis.score import share_by_cluster
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.stats import bootstrap as stats
+from fdbcore.stats.bootstrap import LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic
+from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
+from fdbcore.stats.significance import POWER, holm
+from fdbcore.stats.student import t_quantile
+
+Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
+"""Quantities of one measure, one a session, and the cluster of each; as `score.pool` gives them."""
+
+FEWEST_CLUSTERS: Final = 4
+"""The least for which a detectable difference is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A pooled measure of one group less that of another: medians, shares or rates, in the unit of the measure.
+
+    interval, p: as in `stats.Estimate`; p_holm: p corrected for the family it was told in (Holm 1979). clusters: how
+    many were resampled, of both groups; shared: how many of them have sessions of both, so that the comparison is
+    paired. detectable: the smallest true difference that such an interval leaves 0 out for in 80 % of all studies.
+    """
+
+    value: float | None
+    interval: Interval | None
+    clusters: int
+    shared: int
+    p: float | None = None
+    p_holm: float | None = None
+    detectable: float | None = None
+    reason: str = ""
+
+
+def difference(
+    a: Pool, b: Pool, *, statistic: Statistic | None = None, times: float = 1.0, level: float = LEVEL
+) -> Difference:
+    """The measure pooled over the sessions of `a` less `times` that over those of `b`.
+
+    Paired where clusters (the items that both answered, say) have sessions of both: a resample draws them for both.
+    Shares by the square-and-add interval with the design effect of clusters, all else by bootstrap; none without
+    sessions.
+    statistic: of the items of Values, else their median.
+    """
+    clusters, shared = len({*a[1], *b[1]}), len({*a[1]} & {*b[1]})
+    if not a[0] or not b[0]:
+        return Difference(None, None, clusters, shared, reason="no items")
+    if isinstance(a[0][0], Share):
+        found = _shares(a, b, times, level)
+    else:
+        found = _bootstrapped(a, b, statistic, times, level)
+    detectable = _detectable(found, a, b, shared, level)
+    return Difference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
+
+
+def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:
+    """The measure pooled over sessions, with its interval; none without sessions. statistic: see `difference`."""
+    if not pool[0]:
+        return Estimate(None, None, 0, "no items")
+    if not isinstance(pool[0][0], Share):
+        return stats.bootstrap_ci(*_items(pool), _statistic(pool, statistic), level=level)
+    successes, n = share_by_cluster(cast(Sequence[Share], pool[0]), pool[1], names := sorted({*pool[1]}))
+    if not n.sum():
+        return Estimate(None, None, len(names), "no items")
+    interval = wilson_by_cluster(successes, n, level)
+    return Estimate(float(successes.sum() / n.sum()), interval, int((n > 0).sum()), "" if interval else ONE_CLUSTER)
+
+
+def pooled_value(pool: Pool, statistic: Statistic | None = None) -> float | None:
+    """The measure pooled over sessions; None without items. statistic: see `difference`."""
+    if not pool[0]:
+        return None
+    if isinstance(pool[0][0], Share):
+        shares = cast(Sequence[Share], pool[0])
+        return sum(q.count for q in shares) / n if (n := sum(q.n for q in shares)) else None
+    items, _ = _items(pool)
+    value = _statistic(pool, statistic)(items) if len(items) else math.nan
+    return None if math.isnan(value) else value
+
+
+def with_holm(family: Iterable[Difference]) -> list[Difference]:
+    """The differences of one family with corrected p values; one without a p has no part in it."""
+    members = list(family)
+    corrected = iter(holm([each.p for each in members if each.p is not None]))
+    return [each if each.p is None else replace(each, p_holm=next(corrected)) for each in members]
+
+
+def _shares(a: Pool, b: Pool, times: float, level: float) -> Estimate:
+    names = sorted({*a[1], *b[1]})
+    (successes_a, n_a), (successes_b, n_b) = (share_by_cluster(cast(Sequence[Share], q), of, names) for q, of in (a, b))
+    return wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
+
+
+def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:
+    items, clusters = _items(b)
+    # All statistics grow with their items: that of `times` the items (or totals) is `times` that of the items.
+    scaled = items * times if items.ndim == 1 else items * (times, 1.0)
+    paired = bool({*a[1]} & {*b[1]})
+    return stats.difference_ci(*_items(a), scaled, clusters, _statistic(a, statistic), paired=paired, level=level)
+
+
+def _statistic(pool: Pool, statistic: Statistic | None) -> Statistic:
+    return (statistic or stats.MEDIAN) if isinstance(pool[0][0], Values) else stats.ratio_of_sums
+
+
+def _items(pool: Pool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.str_]]:
+    """The items of a pool, and the cluster of each."""
+    pooled, clusters = pool
+    if isinstance(pooled[0], Values):
+        values = [cast(Values, q).values for q in pooled]
+        return np.array([v for of in values for v in of]), np.repeat(
+            np.asarray(clusters, np.str_), list(map(len, values))
+        )
+    ratios = [cast(Ratio, q) for q in pooled]
+    return np.array([(q.total, q.exposure) for q in ratios]), np.asarray(clusters, np.str_)
+
+
+def _detectable(found: Estimate, a: Pool, b: Pool, shared: int, level: float) -> float | None:
+    """From half the interval's width, which is t standard errors wide; None of an interval without width."""
+    clusters = shared or min(len({*a[1]}), len({*b[1]}))
+    if found.interval is None or clusters < FEWEST_CLUSTERS or found.interval.low == found.interval.high:
+        return None
+    t = t_quantile((1 + level) / 2, clusters - 1)
+    return (found.interval.high - found.interval.low) / 2 * (1 + t_quantile(POWER, clusters - 1) / t)

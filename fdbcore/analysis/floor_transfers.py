@@ -1,0 +1,55 @@
+"""Floor transfers and answers of groups of calls, and their density: what figures of systems show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.analysis.groups import Group
+from fdbcore.measures.answers import response_curve
+from fdbcore.measures.opportunities import fto
+from fdbcore.types import SIDES, TICK_MS, Side
+
+BANDWIDTH_MS: Final = 100
+"""Of the Gaussian kernel of densities: the same for all, so that a sharper peak is one of the data."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Of a group of calls: floor transfer offsets of both sides after the other, latencies of the answers, and how many
+    opportunities there are in all."""
+
+    name: str
+    calls: int
+    fto_ms: dict[Side, list[int]]
+    latencies_ms: list[int]
+    eligible: int
+
+
+def system(name: str, group: Group) -> System:
+    """Read the turn events of all calls of a group. RecordingError if a recording cannot be read."""
+    found = System(name, len(group.calls), {side: [] for side in SIDES}, [], 0)
+    eligible = 0
+    for call in group.calls:
+        dialogue = call.recording.dialogue
+        for side in SIDES:
+            found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
+        latencies_ms, opportunities = response_curve(dialogue)
+        found.latencies_ms.extend(latencies_ms)
+        eligible += opportunities
+    return System(name, found.calls, found.fto_ms, found.latencies_ms, eligible)
+
+
+def density(values_ms: Sequence[float], at_ms: Floats) -> Floats:
+    """Gaussian kernel density per second, (n,) at the points `at_ms` (n,)."""
+    values = np.sort(np.asarray(values_ms, dtype=np.float64))
+    unique, counts = np.unique(values, return_counts=True)
+    kernels = np.exp(-0.5 * ((at_ms[:, None] - unique) / BANDWIDTH_MS) ** 2)
+    found: Floats = kernels @ counts / (len(values) * BANDWIDTH_MS * np.sqrt(2 * np.pi)) * 1000
+    return found

@@ -1,0 +1,142 @@
+"""What a release must hold, as a file says it: lines such as `premature_per_turn <= baseline + 0.02`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from fdbcore.errors import InputError, nearest
+from fdbcore.stats.bootstrap import LEVEL, Quantile, Statistic, mean
+
+CannotTell: TypeAlias = Literal["pass", "fail", "error"]
+
+NUMBER: Final = r"\d+(?:\.\d+)?"
+LINE: Final = re.compile(
+    rf"\s*(?P<measure>\w+)(?:\.(?P<statistic>\w+))?\s*(?P<relation><=|>=)\s*"
+    rf"(?:(?P<baseline>baseline)\s*(?:\*\s*(?P<times>{NUMBER}))?\s*(?:(?P<sign>[+-])\s*(?P<plus>{NUMBER}))?"
+    rf"|(?P<limit>-?{NUMBER}))\s*"
+)
+FORM: Final = "MEASURE[.median|.mean|.p90] <= LIMIT, where LIMIT is 900, baseline, baseline + 0.02 or baseline * 1.1"
+_QUANTILE: Final = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One condition: the statistic of a measure is at most (or at least) `times` the baseline's and `plus`.
+
+    times: 0 where the limit is a number, `plus`. statistic: as it is written; "" for the headline of the measure.
+    where: the calls that it is about, by the values of their columns.
+    """
+
+    text: str
+    measure: str
+    statistic: str
+    at_most: bool
+    times: float
+    plus: float
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether the limit is one of the baseline."""
+        return self.times != 0
+
+    @property
+    def function(self) -> Statistic | None:
+        """The statistic as a function of the items; None for the headline."""
+        if self.statistic in ("", "median"):
+            return None
+        return mean if self.statistic == "mean" else Quantile(float(self.statistic[1:]) / 100)
+
+    @property
+    def about(self) -> str:
+        """Which calls, in words; "" for all."""
+        return ", ".join(f"{column} = {value}" for column, value in self.where.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates of a file. level: with which all of them together are decided. cannot_tell: what a gate that so many
+    calls cannot decide does to the exit code."""
+
+    gates: tuple[Gate, ...]
+    level: float = LEVEL
+    cannot_tell: CannotTell = "error"
+
+    @property
+    def level_of_each(self) -> float:
+        """The level of each gate's interval, by which any of them errs as rarely as the level of all says
+        (Bonferroni)."""
+        return 1 - (1 - self.level) / len(self.gates)
+
+
+def read_gates(path: Path) -> Gates:
+    """The gates of a TOML file. InputError names the file, the gate and what was expected."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: expected TOML: {error}") from error
+    return gates_of(content, str(path))
+
+
+def gates_of(content: Mapping[str, Any], path: str) -> Gates:
+    """The gates of what a file holds; `path` is what messages call it."""
+    _check_keys(content, ("gates", "level", "cannot_tell"), path)
+    gates = content.get("gates")
+    if not isinstance(gates, list) or not gates:
+        raise InputError(f'{path}: expected gates = ["{FORM.split(",")[0]}", ...], got {gates!r}')
+    level = content.get("level", LEVEL)
+    if not isinstance(level, float) or not 0.5 <= level < 1:
+        raise InputError(f"{path}: level: expected a number from 0.5 to below 1, got {level!r}")
+    cannot_tell = content.get("cannot_tell", "error")
+    if cannot_tell not in get_args(CannotTell):
+        raise InputError(f"{path}: cannot_tell: expected one of {', '.join(get_args(CannotTell))}, got {cannot_tell!r}")
+    parsed = tuple(_gate(gate, f"{path}: gate {number}") for number, gate in enumerate(gates, 1))
+    return Gates(parsed, level, cannot_tell)
+
+
+def _gate(given: object, place: str) -> Gate:
+    if isinstance(given, str):
+        return parse(given, {}, place)
+    if not isinstance(given, Mapping):
+        raise InputError(f"{place}: expected a line or a table with check and where, got {given!r}")
+    _check_keys(given, ("check", "where"), place)
+    check, where = given.get("check"), given.get("where", {})
+    if not isinstance(check, str) or not isinstance(where, Mapping):
+        raise InputError(f'{place}: expected check = "{FORM.split(",")[0]}" and where = {{column = "value"}}')
+    return parse(check, {column: _written(value) for column, value in where.items()}, place)
+
+
+def _written(value: object) -> str:
+    """A value as a CSV file has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse(text: str, where: Mapping[str, str], place: str) -> Gate:
+    """The gate that a line states. InputError for another form."""
+    found = LINE.fullmatch(text)
+    if found is None:
+        raise InputError(f"{place}: expected {FORM}; got {text!r}")
+    statistic = found["statistic"] or ""
+    quantile = _QUANTILE.fullmatch(statistic)
+    if statistic not in ("", "median", "mean") and not (quantile and float(quantile[1]) > 0):
+        raise InputError(f"{place}: {text}: expected .median, .mean, or a quantile such as .p90, got .{statistic}")
+    if found["baseline"]:
+        times, plus = float(found["times"] or 1), float(f"{found['sign'] or ''}{found['plus'] or 0}")
+    else:
+        times, plus = 0.0, float(found["limit"])
+    if found["times"] and not times:
+        raise InputError(f"{place}: {text}: expected a factor above 0, got {found['times']}")
+    return Gate(" ".join(text.split()), found["measure"], statistic, found["relation"] == "<=", times, plus, where)
+
+
+def _check_keys(given: Mapping[str, Any], known: Collection[str], place: str) -> None:
+    for key in given:
+        if key not in known:
+            raise InputError(f"{place}: expected {', '.join(known)}, got {key}{nearest(key, known)}")

@@ -1,0 +1,73 @@
+"""What to listen to first when a gate fails: the moments that made its measure what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.groups import Group
+from fdbcore.analysis.survey import headline
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.measure import Shown
+from fdbcore.measures.moments import limit_ticks
+from fdbcore.sources.recorded import settings_of
+from fdbcore.types import clock_text, ticks_to_s
+
+WORST: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """A moment of a call, or the whole call (at 0)."""
+
+    call: Call
+    start_s: float
+    text: str
+
+    @property
+    def file(self) -> str:
+        """Where its audio came from."""
+        return " + ".join(self.call.files) or str(self.call.path)
+
+    @property
+    def at(self) -> str:
+        """Its time in the call."""
+        return clock_text(self.start_s)
+
+
+def worst(group: Group, measure: str, at_most: bool) -> list[Worst]:
+    """The worst moments for a measure, at most one of each call; the worst calls for one that no moment explains.
+
+    at_most: a high figure is what is wrong. RecordingError if a recording cannot be read.
+    """
+    shown = MEASURES[measure].shown
+    found = _worst_calls(group, measure, at_most) if shown is None else _worst_moments(group, shown)
+    return [each for _, each in sorted(found, key=lambda pair: -pair[0])[:WORST]]
+
+
+def _worst_moments(group: Group, shown: Shown) -> Iterator[tuple[float, Worst]]:
+    """The longest of each call; of a silence that several kinds may be, those that last as long as the first kind."""
+    for call in group.calls:
+        reading = call.recording
+        least_ticks = limit_ticks(shown.kinds[0], settings_of(reading)) if len(shown.kinds) > 1 else 0
+        fits = [
+            (each.end_tick - each.start_tick, each)
+            for each in reading.moments
+            if each.kind in shown.kinds and shown.side in (None, each.side)
+        ]
+        if fits and (longest := max(fits, key=lambda pair: pair[0]))[0] > least_ticks:
+            yield longest[0], Worst(call, ticks_to_s(longest[1].start_tick), longest[1].text)
+
+
+def _worst_calls(group: Group, measure: str, at_most: bool) -> Iterator[tuple[float, Worst]]:
+    for call, quantities in zip(group.calls, group.quantities, strict=True):
+        value, n = headline(quantities[measure]) if measure in quantities else (None, 0)
+        if value is not None:
+            yield value if at_most else -value, Worst(call, 0.0, f"{value:.3g} (n = {n:,})")
+
+
+def calls_of(found: Sequence[Sequence[Worst]]) -> list[Call]:
+    """The calls whose pages are linked, each once."""
+    return list({each.call.name: each.call for of in found for each in of}.values())

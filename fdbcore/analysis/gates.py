@@ -1,0 +1,314 @@
+"""Gates decided on intervals: passed, failed, or not to be told with so many calls."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from fdbcore.analysis.comparison import Matched, Sides, match
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.differences import FEWEST_CLUSTERS, Difference, difference, estimate, pooled_value
+from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
+from fdbcore.analysis.gate_moments import Worst, worst
+from fdbcore.analysis.groups import NO_VALUE, Group, unit
+from fdbcore.analysis.score import pool
+from fdbcore.errors import InputError, nearest
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.quantities import Share, Values
+from fdbcore.recording.files import REPORT
+from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
+from fdbcore.stats.significance import POWER
+from fdbcore.stats.student import t_quantile
+
+Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
+
+PASSED, FAILED, UNMEASURED = 0, 1, 3
+"""What a command with gates exits with."""
+MOST_CALLS: Final = 1_000_000
+LIKELY: Final = 0.8
+"""How often the number of calls that it takes lies in the range that is given for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a gate: the statistic itself, of how many items, calls and clusters, and the unit of the measure."""
+
+    value: float | None
+    n: int
+    calls: int
+    clusters: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of a gate.
+
+    status: "not measured" where there is nothing at all, "cannot tell" where there is too little. value, interval: what
+    the limit `limit` is for: the statistic of the run, or its excess over `times` that of the baseline. level: of the
+    interval. paired_by: as in Matched. calls_needed: about how many of each side would decide it, with four chances in
+    five, if the value stays; None where that is not to be said. calls_range: between what that lies in four of five
+    such runs, as the value need not stay; the second is None where so few calls put no end to it. reason: why there is
+    no value or interval. group: the calls that it is about.
+    """
+
+    gate: Gate
+    status: Status
+    level: float
+    run: Side
+    baseline: Side | None = None
+    value: float | None = None
+    interval: Interval | None = None
+    limit: float = 0.0
+    paired_by: str | None = None
+    calls_needed: int | None = None
+    calls_range: tuple[int, int | None] | None = None
+    reason: str = ""
+    group: Group | None = None
+
+
+def decide(gates: Gates, run: Group, baseline: Group | None, cluster: str | None = None) -> list[Decision]:
+    """What becomes of each gate. InputError for a measure, column or value that is nowhere, and for no baseline."""
+    for gate in gates.gates:
+        _check(gate, run, baseline)
+    return [_decided(gate, gates.level_of_each, run, baseline, cluster) for gate in gates.gates]
+
+
+def exit_code(decisions: Sequence[Decision], gates: Gates) -> int:
+    """0: all passed; 1: one failed; 3: none failed, and one could not be measured or told."""
+    statuses = {decision.status for decision in decisions}
+    cannot = {"pass": PASSED, "fail": FAILED, "error": UNMEASURED}[gates.cannot_tell]
+    found = {FAILED} if "failed" in statuses else set()
+    found |= {cannot} if "cannot tell" in statuses else set()
+    found |= {UNMEASURED} if "not measured" in statuses else set()
+    return next(code for code in (FAILED, UNMEASURED, PASSED) if code in found or code == PASSED)
+
+
+def _check(gate: Gate, run: Group, baseline: Group | None) -> None:
+    if gate.measure not in MEASURES:
+        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{nearest(gate.measure, MEASURES)}")
+    measure = MEASURES[gate.measure]
+    if gate.needs_baseline and baseline is None:
+        raise InputError(f"{gate.text}: expected --baseline, which the gate names")
+    if gate.statistic and measure.quantity != "values":
+        raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
+    if measure.unit == "share":
+        _check_share(gate)
+    for column, value in gate.where.items():
+        _check_where(gate, column, value, run)
+
+
+def _check_share(gate: Gate) -> None:
+    """A limit in per cent would never be met, or always."""
+    if gate.needs_baseline and not abs(gate.plus) < 1:
+        raise InputError(f"{gate.text}: expected less than 1 beside the baseline: shares are from 0 to 1")
+    if not gate.needs_baseline and not 0 <= gate.plus <= 1:
+        raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
+
+
+def _check_where(gate: Gate, column: str, value: str, run: Group) -> None:
+    columns = dict.fromkeys(name for call in run.calls for name in call.columns)
+    if column not in columns:
+        raise InputError(f"{gate.text}: where {column}: expected a column of the calls{_known(column, list(columns))}")
+    values = dict.fromkeys(call.columns.get(column) or NO_VALUE for call in run.calls)
+    if value not in values:
+        raise InputError(f"{gate.text}: where {column} = {value}: expected a value of it{_known(value, list(values))}")
+
+
+def _known(name: str, known: Sequence[str]) -> str:
+    return nearest(name, known) or (f", one of {', '.join(known[:10])}" if known else ", and there are none")
+
+
+def chosen(group: Group, where: Mapping[str, str]) -> Group:
+    """The calls of a group that have these values."""
+    fits = [
+        number
+        for number, call in enumerate(group.calls)
+        if all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
+    ]
+    return Group(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
+
+
+def _decided(gate: Gate, level: float, run: Group, baseline: Group | None, cluster: str | None) -> Decision:
+    of_run = chosen(run, gate.where)
+    if not gate.needs_baseline or baseline is None:
+        clusters = of_run.clusters(unit(run.calls, cluster))
+        found = estimate(pool(gate.measure, of_run.quantities, clusters), gate.function, level=level)
+        side = _side(gate, of_run, clusters)
+        decision = Decision(gate, "passed", level, side, limit=gate.plus, group=of_run)
+        return _with(decision, found)
+    matched = match(gate.about, of_run, chosen(baseline, gate.where), cluster)
+    return _against(gate, level, matched)
+
+
+def _against(gate: Gate, level: float, matched: Matched) -> Decision:
+    a, b = matched.pools(gate.measure)
+    found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
+    run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
+    reason = found.reason
+    if not a[0] or not b[0]:
+        reason = f"no call of the {'run' if not a[0] else 'baseline'} has it"
+    elif reason == ONE_CLUSTER:
+        short = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
+        reason += f" (of the {' and the '.join(short)})" if short else ""
+    decision = Decision(
+        gate, "passed", level, run, baseline, limit=gate.plus, paired_by=matched.paired_by, group=matched.a
+    )
+    return _with(decision, replace(found, reason=reason))
+
+
+def _side(gate: Gate, group: Group, clusters: Sequence[str]) -> Side:
+    """clusters: of each call."""
+    pooled = pool(gate.measure, group.quantities, clusters)
+    quantities, having = pooled
+    if not quantities:
+        return Side(None, 0, len(group.calls), 0, "")
+    n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
+    value, unit_of_measure = pooled_value(pooled, gate.function), _unit(gate.measure, group)
+    return Side(value, n, len(group.calls), len({*having}), unit_of_measure)
+
+
+def _unit(measure: str, group: Group) -> str:
+    """The unit of a measure in a group; "" where no call has it."""
+    found = next((quantities[measure] for quantities in group.quantities if measure in quantities), None)
+    return "" if found is None else "share" if isinstance(found, Share) else found.unit
+
+
+def _with(decision: Decision, found: Estimate | Difference) -> Decision:
+    """The decision by what was estimated."""
+    if found.value is None:
+        empty = any(side is not None and not side.n for side in (decision.run, decision.baseline))
+        return replace(decision, status="not measured" if empty else "cannot tell", reason=found.reason)
+    interval = found.interval
+    decision = replace(decision, value=found.value, interval=interval)
+    if interval is None:
+        return replace(decision, status="cannot tell", reason=found.reason)
+    best, worst = interval if decision.gate.at_most else interval[::-1]
+    if _holds(worst, decision):
+        return decision
+    if not _holds(best, decision):
+        return replace(decision, status="failed")
+    needed, between = _calls_needed(decision, best, worst, found.clusters)
+    return replace(decision, status="cannot tell", calls_needed=needed, calls_range=between)
+
+
+def _holds(value: float, decision: Decision) -> bool:
+    return value <= decision.limit if decision.gate.at_most else value >= decision.limit
+
+
+def _calls_needed(
+    decision: Decision, best: float, worst: float, clusters: int
+) -> tuple[int | None, tuple[int, int | None] | None]:
+    """See Decision. An interval is t standard errors wide on each side, and these shrink with the root of n."""
+    assert decision.value is not None
+    margin = abs(decision.limit - decision.value)
+    freedom = max(clusters, FEWEST_CLUSTERS) - 1
+    t = t_quantile((1 + decision.level) / 2, freedom)
+    error = abs((worst if _holds(decision.value, decision) else best) - decision.value) / t
+    calls = float(decision.run.calls)
+    if decision.baseline is not None:
+        calls = 2 / (1 / calls + 1 / decision.baseline.calls)  # as many on each side tell as much
+
+    def needed(margin: float) -> int | None:
+        found = calls * (error * (t + t_quantile(POWER, freedom)) / margin) ** 2 if margin > 0 else math.inf
+        return rounded(found) if found <= MOST_CALLS else None
+
+    away = t_quantile((1 + LIKELY) / 2, freedom) * error
+    least = needed(margin + away)
+    return needed(margin), None if least is None else (least, needed(margin - away))
+
+
+def rounded(count: float) -> int:
+    """Upward, to two digits: a number of this kind is known no better."""
+    step = math.pow(10, max(math.floor(math.log10(count)) - 1, 0))
+    return math.ceil(count / step) * round(step)
+
+
+def gate(
+    run: Run,
+    gates: str | os.PathLike[str] | Sequence[str],
+    baseline: Run | None = None,
+    *,
+    cluster: str | None = None,
+    different_settings: bool = False,
+) -> dict[str, Any]:
+    """Decide conditions on a run, such as "premature_per_turn <= baseline + 0.02", on intervals; as JSON values.
+
+    gates: the path of a TOML file, or the lines themselves, decided at a level of 95 % of all together. baseline,
+    cluster, different_settings: as `compare` has them.
+
+    Keys: exit_code (0: all passed, 1: one failed, 3: one could not be decided or measured), level, results [{gate,
+    status, value, interval, limit, run, baseline, reason, calls_needed, worst [{call, file, start_s, text, page}]}],
+    where status is "passed", "failed", "cannot tell" or "not measured", and values are in the unit of the measure (ms
+    for latencies, shares from 0 to 1). The page of a call is made by `fdbcore report RUN --call NAME`.
+    Raises InputError for gates that cannot be read, a measure or column that is nowhere, and a missing baseline,
+    SettingsError for runs of different settings, RecordingError where no call is scored.
+    """
+    if isinstance(gates, (str, os.PathLike)):
+        file, found = Path(gates), read_gates(Path(gates))
+    else:
+        file, found = Path("gates"), gates_of({"gates": list(gates)}, "gates")
+    return gates_json(file, found, *decided(file, found, Sides.of(run, baseline, different_settings), cluster))
+
+
+def decided(
+    file: Path, gates: Gates, sides: Sides, cluster: str | None
+) -> tuple[list[Decision], list[Sequence[Worst]]]:
+    """What becomes of each gate of a file, and what to listen to for each that failed."""
+    try:
+        decisions = decide(gates, sides.of_run, sides.of_baseline, cluster)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    return decisions, [
+        worst(each.group, each.gate.measure, each.gate.at_most) if each.status == "failed" and each.group else []
+        for each in decisions
+    ]
+
+
+def gates_json(
+    file: Path, gates: Gates, decisions: Sequence[Decision], moments: Sequence[Sequence[Worst]]
+) -> dict[str, Any]:
+    """The gates as JSON values. moments: what to listen to for each gate; pages of its calls are taken to exist."""
+    return {
+        "file": str(file),
+        "level": gates.level,
+        "cannot_tell": gates.cannot_tell,
+        "exit_code": exit_code(decisions, gates),
+        "results": [_result(decision, of) for decision, of in zip(decisions, moments, strict=True)],
+    }
+
+
+def _result(decision: Decision, moments: Sequence[Worst]) -> dict[str, Any]:
+    gate = decision.gate
+    return {
+        "gate": gate.text,
+        "where": dict(gate.where),
+        "measure": gate.measure,
+        "status": decision.status,
+        "unit": decision.run.unit,
+        "value": decision.value,
+        "interval": decision.interval,
+        "level": decision.level,
+        "limit": decision.limit,
+        "times": gate.times,
+        "run": asdict(decision.run),
+        "baseline": decision.baseline and asdict(decision.baseline),
+        "paired_by": decision.paired_by,
+        "calls_needed": decision.calls_needed,
+        "calls_range": decision.calls_range,
+        "reason": decision.reason,
+        "worst": [
+            {
+                "call": each.call.name,
+                "file": each.file,
+                "start_s": each.start_s,
+                "text": each.text,
+                "page": f"{each.call.path / REPORT}#t={each.start_s:g}",
+            }
+            for each in moments
+        ],
+    }

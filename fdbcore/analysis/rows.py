@@ -1,0 +1,124 @@
+"""A run as two tables: a row a call, and a row an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
+
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.survey import CallRow, survey
+from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
+
+OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "findings", "health", "warnings")
+EVENT_COLUMNS: Final = (
+    "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
+    "terminal", "other_spoke", "censored", "suspect",
+)  # fmt: skip
+EVENT_NUMBERS: Final = ("start_s", "end_s", "known_s", "fto_ms", "stop_ms")
+WITH_ECHO: Final = "_with_echo"
+
+Row: TypeAlias = dict[str, object]
+
+
+def call_rows(run: Run) -> list[Row]:
+    """A dict for each call of a run, in its order, all with the same keys: what calls.csv holds, for a data frame.
+
+    Keys: name, file, status ("done", "failed", ...), reason, length_s (None where nothing was scored), findings,
+    health, warnings; then the columns of the call (those of --meta; of a live run system, clip, trial and outcome);
+    then each measure by its id, in its unit (ms for latencies, shares from 0 to 1; the median of its items), and under
+    ID_n how many items it has. A measure that echo changes in any call also has ID_with_echo and ID_with_echo_n. A
+    column of yours that is called like one of these is called meta_ that.
+    Scores what has not been scored. A call that cannot be read raises no FdbError: it is a failed one, with the reason.
+    """
+    rows = survey(run).rows
+    columns = CallColumns.of(rows)
+    return [dict.fromkeys(columns.names) | columns.row(row) for row in rows]
+
+
+def event_rows(run: Run) -> list[Row]:
+    """A dict for each turn event of the scored calls, in the order in which they became known; as events.csv has them.
+
+    Keys: call, side ("A" or "B"), kind ("gap", "pause", "overlap_between", ...), start_s, end_s and known_s in seconds
+    from the start of the call, fto_ms, stop_ms (the other side fell silent so long after), onset, outcome, and the
+    truth values simultaneous, terminal, other_spoke, censored and suspect (echo may have made it). What an event does
+    not have is None. A call that cannot be read has no events, and raises no FdbError.
+    """
+    rows: list[Row] = []
+
+    def add(call: Call, events: Iterable[tuple[TurnEvent, bool | None]]) -> None:
+        rows.extend(event_row(call.name, *each) for each in events)
+
+    survey(run, add)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class CallColumns:
+    """The columns of calls. theirs: what the user's own are called; changed: the measures that echo changes."""
+
+    theirs: Mapping[str, str]
+    changed: frozenset[str]
+    figures: Sequence[str]
+
+    @classmethod
+    def of(cls, rows: Sequence[CallRow]) -> Self:
+        """Those that all the rows together need."""
+        measures = list(dict.fromkeys(name for row in rows for name in row.figures))
+        changed = frozenset(name for row in rows for name in row.with_echo)
+        told = [each for name in measures for each in ((name, f"{name}{WITH_ECHO}") if name in changed else (name,))]
+        figures = [column for name in told for column in (name, f"{name}_n")]
+        columns = dict.fromkeys(name for row in rows for name in row.call.columns)
+        theirs = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
+        return cls(theirs, changed, figures)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns in their order."""
+        return [*OWN_COLUMNS, *self.theirs.values(), *self.figures]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Those of numbers."""
+        return ["length_s", *self.figures]
+
+    def row(self, row: CallRow) -> Row:
+        """The values of one call; without the figures that it does not have."""
+        call = row.call
+        own = (
+            call.name,
+            " + ".join(call.files),
+            call.status,
+            call.reason or "",
+            row.length_s,
+            "; ".join(finding.text for finding in row.findings) or ("" if call.reason else call.unscored),
+            row.health and row.health.ids,
+            "; ".join(row.warnings),
+        )
+        known: Row = dict(zip(OWN_COLUMNS, own, strict=True))
+        known |= {self.theirs[name]: text for name, text in call.columns.items()}
+        beside = {name: of for name, of in {**row.figures, **row.with_echo}.items() if name in self.changed}
+        for name, (value, n) in [*row.figures.items(), *((f"{name}{WITH_ECHO}", of) for name, of in beside.items())]:
+            known |= {name: value, f"{name}_n": n}
+        return known
+
+
+def event_row(name: str, event: TurnEvent, suspect: bool | None) -> Row:
+    """The values of one event of the call `name`."""
+    return {
+        "call": name,
+        "side": event.side,
+        "kind": event.kind,
+        "start_s": ticks_to_s(event.start_tick),
+        "end_s": None if event.end_tick is None else ticks_to_s(event.end_tick),
+        "known_s": ticks_to_s(event.known_tick),
+        "fto_ms": None if event.fto_ticks is None else event.fto_ticks * TICK_MS,
+        "stop_ms": None if event.stop_ticks is None else event.stop_ticks * TICK_MS,
+        "onset": event.onset,
+        "outcome": event.outcome,
+        "simultaneous": event.simultaneous,
+        "terminal": event.terminal,
+        "other_spoke": event.other_spoke,
+        "censored": event.censored,
+        "suspect": suspect,
+    }

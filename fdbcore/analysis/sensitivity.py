@@ -1,0 +1,270 @@
+"""What a figure owes to the settings: the stored activity of a run is read again under many of them.
+
+Each setting of the turn detector is varied alone, and the shortest silence also with the other voice activity detector.
+A figure's range over the settings stands beside its interval: the first says how far it depends on choices that nobody
+can prove right, the second on which calls happened to be recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.analysis.groups import Group
+from fdbcore.endpoints.replay import replayed_sides
+from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
+from fdbcore.measures.catalogue import headlines
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.echo_free import echo_free_activity
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.timing import timing
+from fdbcore.recording.reader import Recording
+from fdbcore.runtime.parallel import spread
+from fdbcore.runtime.whole_files import whole_file
+from fdbcore.session.turns import sweep_turns
+from fdbcore.session.vad import make_vads
+from fdbcore.sources.recorded import changed_source, session_of, settings_of
+from fdbcore.types import SILENT_FRAME, TurnSettings
+
+MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
+ALONE: Final[Sequence[Mapping[str, int]]] = (
+    {"min_speech_ms": 30},
+    {"min_speech_ms": 100},
+    {"short_ms": 500},
+    {"short_ms": 1500},
+    {"simultaneous_ms": 0, "terminal_ms": 0},
+    {"simultaneous_ms": 500, "terminal_ms": 500},
+)
+"""The onset rules: how short a sound may be that begins an answer, how short speech is that does not take the floor,
+and how near to the other's start or end an onset in overlap is nobody's doing."""
+
+_OTHER: Final = {"energy": "silero", "silero": "energy"}
+
+Tracks: TypeAlias = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
+Headlines: TypeAlias = Mapping[str, Quantity]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Settings that differ from a call's own. other_detector: with the activity that the other detector finds."""
+
+    changes: Mapping[str, int] = field(default_factory=dict)
+    other_detector: bool = False
+
+    def text(self, other: str) -> str:
+        """In words, such as "min_silence 300 ms, energy"."""
+        changed = [f"{name.removesuffix('_ms')} {value} ms" for name, value in self.changes.items()]
+        return ", ".join([*changed, *([other] if self.other_detector else [])]) or "as scored"
+
+
+def variants(own: TurnSettings) -> list[Variant]:
+    """All settings to read a run under; the first is its own."""
+    silences = [{"min_silence_ms": ms} for ms in MIN_SILENCES_MS if ms != own.min_silence_ms]
+    changes = [c for c in ({}, *silences, *ALONE) if not c or _differs(own, c)]
+    return [Variant(c) for c in changes] + [Variant(c, True) for c in ({}, *silences) if c in changes]
+
+
+def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
+    """Whether these are settings that can be, and others than `own`."""
+    with suppress(SettingsError):
+        return replace(own, **changes) != own
+    return False
+
+
+def headline_quantities(dialogue: Dialogue) -> dict[str, Quantity]:
+    """The headline measures of a session that need nothing but its turn events."""
+    found = timing(dialogue, with_chance=False)
+    return {name: found[name] for name in headlines() if name in found}
+
+
+class Reread(NamedTuple):
+    """The headlines of a call under each variant; and why the other detector could not hear it, or None.
+
+    It is then read as its own detector heard it, so that all figures of a range are of the same calls.
+    """
+
+    headlines: Sequence[Headlines]
+    unheard: str | None
+
+
+def reread(path: Path, of: Sequence[Variant]) -> Reread:
+    """The recording in `path` under each variant.
+
+    What is echo of the other side is no speech here. RecordingError if its activity cannot be read, SettingsError if
+    its own settings cannot be varied so.
+    """
+    reading = Reading(path)
+    own = settings_of(reading)
+    tracks, unheard = {False: reading.activity}, None
+    if any(variant.other_detector for variant in of):
+        try:
+            tracks[True] = other_activity(reading)
+        except (AudioError, RecordingError) as error:
+            unheard = str(error)
+    found: dict[int, Headlines] = {}
+    for other, activity in tracks.items():
+        a, b = echo_free_activity(activity, reading.suspect_spans)
+        members = [number for number, variant in enumerate(of) if (variant.other_detector and True in tracks) == other]
+        settings = [replace(own, **of[number].changes) for number in members]
+        for number, one, events in zip(members, settings, sweep_turns(a, b, settings), strict=True):
+            found[number] = headline_quantities(replace(reading.dialogue, detected=events, settings=one))
+    return Reread([found[number] for number in range(len(of))], unheard)
+
+
+def other_activity(recording: Recording) -> Tracks:
+    """The activity that the other detector finds in a recording's audio; kept with it where it can be written.
+
+    What was kept counts if it was found in the content that was replayed. AudioError or RecordingError if the audio is
+    gone, is another than was replayed, or cannot be read.
+    """
+    detector = other_detector(recording.meta["settings"])
+    path = recording.path / f"derived/activity-{detector}.npz"
+    content = [file["sha256"] for file in (recording.meta.get("source") or {}).get("files", ())]
+    tracks = _kept(path, content, recording.n_ticks)
+    if tracks is None:
+        if (changed := changed_source(recording)) is not None:
+            raise AudioError(changed)
+        a, b = tracks = _detected(recording, detector)
+        with suppress(OSError), whole_file(path) as file:
+            np.savez(file, allow_pickle=False, content=np.array(content, str), a=np.packbits(a), b=np.packbits(b))
+    return tracks
+
+
+def _kept(path: Path, content: Sequence[str], n_ticks: int) -> Tracks | None:
+    """The activity that was kept in `path`; None unless it was found in audio of this content."""
+    try:
+        with np.load(path) as stored:
+            if stored["content"].tolist() != content:
+                return None
+            a, b = (np.unpackbits(stored[side], count=n_ticks).astype(np.bool_) for side in "ab")
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile):
+        return None
+    return a, b
+
+
+def other_detector(settings: Mapping[str, Any]) -> str:
+    """The name of the detector that a recording with these settings was not scored with."""
+    return _OTHER.get(settings["vad"]["B"]["name"], "silero")
+
+
+def _detected(recording: Recording, detector: str) -> Tracks:
+    with session_of(recording).open() as source:
+        vads, sides = make_vads(detector, source.rates_hz), replayed_sides(source.blocks())
+        tracks: tuple[list[bool], list[bool]] = ([], [])
+        for tick in range(recording.n_ticks):
+            for side, vad, track in zip(sides, vads, tracks, strict=True):
+                frame = side.say(tick)
+                track.append(vad.push(SILENT_FRAME if frame is None else frame))
+    a, b = (np.array((t + vad.finish())[-recording.n_ticks :], np.bool_) for t, vad in zip(tracks, vads, strict=True))
+    return a, b
+
+
+class _Totals:
+    """The items of one measure over many calls, as far as its figure needs them."""
+
+    def __init__(self) -> None:
+        self.sums = np.zeros(2)
+        self.values: list[npt.NDArray[np.float64]] | None = None
+
+    def add(self, quantity: Quantity) -> None:
+        """Those of one call."""
+        if isinstance(quantity, Values):
+            self.values = [*(self.values or []), np.array(quantity.values)]
+        elif isinstance(quantity, Share):
+            self.sums += (quantity.count, quantity.n)
+        else:
+            self.sums += (quantity.total, quantity.exposure)
+
+    @property
+    def figure(self) -> float | None:
+        """The median, share or rate; None without items."""
+        if self.values is not None:
+            values = np.concatenate(self.values)
+            return float(np.median(values)) if len(values) else None
+        return float(self.sums[0] / self.sums[1]) if self.sums[1] else None
+
+
+def sensitivity(
+    of: Sequence[Group], own: Mapping[str, Any], jobs: int, on_call: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """What the headlines of groups of calls are under each of `variants`, as JSON values.
+
+    own: the settings of the run. jobs: processes; on_call: told of each call that was read. Keys: detectors (the run's
+    and the other), variants [{name, changes, other_detector}], unheard {call: reason} (by the other detector; see
+    `Reread`), unread {call: reason}, groups [{name, measures {id: {own, low, high,
+    low_at, high_at, figures}}}], flips [{measure, a, b, at}]: where two groups change places.
+    """
+    chosen = variants(TurnSettings(**own["turns"]))
+    calls = [(number, call) for number, group in enumerate(of) for call in group.calls]
+    totals = [[{name: _Totals() for name in headlines()} for _ in chosen] for _ in of]
+    results = spread(partial(_reread_or_why, of=chosen), [call.path for _, call in calls], jobs)
+    unheard: dict[str, str] = {}
+    unread: dict[str, str] = {}
+    for (number, call), found in zip(calls, results, strict=True):
+        on_call()
+        if isinstance(found, str):
+            unread[call.name] = found
+            continue
+        if found.unheard is not None:
+            unheard[call.name] = found.unheard
+        for into, quantities in zip(totals[number], found.headlines, strict=True):
+            for name, quantity in quantities.items():
+                into[name].add(quantity)
+    heard = [variant for variant in chosen if not variant.other_detector or len(unheard) < len(calls) - len(unread)]
+    names = [variant.text(other_detector(own)) for variant in heard]
+    groups = [
+        {"name": group.name, "measures": _ranges(of_group, names)} for group, of_group in zip(of, totals, strict=True)
+    ]
+    return {
+        "detectors": [own["vad"]["B"]["name"], other_detector(own)],
+        "variants": [{"name": name, **asdict(variant)} for name, variant in zip(names, heard, strict=True)],
+        "unheard": unheard,
+        "unread": unread,
+        "groups": groups,
+        "flips": list(_flips(groups, names)),
+    }
+
+
+def _reread_or_why(path: Path, of: Sequence[Variant]) -> Reread | str:
+    try:
+        return reread(path, of)
+    except FdbError as error:
+        return str(error)
+
+
+def _ranges(totals: Sequence[Mapping[str, _Totals]], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    return {name: _range([of[name].figure for of in totals[: len(names)]], names) for name in headlines()}
+
+
+def _range(figures: Sequence[float | None], names: Sequence[str]) -> dict[str, Any]:
+    """The own figure, the extremes and where they are; None where there is none."""
+    given = [(figure, name) for figure, name in zip(figures, names, strict=True) if figure is not None]
+    (low, low_at), (high, high_at) = (
+        (min(given, key=_figure), max(given, key=_figure)) if given else ((None, None), (None, None))
+    )
+    return {"own": figures[0], "low": low, "high": high, "low_at": low_at, "high_at": high_at, "figures": figures}
+
+
+def _figure(given: tuple[float, str]) -> float:
+    return given[0]  # of equal ones the first setting is named
+
+
+def _flips(groups: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The pairs of groups that stand the other way round under some settings."""
+    for measure in headlines():
+        for a, b in combinations(groups, 2):
+            figures = zip(*(group["measures"][measure]["figures"] for group in (a, b)), strict=True)
+            signs = [0.0 if None in pair else float(np.sign(pair[0] - pair[1])) for pair in figures]
+            at = [name for name, sign in zip(names, signs, strict=True) if sign * signs[0] < 0]
+            if at:
+                yield {"measure": measure, "a": a["name"], "b": b["name"], "at": at}

@@ -1,0 +1,174 @@
+"""How far raters agree on the same calls: where spans begin and end, and what they are.
+
+- **Boundaries.** Two spans of a side and kind are a pair at an edge if each one's is the nearest to the other's, and
+  they are less than PAIRED_WITHIN_S apart. Errors are second less first.
+- **F1** of spans: a span is found if another's onset and offset are both within the tolerance, one to one.
+- **Kinds.** An item is a stretch in which contributions of one side (interruption, backchannel, side talk, noise) hang
+  together by overlapping, whoever labelled them; a rater's kind is that of its longest label there. Cohen's kappa is
+  over items that both have labelled; what only one has is counted beside it, not in it. Krippendorff's alpha is over
+  items that at least two have.
+
+Intervals resample calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.recording.labels import CONTRIBUTIONS, Label, LabelKind
+from fdbcore.stats import raters
+from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Quantile, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.shares import wilson_by_cluster
+from fdbcore.types import Side
+
+PAIRED_WITHIN_S: Final = 1.0
+NONE: Final = len(CONTRIBUTIONS)
+
+Call: TypeAlias = Sequence[Sequence[Label]]
+"""The labels of one call, of each rater."""
+
+Ratings: TypeAlias = npt.NDArray[np.int64]
+"""(items, raters): the number of a contribution's kind, or raters.MISSING."""
+
+
+def span_agreement(calls: Sequence[Call], kind: LabelKind, sides: Sequence[Side], tolerance_ms: int) -> dict[str, Any]:
+    """How far two raters agree on the spans of a kind, as JSON values: F1, and the errors of each edge."""
+    pairs = [[(spans(call[0], side, kind), spans(call[1], side, kind)) for side in sides] for call in calls]
+    counts = np.array([_found_counts(call, tolerance_ms / 1000) for call in pairs])
+    edges = {"moment": 1} if kind == "turn_end" else {"onset": 0, "offset": 1}
+    return {
+        "sides": list(sides),
+        "n": [int(sum(len(pair[rater]) for call in pairs for pair in call)) for rater in (0, 1)],
+        "f1": _estimate(bootstrap_ci(counts, np.arange(len(counts)), ratio_of_sums)),
+        **{name: _errors(pairs, column) for name, column in edges.items()},
+    }
+
+
+def spans(labels: Sequence[Label], side: Side, kind: LabelKind) -> Floats:
+    """The spans of a side and kind in seconds, (n, 2), by start; speech that overlaps is one span."""
+    found = sorted((label.start_s, label.end_s) for label in labels if (label.side, label.kind) == (side, kind))
+    united: list[list[float]] = []
+    for start, end in found:
+        if kind == "speech" and united and start < united[-1][1]:
+            united[-1][1] = max(united[-1][1], end)
+        else:
+            united.append([start, end])
+    return np.array(united, dtype=np.float64).reshape(-1, 2)
+
+
+def _found_counts(call: Sequence[tuple[Floats, Floats]], tolerance_s: float) -> tuple[int, int]:
+    """Numerator and denominator of F1 in one call: twice the spans that both have, and all spans of both."""
+    return (
+        sum(2 * found_by_both(first, second, tolerance_s) for first, second in call),
+        sum(len(first) + len(second) for first, second in call),
+    )
+
+
+def found_by_both(first: Floats, second: Floats, tolerance_s: float) -> int:
+    """How many spans can be matched one to one with both edges within the tolerance; spans that do not overlap.
+
+    Taking them in order is the most: two matches that cross can be uncrossed.
+    """
+    found = row = 0
+    for span in first:
+        while row < len(second) and (second[row] < span - tolerance_s - 1e-9).any():
+            row += 1  # too early by one of its edges for this span, so for all later ones
+        if row < len(second) and (second[row] <= span + tolerance_s + 1e-9).all():
+            found, row = found + 1, row + 1
+    return found
+
+
+def _errors(calls: Sequence[Sequence[tuple[Floats, Floats]]], column: int) -> dict[str, Any]:
+    """Errors of one edge, in ms: of their size the median and p90, and the bias."""
+    errors = [
+        [error for first, second in call for error in edge_errors(first[:, column], second[:, column])]
+        for call in calls
+    ]
+    values = 1000 * np.array([error for of_call in errors for error in of_call])
+    clusters = np.repeat(np.arange(len(errors)), [len(of_call) for of_call in errors])
+    told: dict[str, tuple[Floats, Statistic]] = {
+        "median_ms": (np.abs(values), MEDIAN),
+        "p90_ms": (np.abs(values), Quantile(0.9)),
+        "bias_ms": (values, mean),
+    }
+    estimates = {name: _estimate(bootstrap_ci(of, clusters, statistic)) for name, (of, statistic) in told.items()}
+    return {"pairs": len(values), **estimates}
+
+
+def edge_errors(first: Floats, second: Floats) -> list[float]:
+    """Second less first, in seconds, of moments that are each other's nearest and less than PAIRED_WITHIN_S apart."""
+    if not len(first) or not len(second):
+        return []
+    apart = second[None, :] - first[:, None]
+    nearest_second, nearest_first = np.abs(apart).argmin(axis=1), np.abs(apart).argmin(axis=0)
+    pairs = ((a, b) for a, b in enumerate(nearest_second.tolist()) if nearest_first[b] == a)
+    return [float(apart[a, b]) for a, b in pairs if abs(apart[a, b]) < PAIRED_WITHIN_S]
+
+
+def kind_agreement(calls: Sequence[Call], sides: Sequence[Side]) -> dict[str, Any] | None:
+    """Cohen's kappa of two raters, and what each has that the other has not, as JSON values; None without any item."""
+    items = [_items(call, sides) for call in calls]
+    if not sum(map(len, items)):
+        return None
+    tables = np.array([_table(ratings) for ratings in items])
+    both = tables[:, :NONE, :NONE].reshape(len(tables), -1)
+    of_call, all_of_call = both.sum(axis=1), tables.sum(axis=(1, 2))
+    total = tables.sum(axis=0)
+    share = wilson_by_cluster(of_call, all_of_call)
+    return {
+        "labelled_by_both": int(of_call.sum()),
+        "only_first": int(total[:NONE, NONE].sum()),
+        "only_second": int(total[NONE, :NONE].sum()),
+        "both_share": {"value": float(of_call.sum() / all_of_call.sum()), "ci95": share},
+        "kappa": _estimate(bootstrap_ci(both.astype(np.float64), np.arange(len(both)), raters.kappa)),
+        "kinds": [*CONTRIBUTIONS, "none"],
+        "confusion": total.tolist(),
+    }
+
+
+def _table(ratings: Ratings) -> npt.NDArray[np.int64]:
+    """How often each kind of the first, or none, meets each of the second."""
+    table = np.zeros((NONE + 1, NONE + 1), dtype=np.int64)
+    np.add.at(table, tuple(np.where(ratings == raters.MISSING, NONE, ratings).T), 1)
+    return table
+
+
+def alpha(calls: Sequence[Call], sides: Sequence[Side]) -> dict[str, Any] | None:
+    """Krippendorff's alpha over all raters, as JSON values; None where no item has two."""
+    items = [_items(call, sides) for call in calls]
+    parts = np.array([raters.alpha_parts(ratings, NONE).sum(axis=0) for ratings in items])
+    n = sum(int(((ratings != raters.MISSING).sum(axis=1) >= 2).sum()) for ratings in items)
+    return _estimate(bootstrap_ci(parts, np.arange(len(parts)), raters.alpha)) | {"n": n} if n else None
+
+
+def _items(call: Call, sides: Sequence[Side]) -> Ratings:
+    return np.concatenate([np.zeros((0, len(call)), dtype=np.int64), *(items_of_side(call, side) for side in sides)])
+
+
+def items_of_side(call: Call, side: Side) -> Ratings:
+    """The items of one side: stretches of contributions that overlap, with the kind of each rater's longest."""
+    labels = sorted(
+        (label.start_s, label.end_s, CONTRIBUTIONS.index(label.kind), rater)
+        for rater, of_rater in enumerate(call)
+        for label in of_rater
+        if label.side == side and label.kind in CONTRIBUTIONS
+    )
+    items: list[list[int]] = []
+    longest: list[float] = []
+    reached = -1.0
+    for start, end, kind, rater in labels:
+        if start >= reached:
+            items.append([raters.MISSING] * len(call))
+            longest = [0.0] * len(call)
+        if end - start > longest[rater]:
+            items[-1][rater], longest[rater] = kind, end - start
+        reached = max(reached, end)
+    return np.array(items, dtype=np.int64).reshape(-1, len(call))
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}

@@ -1,0 +1,86 @@
+"""What can be said of a whole run: its measures anew, how its groups differ, under which settings, beside people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.groups import check_column, groups, rescored, statements, unit
+from fdbcore.analysis.input_notes import input_notes
+from fdbcore.analysis.reference import beside_reference
+from fdbcore.analysis.sensitivity import sensitivity as under_settings
+from fdbcore.errors import SettingsError
+from fdbcore.recording.files import write_json
+
+STATEMENTS: Final = "scores.json"
+STATEMENTS_SCHEMA: Final = "fdbcore.statements/1"
+
+
+def score(
+    run: Run,
+    *,
+    by: str | None = None,
+    cluster: str | None = None,
+    sensitivity: bool = False,
+    reference: Run | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    watch: Callable[[str], None] = lambda work: None,
+) -> dict[str, Any]:
+    """Score every call of a run anew, and say what holds of all of them: the content of scores.json, as JSON values.
+
+    by: a column of the calls (see `call_rows`); its values are compared with each other. cluster: the column whose
+    values the intervals resample; the call by default. sensitivity: read the stored activity again under many settings.
+    reference: a run of conversations between people, to stand beside. jobs: processes, as many as processors by
+    default. out: the folder of scores.json; with none the scores of each call are renewed, too. watch: told of each
+    call that is done, in words that are the same for one kind of work.
+
+    Keys: measures {id: {n, median, mean, p90, ci95, unit, ...}}, of which latencies are in ms, shares from 0 to 1 and
+    ci95 (low, high) or None; groups [{name, calls, clusters, measures}]; differences [{measure, a, b, value, interval,
+    p, p_holm, ...}]; unscored and unread {call: reason}; settings, versions, input, and, where asked for, sensitivity
+    and reference.
+    Raises SettingsError where no call is scored or the run cannot be written, InputError for a column that is not
+    there, RecordingError for what cannot be read.
+    """
+    folder = Path(out or run.path)
+    keep = folder == run.path
+    if keep and not os.access(run.path, os.W_OK):
+        raise SettingsError(f"{run.path}: cannot be written: choose another folder for the results by --out")
+    jobs = jobs or len(os.sched_getaffinity(0))
+    chosen = unit(run.scored, cluster)
+    if by is not None:
+        check_column(run.scored, by, "--by")
+    gone = {call.name: str(call.unscored) for call in run.calls if call.is_unreadable}
+    calls, unread = rescored(run, jobs, lambda: watch(f"scored, of {len(run.scored):,} calls"), keep)
+    if not calls.calls or run.settings is None:
+        raise SettingsError(f"{run.path}: expected calls that are scored, got none")
+    found = groups(calls, by) if by else []
+    content = _evidence(run, by, gone | unread) | {"input": input_notes(calls.calls)} | statements(calls, chosen, found)
+    if sensitivity:
+        content["sensitivity"] = under_settings(
+            found or [calls], run.settings, jobs, lambda: watch("read under other settings")
+        )
+    if reference is not None:
+        content["reference"] = beside_reference(
+            found or [calls], chosen, run.settings, reference, lambda: watch("read beside the reference")
+        )
+    write_json(folder / STATEMENTS, content)
+    return content
+
+
+def _evidence(run: Run, by: str | None, unread: Mapping[str, str]) -> dict[str, Any]:
+    """What the statements rest on, and which calls are in none of them."""
+    unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
+    return {
+        "schema": STATEMENTS_SCHEMA,
+        "run": str(run.path),
+        "by": by,
+        "unscored": unscored | dict(unread),
+        "unread": dict(unread),
+        "settings": run.settings,
+        "settings_sha256s": dict(run.settings_sha256s),
+        "versions": {name: list(found) for name, found in run.versions.items()},
+    }

@@ -1,0 +1,400 @@
+"""Decode any audio file as a stream of int16 blocks, placed by its timestamps."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import chain, pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.filters import is_served
+from fdbcore._ext.pcm import to_int16
+from fdbcore._ext.resample import Resampler
+from fdbcore.audio.lengths import is_cut_mpeg_frame, stated_s, wav_data
+from fdbcore.errors import AudioError, FrameError
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+Block = npt.NDArray[np.int16]
+"""int16 (n, channels) at the rate of its file."""
+
+LEAST_RATE_HZ: Final = 8_000
+MOST_RATE_HZ: Final = 192_000
+
+JITTER_MS: Final = 5  # containers round timestamps, mostly to 1 ms: half a tick tells rounding from a gap
+MOST_GAP_S: Final = 3600
+MOST_OVERLAP_S: Final = 1
+
+_DTYPES: Final = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32, "dbl": np.float64}
+
+# MPEG clocks start anywhere, and MP3 counts the encoder's delay: their time 0 is their first timestamp.
+_STARTS_ANYWHERE: Final = frozenset({"mp3", "mpegts", "mpeg"})
+
+# These never store by how much encoder and decoder delay the audio; others may.
+_LOSES_DELAY: Final = frozenset({"asf", "avi", "flv", "mpeg", "mpegts"})
+
+# That delay where it is not stored, from the common encoder with the least to that with the most.
+_DELAY_SAMPLES: Final = {
+    "aac": (1024, 2112),
+    "aac_latm": (1024, 2112),
+    "ac3": (256, 256),
+    "amr_nb": (40, 50),
+    "eac3": (256, 256),
+    "mp2": (481, 481),
+    "mp3": (481, 1690),  # MPEG streams call layer II so, too
+    "nellymoser": (128, 128),
+    "wmav1": (512, 2048),
+    "wmav2": (512, 2048),
+}
+_MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
+
+# Only the end of each page is placed: a gap is known, but not where in the page it lies.
+_PLACED_BY_PAGE: Final = {("ogg", "flac")}
+
+AUDIO_SUFFIXES: Final = frozenset(
+    {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".aac", ".aiff", ".aif", ".au", ".wma"}
+)
+"""Of the files in a folder that are taken for audio; a file that is named may have any suffix."""
+
+OTHER_AUDIO_SUFFIXES: Final = frozenset(
+    ".3gp .ac3 .aifc .amr .ape .avi .awb .caf .dts .eac3 .flv .gsm .mka .mkv .mov .mp2 .oga .rf64 .sph .spx .tta .voc "
+    ".w64 .wave .wmv .wv".split()
+)
+"""Of files in a folder that are not taken for audio, and may be read where they are named."""
+
+_PLAYABLE: Final = {  # what every current browser plays: (container, suffix): codecs
+    ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
+    ("flac", ".flac"): {"flac"},
+    ("mp3", ".mp3"): {"mp3"},
+    ("ogg", ".ogg"): {"opus", "vorbis", "flac"},
+    ("ogg", ".opus"): {"opus"},
+    ("mov,mp4,m4a,3gp,3g2,mj2", ".m4a"): {"aac"},
+    ("matroska,webm", ".webm"): {"opus", "vorbis"},
+}
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a file's content, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def state_of(path: Path) -> dict[str, Any]:
+    """Size and time of a file, by which it is known to be the same without reading all of it. Raises OSError."""
+    stat = path.stat()
+    return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
+
+
+class ToSessionRate(Protocol):
+    """A streaming resampler of mono int16 to 48 kHz: delay compensated, round(n x 48,000 / rate) samples in all."""
+
+    def process(self, pcm: Pcm) -> Pcm:
+        """The output that is complete with `pcm`."""
+
+    def flush(self) -> Pcm:
+        """The rest."""
+
+
+def resampler_to_48k(rate_hz: int) -> ToSessionRate:
+    """The resampler from `rate_hz` to 48 kHz: our own at the rates that it serves, soxr at others."""
+    return Resampler(rate_hz, SAMPLE_RATE_HZ) if is_served(rate_hz, SAMPLE_RATE_HZ) else _SoxrResampler(rate_hz)
+
+
+class _SoxrResampler:
+    """Soxr at its HQ setting. In float32, because its int16 output is dithered with another seed in each run."""
+
+    def __init__(self, rate_hz: int) -> None:
+        import soxr
+
+        self._stream = soxr.ResampleStream(rate_hz, SAMPLE_RATE_HZ, 1, dtype="float32", quality="HQ")
+        self._rate_hz = rate_hz
+        self._taken_samples = 0
+        self._made_samples = 0
+
+    def process(self, pcm: Pcm) -> Pcm:
+        self._taken_samples += len(pcm)
+        made = self._run(pcm, last=False)
+        self._made_samples += len(made)
+        return made
+
+    def flush(self) -> Pcm:
+        in_all = (2 * self._taken_samples * SAMPLE_RATE_HZ + self._rate_hz) // (2 * self._rate_hz)
+        due = in_all - self._made_samples
+        end = self._run(np.zeros(0, np.int16), last=True)[:due]
+        return np.pad(end, (0, due - len(end)))
+
+    def _run(self, pcm: Pcm, last: bool) -> Pcm:
+        return to_int16(self._stream.resample_chunk(pcm.astype(np.float32) / 32768, last=last))
+
+
+class AudioFile:
+    """One audio file with one or two channels, decoded once from start to end; memory does not grow with its length.
+
+    Sample 0 is the file's time 0 (of MP3 and MPEG streams the first timestamp). Gaps in the timestamps become silence
+    (an error in Ogg FLAC, which does not tell where they lie), what overlaps is dropped; deviations below 5 ms, and
+    those of a single frame, are the container's and change nothing.
+
+    path, container, codec, rate_hz, channels: of the file; the rate is that of the decoded audio.
+    bit_depth: of uncompressed and lossless audio, otherwise None.
+    stated_s: the length that the file claims, or None.
+    samples: how many (per channel) `blocks` has given so far.
+    Raises AudioError: one line with the path, what was expected and what was found.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        import av
+
+        self.path = Path(path)
+        self._refuse_what_is_no_file()
+        self._wav = wav_data(self.path)
+        try:
+            # Titles in old encodings are no reason to refuse a file; PyAV has seen to that itself since 19.
+            lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
+            # "file:" keeps a colon in a name from being taken for a protocol
+            options = {"ignore_length": "1"} if self._unstated_bytes else {}
+            self._container: Any = av.open(f"file:{self.path}", options=options, **lenient)
+        except (av.error.FFmpegError, ValueError) as error:
+            raise self._error("data that no decoder takes for audio") from error
+        try:
+            self._open_stream()
+        except BaseException:
+            self.close()
+            raise
+
+    def blocks(self) -> Iterator[Block]:
+        """The audio as int16 (n, channels); once. Float is x 32768, wider integers lose their low bits: half to even.
+
+        AudioError also for NaN or infinity (names the first), damage inside, a change of rate or channels.
+        """
+        for frame, following in pairwise(chain(self._frames, [None])):
+            shift = self._shift(frame, following)
+            while shift > 0:
+                silence = min(shift, self.rate_hz)
+                self.samples += silence
+                shift -= silence
+                yield np.zeros((silence, self.channels), np.int16)
+            block = self._int16(frame, self.samples + shift)[-shift:]
+            self.samples += len(block)
+            if len(block):
+                yield block
+
+    @property
+    def notes(self) -> list[str]:
+        """What was odd so far, a line each: a length that is wrong, an unknown delay, gaps, overlaps."""
+        notes = []
+        if self._unstated_bytes:
+            notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
+        if (late := self._unknown_delay) is not None:
+            notes.append(
+                f"{self.container.split(',')[0]} does not store its {self.codec} encoder's delay: all is {late} late"
+            )
+        if self.inserted_samples:
+            notes.append(f"{self._ms(self.inserted_samples)} of silence inserted where timestamps leave a gap")
+        if self.overlapping_samples:
+            notes.append(f"{self._ms(self.overlapping_samples)} dropped where timestamps overlap")
+        return notes
+
+    @property
+    def damage(self) -> str | None:
+        """What is missing at the end, known once `blocks` is through; the audio before it is as good as any."""
+        held_s = self.samples / self.rate_hz
+        if self._damaged and (self.stated_s is None or held_s < self.stated_s):
+            return f"damaged from {held_s:.3f} s to its end"
+        if self._ended and self._wav and self._wav.missing_bytes:
+            return f"cut off: {self._wav.missing_bytes} bytes fewer than its header states, {held_s:.3f} s are there"
+        if self._ended and self.stated_s and held_s < 0.98 * self.stated_s - 0.1:
+            return f"cut off: it states {self.stated_s:.3f} s and holds {held_s:.3f} s"
+        return f"cut off within its last frame, {held_s:.3f} s are there" if self._cut else None
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the file's content, in hex."""
+        return content_hash(self.path)
+
+    @property
+    def playable_in_browser(self) -> bool:
+        """Whether a browser can play the file itself, at the times that `blocks` has given so far."""
+        codecs = _PLAYABLE.get((self.container, self.path.suffix.lower()), set())
+        moved_samples = self.inserted_samples + self.overlapping_samples
+        in_time = moved_samples <= self._at_rate(JITTER_MS, 1000)
+        whole = in_time and not self._unstated_bytes
+        return self.codec in codecs and len(self._container.streams) == 1 and whole
+
+    def describe(self) -> dict[str, Any]:
+        """All of the above as JSON values, with the absolute path and the file's state."""
+        names = ("sha256", "container", "codec", "rate_hz", "channels", "bit_depth", "samples", "notes", "damage")
+        state = state_of(self.path)
+        return {"path": str(self.path.resolve())} | state | {name: getattr(self, name) for name in names}
+
+    def close(self) -> None:
+        """Release the file."""
+        self._container.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _unknown_delay(self) -> str | None:
+        """By how much all is late, because the file does not say that it is; None if that is known and undone."""
+        if self._delay_is_undone or self.codec not in _DELAY_SAMPLES:
+            return None
+        least, most = (f"{1000 * samples / self.rate_hz:.0f}" for samples in _DELAY_SAMPLES[self.codec])
+        return f"{least} ms" if least == most else f"{least} to {most} ms"
+
+    @property
+    def _unstated_bytes(self) -> int:
+        return self._wav.unstated_bytes if self._wav else 0
+
+    def _refuse_what_is_no_file(self) -> None:
+        # os.path, because Path raises for a name that is too long and for a folder that may not be searched
+        if os.path.isdir(self.path):
+            raise self._error("a folder", expected="an audio file, or a folder with input.wav and output.wav")
+        if os.path.islink(self.path) and not os.path.exists(self.path):
+            raise self._error("a link to nothing, or onto itself", expected="an audio file")
+        if not os.path.exists(self.path):
+            raise self._error("no such file, or no permission to look for it", expected="an audio file")
+        if not os.path.isfile(self.path) or not os.access(self.path, os.R_OK):
+            raise self._error("another kind of file, or no permission", expected="a regular file that may be read")
+        if not self.path.stat().st_size:
+            raise self._error("an empty file")
+
+    def _open_stream(self) -> None:
+        container, streams = self._container, self._container.streams.audio
+        if len(streams) != 1:
+            remedy = " (extract one: ffmpeg -i FILE -map 0:a:0 OUT)" if streams else ""
+            raise self._error(f"{len(streams) or 'none'}{remedy}", expected="one audio stream")
+        if streams[0].codec_context is None:
+            raise self._error("a codec that no decoder knows")
+        if streams[0].codec_context.name == "flac":  # without this it decodes damaged frames to noise
+            streams[0].codec_context.options = {"err_detect": "crccheck+explode"}
+        self.container: str = container.format.name
+        self.stated_s = None if self._unstated_bytes else stated_s(container, streams[0], self.path)
+        self.samples = self.inserted_samples = self.overlapping_samples = 0
+        self._damaged = self._ended = self._cut = False
+        self._first_packet_us = 0
+        frames = self._decode(streams[0])
+        first = next(frames, None)
+        if first is None:
+            raise self._error("a file without a single sample that can be decoded")
+        self._frames = chain([first], frames)
+        self.codec: str = streams[0].codec_context.codec.canonical_name
+        self.rate_hz: int = first.sample_rate
+        self.channels: int = first.layout.nb_channels
+        self.bit_depth = _bit_depth(self.codec, first.format.name)
+        self._format: str = first.format.name
+        self._refuse_what_is_no_conversation()
+        start_us = (container.start_time or 0) if self.container in _STARTS_ANYWHERE else 0
+        self._origin_samples = self._at_rate(start_us, 1_000_000)
+        # What a container says of the delay lies before time 0, or at the latest before a start that it places.
+        early = self._first_packet_us < start_us
+        self._delay_is_undone = self.container not in _LOSES_DELAY and (early or (first.pts and self._start(first) > 0))
+
+    def _refuse_what_is_no_conversation(self) -> None:
+        if self.channels > 2:
+            remedy = "keep two: ffmpeg -i FILE -af 'pan=stereo|c0=c0|c1=c1' OUT"
+            raise self._error(f"{self.channels} ({remedy})", expected="one or two channels")
+        if not LEAST_RATE_HZ <= self.rate_hz <= MOST_RATE_HZ:
+            raise self._error(f"{self.rate_hz} Hz", expected=f"a rate from {LEAST_RATE_HZ} to {MOST_RATE_HZ} Hz")
+        if self._format.removesuffix("p") not in _DTYPES:
+            raise self._error(f"the format {self._format}", expected="samples of at most 32 bits, or floating point")
+
+    def _decode(self, stream: Any) -> Iterator[Any]:  # noqa: ANN401
+        """The frames; what cannot be decoded is passed over before the first and after the last one, not between."""
+        from av.error import FFmpegError
+
+        packets = self._container.demux(stream)
+        started, last = False, None
+        while True:
+            try:
+                packet = next(packets, None)
+                frames = [] if packet is None else packet.decode()
+            except (FFmpegError, ValueError):  # ValueError: no decoder, since PyAV 19
+                self._damaged = started
+                continue
+            if packet is None:
+                break
+            if last is None and packet.pts is not None:
+                self._first_packet_us = round(packet.pts * packet.time_base * 1_000_000)
+            last = packet if packet.size else last
+            for frame in frames:
+                if self._damaged:
+                    at_s = self.samples / self.rate_hz
+                    raise self._error(f"damaged data at {at_s:.3f} s", expected="audio that can be decoded throughout")
+                started = True
+                yield frame
+        self._ended = True
+        self._cut = stream.codec_context.codec.canonical_name in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
+
+    def _shift(self, frame: Any, following: Any) -> int:  # noqa: ANN401
+        """Samples from the end of what was given to the start of `frame`; 0 if that is only rounding.
+
+        The frame `following` (None at the end) has to agree: FFmpeg misplaces single frames of Ogg Vorbis, by up to
+        19 ms, where the sizes of its blocks change. Of two that differ, the one nearer to 0 is right, or neither.
+        """
+        if frame.pts is None:
+            return 0
+        shift, unit = self._start(frame) - self.samples, frame.time_base
+        rounding_samples = max(self._at_rate(JITTER_MS, 1000), self._at_rate(unit.numerator, unit.denominator))
+        if following is not None and following.pts is not None:
+            next_shift = self._start(following) - frame.samples - self.samples
+            if abs(next_shift - shift) > rounding_samples:
+                shift = min(shift, next_shift, key=abs) if shift * next_shift > 0 else 0
+        if shift == 0 or (self.samples and abs(shift) <= rounding_samples):
+            return 0
+        unsure = (self.container, self.codec) in _PLACED_BY_PAGE
+        if unsure or not -MOST_OVERLAP_S * self.rate_hz <= shift <= MOST_GAP_S * self.rate_hz:
+            at_s, to_s = self.samples / self.rate_hz, (self.samples + shift) / self.rate_hz
+            raise self._error(f"a jump from {at_s:.3f} s to {to_s:.3f} s", expected="timestamps that go on")
+        self.inserted_samples += max(shift, 0)
+        self.overlapping_samples += min(max(-shift, 0), frame.samples)
+        return shift
+
+    def _start(self, frame: Any) -> int:  # noqa: ANN401
+        """The sample at which `frame` begins, by its timestamp."""
+        unit = frame.time_base
+        return self._at_rate(frame.pts * unit.numerator, unit.denominator) - self._origin_samples
+
+    def _int16(self, frame: Any, start_sample: int) -> Block:  # noqa: ANN401
+        kind = (frame.sample_rate, frame.layout.nb_channels, frame.format.name)
+        if kind != (self.rate_hz, self.channels, self._format):
+            at_s = self.samples / self.rate_hz
+            raise self._error(
+                f"{kind} at {at_s:.3f} s", expected=f"{(self.rate_hz, self.channels, self._format)} throughout"
+            )
+        dtype, width = _DTYPES[self._format.removesuffix("p")], self.channels // len(frame.planes)
+        planes = [np.frombuffer(plane, dtype, frame.samples * width).reshape(-1, width) for plane in frame.planes]
+        samples = planes[0] if len(planes) == 1 else np.concatenate(planes, axis=1)
+        try:
+            return to_int16(samples, start_sample)
+        except FrameError as error:
+            raise AudioError(f"{self.path}: {str(error).removeprefix('pcm: ')}") from error
+
+    def _at_rate(self, numerator: int, denominator: int) -> int:
+        """Seconds given as a fraction, in samples, rounded."""
+        return (2 * numerator * self.rate_hz + denominator) // (2 * denominator)
+
+    def _ms(self, samples: int) -> str:
+        return f"{1000 * samples / self.rate_hz:.0f} ms"
+
+    def _error(self, got: str, expected: str = "audio (WAV, FLAC, MP3, Ogg, M4A, WebM, ...)") -> AudioError:
+        return AudioError(f"{self.path}: expected {expected}, got {got}")
+
+
+def _bit_depth(codec: str, sample_format: str) -> int | None:
+    if match := re.match(r"pcm_[a-z]+(\d+)", codec):
+        return int(match[1])
+    if codec in ("pcm_alaw", "pcm_mulaw"):
+        return 8
+    return {"s16": 16, "s16p": 16, "s32": 24, "s32p": 24}.get(sample_format) if codec in ("flac", "alac") else None

@@ -1,0 +1,1 @@
+"""Parties that examine the other side: what they say, and when."""

@@ -1,0 +1,163 @@
+"""A scripted party: says given texts, or plays given clips, at cues from the clock and from what the other side does.
+
+    scripted:FILE.toml, or scripted:caller and scripted:clerk: two sides of a call that come with the package
+
+The format is that of `fdbcore.endpoints.examiner.script`. All that the party does follows from the tick and the turn
+events: in the same conversation it says the same at the same time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.audio.level import levelled
+from fdbcore.audio.noise import ComfortNoise
+from fdbcore.endpoints.examiner.script import Line, Script, read_script
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.models.tts.espeak import describe_synthesiser, synthesise
+from fdbcore.protocols import Endpoint
+from fdbcore.sources.clips import read_clip
+from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+
+_FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
+
+
+def scripted(address: str) -> ScriptedEndpoint:
+    """The scripted party at an address. SettingsError if there is no such script, or if it cannot be used."""
+    name = address.partition(":")[2]
+    packaged = Path(str(files("fdbcore.endpoints.examiner"))) / "data"
+    path = packaged / f"{name}.toml" if name.isidentifier() else Path(name)
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in packaged.glob("*.toml")))
+        raise SettingsError(f"scripted: expected a script (FILE.toml, or one of {names}), found none at {name!r}")
+    return ScriptedEndpoint(read_script(path))
+
+
+class OtherSide:
+    """What the other side has said, as far as it matters to the line that waits for it. Times in ticks."""
+
+    def __init__(self) -> None:
+        self._since: int | None = None  # start of the speech that goes on
+        self._waiting_since = 0
+        self.first_start: int | None = None
+        """Start of the first speech that went on or began since the wait began."""
+        self.last_end: int | None = None
+        """End of the last speech that ended since then; None while it speaks."""
+
+    def wait_from(self, tick: int) -> None:
+        """The next line waits from `tick` on."""
+        self._waiting_since = tick
+        self.first_start = self._since
+        self.last_end = None
+
+    def notice(self, event: TurnEvent) -> None:
+        """Take one of its turn events."""
+        if event.kind == "speech_start":
+            self._since = event.start_tick
+            self.last_end = None
+            if self.first_start is None:
+                self.first_start = event.start_tick
+        elif event.kind == "speech_end" and event.end_tick is not None:
+            self._since = None
+            if event.end_tick > self._waiting_since:
+                self.last_end = event.end_tick
+
+
+class ScriptedEndpoint(Endpoint):
+    """Says the lines of a script. Its speech is made when it is opened; tick by tick it only looks at its cues."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._noise = ComfortNoise(script.noise_dbov, script.seed)
+        self._other = OtherSide()
+        self._speech: list[Sequence[Pcm]] = []
+        self._line = 0  # the one that is said, or waited for
+        self._start: int | None = None  # the tick at which it began
+        self._stop: float = math.inf  # the tick at which it breaks off
+        self._waiting_since = 0
+        self._happened: list[Happening] = []
+
+    def open(self, side: Side) -> None:
+        """Make the speech of all lines. Raises InputError for a line that cannot be said, or not at the level."""
+        self._side = side
+        self._speech = [self._frames(number, line) for number, line in enumerate(self._script.lines, 1)]
+
+    def _frames(self, number: int, line: Line) -> Sequence[Pcm]:
+        try:
+            pcm = read_clip(line.clip)[0] if line.clip else synthesise(str(line.say), self._script.voice)
+            pcm, _ = levelled(pcm, self._script.level_dbov)
+        except InputError as error:
+            raise type(error)(f"{self._script.path}: line {number}: {error}") from error
+        return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
+
+    def say(self, tick: int) -> Pcm | None:
+        """The frame of `tick`: of the line that is due, or what lies between."""
+        if self._start is not None and (tick >= self._stop or tick - self._start >= len(self._speech[self._line])):
+            self._end_line(tick)
+        if self._line == len(self._speech):
+            if tick >= self._waiting_since + round(self._script.tail_s * TICKS_PER_S):
+                self.left = "finished"
+                return None
+        elif self._start is None and (cue := self._cue(tick, self._script.lines[self._line])):
+            self._start = tick
+            self._happened.append(Happening(tick, "line_start", {"line": self._line + 1, "cue": cue}))
+        return self._noise.under(SILENT_FRAME if self._start is None else self._spoken(tick - self._start, tick))
+
+    def _cue(self, tick: int, line: Line) -> str | None:
+        """Why `line` begins at `tick`; None if it does not."""
+        origin = {
+            "at": 0,
+            "own_end": self._waiting_since,
+            "other_start": self._other.first_start,
+            "other_end": self._other.last_end,
+        }[line.cue]
+        if origin is not None and tick >= origin + round(line.delay_s * TICKS_PER_S):
+            return line.cue
+        return "or_after" if tick >= self._waiting_since + line.or_after_s * TICKS_PER_S else None
+
+    def _spoken(self, index: int, tick: int) -> Pcm:
+        frame = self._speech[self._line][index]
+        return (frame * _FADE).astype(np.int16) if tick + 1 == self._stop else frame
+
+    def _end_line(self, tick: int) -> None:
+        stopped = tick == self._stop
+        self._happened.append(Happening(tick, "line_end", {"line": self._line + 1, "stopped": stopped}))
+        self._line += 1
+        self._start, self._stop, self._waiting_since = None, math.inf, tick
+        self._other.wait_from(tick)
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Only the turn events count."""
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """The partner's turns, at which cues wait, and by which lines are interrupted."""
+        for event in events:
+            if event.side != self._side:
+                self._other.notice(event)
+                if event.kind == "speech_start":
+                    self._be_interrupted(tick)
+
+    def _be_interrupted(self, tick: int) -> None:
+        if self._start is not None and self._script.lines[self._line].stop_when_interrupted:
+            self._stop = min(self._stop, tick + self._script.yield_ms // TICK_MS)
+
+    def log(self) -> Sequence[Happening]:
+        """Where each line began, and by which cue, and where it ended, and whether before its time."""
+        happened, self._happened = self._happened, []
+        return happened
+
+    def describe(self) -> Mapping[str, Any]:
+        """The whole script, and the synthesiser."""
+        script = asdict(self._script)
+        for line in script["lines"]:
+            line["clip"] = line["clip"] and str(line["clip"])
+            line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
+        synthesiser = describe_synthesiser(self._script.voice)
+        return {"kind": "scripted"} | script | {"path": str(self._script.path), "synthesiser": synthesiser}

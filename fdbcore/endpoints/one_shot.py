@@ -1,0 +1,260 @@
+"""Language models that hear a whole utterance and reply once, as parties of a conversation.
+
+    gemini:NAME
+    openai-chat:NAME?base_url=http://localhost:8000/v1&pause_ms=1500&system=@FILE&user=TEXT
+
+What it is sent is all that it has heard since tick 0, at 24 kHz. Live, its reply begins in the tick after it has come,
+and the request is no part of any tick. On a clock that never waits the reply begins in the tick of the request: compute
+time is not counted. A reply without a voice is logged, and silent.
+
+A refusal is the model's own, and logged. A server that is away or fails may be asked again in another call; live, this
+one does not wait for that. A wrong key or an unknown model is the user's fault, and ends the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Thread
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore import registry
+from fdbcore._ext.resample import Resampler
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.clock import now_ns
+from fdbcore.errors import AudioError, PartyError, RefusalError, SettingsError
+from fdbcore.models.vendor import SETTINGS as MODEL_SETTINGS
+from fdbcore.models.vendor import VendorModel
+from fdbcore.protocols import Clocking, Endpoint, Model
+from fdbcore.recording.files import REFUSAL, REPLY
+from fdbcore.runtime.address import Setting, parsed, query_of, split_query
+from fdbcore.sources.clips import read_clip
+from fdbcore.types import (
+    FRAME_SAMPLES,
+    SAMPLE_RATE_HZ,
+    SILENT_FRAME,
+    TICK_MS,
+    Happening,
+    Pcm,
+    Reply,
+    Request,
+    Side,
+    TurnEvent,
+    other_side,
+)
+
+REQUEST_RATE_HZ: Final = 24_000
+PAUSE_MS: Final = 700
+CLOSE_S: Final = 1.0
+
+_VENDORS: Final = {"gemini": "gemini", "openai-chat": "openai"}
+SETTINGS: Final = (
+    *MODEL_SETTINGS,
+    Setting(
+        "pause_ms",
+        "how long the other side has been silent when its utterance is over",
+        int,
+        PAUSE_MS,
+        unit="ms",
+        least=TICK_MS,
+        step=TICK_MS,
+    ),
+    Setting("system", "what the model is told beside the audio; `@FILE` for the text in a file", default=""),
+    Setting("user", "as `system`, in the place of a user", default=""),
+)
+
+
+def reply(address: str) -> ReplyEndpoint:
+    """The party at an address (see the module). SettingsError for a wrong setting or a file that is not there."""
+    kind, name, settings = parsed(address, SETTINGS)
+    if not name:
+        raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
+    of_model = {each.name: value for each in MODEL_SETTINGS if (value := settings[each.name]) is not None}
+    model = registry.model(f"{_VENDORS[kind]}:{name}?{urlencode(of_model)}")
+    return ReplyEndpoint(kind, model, settings["pause_ms"], _text(settings["system"]), _text(settings["user"]))
+
+
+def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
+    """`address` with these settings where it has none of its own; that of any other kind of party as it is."""
+    place, query = split_query(address)
+    is_ours = address.partition(":")[0] in _VENDORS
+    return f"{place}?{urlencode({**defaults, **query_of(query)})}" if is_ours else address
+
+
+def _text(value: str) -> str:
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{value[1:]}: expected a prompt in UTF-8, got: {error}") from None
+
+
+class Answer(NamedTuple):
+    """What came back: the reply, its voice in frames (none: no voice), and how long it took."""
+
+    reply: Reply
+    frames: Sequence[Pcm]
+    ms: int
+
+
+class ReplyEndpoint(Endpoint):
+    """Keeps what it hears, asks once the other side's utterance is over, says the reply, and leaves.
+
+    The settings are SETTINGS.
+    """
+
+    clocking: Clocking = "input"
+
+    def __init__(self, kind: str, model: Model, pause_ms: int, system: str, user: str) -> None:
+        self._kind = kind
+        self._model = model
+        self._pause_ms, self._system, self._user = pause_ms, system, user
+        self._origin_ns: int | None = None
+        self._down = Resampler(SAMPLE_RATE_HZ, REQUEST_RATE_HZ)
+        self._heard: list[npt.NDArray[np.int16]] = []
+        self._heard_ticks = 0
+        self._over_tick: int | None = None  # where the other side's last speech ended; None while it speaks
+        self._answer: Future[Answer] | None = None
+        self._thread: Thread | None = None
+        self._frames: Sequence[Pcm] = ()
+        self._start_tick: int | None = None  # where the reply begins
+        self._happened: list[Happening] = []
+        self._measured: dict[str, int] = {}
+
+    def open(self, side: Side) -> None:
+        """Load the model's SDK; nobody is contacted. SettingsError without a key, MissingExtraError without the SDK."""
+        self._side = side
+        if isinstance(self._model, VendorModel):
+            try:
+                self._model.prepare()
+            except PartyError as error:  # the user's fault: no case is to fail for it
+                raise SettingsError(str(error)) from None
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now; None: lockstep."""
+        self._origin_ns = origin_ns
+        if isinstance(self._model, VendorModel) and origin_ns is not None:
+            self._model.attempts = 1  # further ones would outlast the call, which then tells nothing of the server
+
+    def say(self, tick: int) -> Pcm | None:
+        """Silence, then the frames of the reply; in lockstep it waits for the model."""
+        if self._answer is None and self._is_over(tick):
+            self._ask(tick)
+        if self._answer is not None and self._start_tick is None and (self._in_lockstep or self._answer.done()):
+            self._begin(tick, self._answer)
+        if self.left is None and self._start_tick is not None and tick - self._start_tick >= len(self._frames):
+            self.left = "finished"
+        if self.left is not None:
+            return None
+        return SILENT_FRAME if self._start_tick is None else self._frames[tick - self._start_tick]
+
+    @property
+    def _in_lockstep(self) -> bool:
+        return self._origin_ns is None
+
+    def _is_over(self, tick: int) -> bool:
+        return self._over_tick is not None and tick >= self._over_tick + self._pause_ms // TICK_MS
+
+    def _ask(self, tick: int) -> None:
+        heard = np.concatenate((*self._heard, self._down.flush()))
+        request = Request(user=self._user, system=self._system, wav=wav_bytes(heard, REQUEST_RATE_HZ))
+        self._measured["request_samples"] = len(heard)
+        self._happened.append(Happening(tick, "request", {"samples": len(heard), "rate_hz": REQUEST_RATE_HZ}))
+        self._answer = Future()
+        self._thread = Thread(target=self._await, args=(request, self._answer), daemon=True, name="fdbcore-reply")
+        self._thread.start()
+
+    def _await(self, request: Request, answer: Future[Answer]) -> None:
+        """The life of the thread."""
+        begun_ns = now_ns()
+        try:
+            found = self._model.ask(request)
+            ms = (now_ns() - begun_ns) // 1_000_000
+            answer.set_result(Answer(found, _voice(found), ms))
+        except BaseException as error:  # whoever waits for it must know
+            answer.set_exception(error)
+
+    def _begin(self, tick: int, answered: Future[Answer]) -> None:
+        """Say the reply from now on, or leave without one."""
+        try:
+            answer = answered.result()
+        except PartyError as error:
+            self._leave(tick, error)
+            return
+        self._frames, self._start_tick = answer.frames, tick
+        self._measured["answer_ms"] = answer.ms
+        told = {"text": answer.reply.text, "model": answer.reply.model}
+        tokens = {"tokens_in": answer.reply.tokens_in, "tokens_out": answer.reply.tokens_out}
+        took = {} if self._in_lockstep else {"ms": answer.ms}  # in lockstep it is no part of the conversation
+        self._happened.append(Happening(tick, REPLY, {**told, **tokens, **took}))
+
+    def _leave(self, tick: int, error: PartyError) -> None:
+        """Leave without a reply. SettingsError where no other call would get one either."""
+        reason = " ".join(str(error).split())
+        if isinstance(error, RefusalError):
+            self._happened.append(Happening(tick, REFUSAL, {"reason": reason}))
+        elif not (error.transient or isinstance(error, _VoiceError)):
+            raise SettingsError(reason)
+        self.left, self.transient = reason, error.transient
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep the frame, and silence for ticks that were missed before it, until the model is asked."""
+        if self._answer is None:
+            missed_ticks = tick - self._heard_ticks
+            self._heard += [self._down.process(heard) for heard in [SILENT_FRAME] * missed_ticks + [frame]]
+        self._heard_ticks = tick + 1
+
+    def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
+        """Where the other side's speech begins and ends."""
+        for event in events:
+            if event.side == other_side(self._side) and event.kind in ("speech_start", "speech_end"):
+                self._over_tick = event.end_tick
+
+    def log(self) -> Sequence[Happening]:
+        """The request, and the reply with its text and what it cost."""
+        happened, self._happened = self._happened, []
+        return happened
+
+    def measured(self) -> Mapping[str, Any]:
+        """Samples of the request, and how long its answer took, retries included."""
+        return dict(self._measured)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The model, its server and SDK, and the whole prompts."""
+        return {
+            "kind": self._kind,
+            "model": dict(self._model.describe()),
+            "pause_ms": self._pause_ms,
+            "system": self._system,
+            "user": self._user,
+        }
+
+    def close(self) -> None:
+        """Leave; a request that nobody waits for any more ends by its own time-out."""
+        if self._thread is not None:
+            self._thread.join(CLOSE_S)
+
+
+class _VoiceError(PartyError):
+    """A voice that is no audio."""
+
+
+def _voice(found: Reply) -> Sequence[Pcm]:
+    """The voice of a reply in frames, the last one filled up. PartyError if it is no audio."""
+    if found.wav is None:
+        return ()
+    with NamedTemporaryFile(suffix=".wav") as file:
+        file.write(found.wav)
+        file.flush()
+        try:
+            pcm, _ = read_clip(file.name)
+        except AudioError as error:
+            raise _VoiceError(f"{found.model}: sent a voice of {str(error).rpartition(', got ')[2]}") from None
+    return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))

@@ -1,0 +1,389 @@
+"""A party at the other end of a WebRTC connection: one that joins us. One that we join is in `whip_client`.
+
+`webrtc[://HOST:PORT]` waits for a peer at its side's seat, on 127.0.0.1:8790 unless told otherwise; both sides of a
+conversation share the port. `far:ADDRESS` is another registered party of ours, in a process of its own, which joins by
+WebRTC: a real connection, on this machine.
+
+The bearer token that our port asks for comes from the environment variable FDBCORE_TOKEN.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from fdbcore.clock import now_ns
+from fdbcore.endpoints.background import Background
+from fdbcore.endpoints.webrtc import HUNG_UP
+from fdbcore.errors import MissingExtraError, PartyError
+from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.registry import endpoint
+from fdbcore.runtime.address import KEY_VARIABLE, Setting, location, parsed
+from fdbcore.runtime.guard import Guard
+from fdbcore.runtime.redaction import redacted, secret
+from fdbcore.types import Happening, Pcm, Side
+
+if TYPE_CHECKING:
+    from fdbcore.endpoints.webrtc.leg import Leg
+    from fdbcore.endpoints.webrtc.peer import Peer
+    from fdbcore.endpoints.webrtc.seats import Seat
+    from fdbcore.endpoints.webrtc.signalling import SignallingServer
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8790
+TOKEN: Final = "FDBCORE_TOKEN"
+LOOPBACK: Final = ("127.0.0.1",)
+FAR_ENDS_S: Final = 3.0
+MOST_WAIT_S: Final = 86_400.0
+_CLOSE_S: Final = 10.0
+
+
+def _is_stun(address: str) -> bool:
+    scheme, _, place = address.partition(":")
+    try:
+        url = urlsplit(f"//{place}")
+        return scheme == "stun" and bool(url.hostname) and url.netloc == place and url.port != 0
+    except ValueError:
+        return False
+
+
+SETTINGS: Final = (
+    Setting("ptime", "the length of the packets that it is sent", int, 10, unit="ms", choices=("10", "20")),
+    Setting(
+        "join_s",
+        "how long to wait until the peer is connected; after it the call has failed: `nobody joined side B`",
+        float,
+        60.0,
+        unit="s",
+        least=0.001,
+        most=MOST_WAIT_S,
+    ),
+    Setting(
+        "silent_s",
+        "after so long without a packet the peer is gone",
+        float,
+        10.0,
+        unit="s",
+        least=0.001,
+        most=MOST_WAIT_S,
+    ),
+    Setting("ice", "a STUN server", default="", form="stun:HOST:PORT", fits=lambda text: not text or _is_stun(text)),
+    Setting(
+        "candidates",
+        "`all`: audio may come to any address of this machine, though the port is on loopback; for peers that leave "
+        "out loopback, as GStreamer's do. Beyond loopback always `all`",
+        default="",
+        unset="loopback",
+        choices=("", "all"),
+    ),
+    Setting("session", "the name of a conversation, where several wait at one port", default=""),
+)
+
+
+def webrtc(address: str) -> Endpoint:
+    """A party that joins us; see the module."""
+    return Joined(address)
+
+
+def far(address: str) -> Endpoint:
+    """Another registered party, at the far end of a connection; see the module."""
+    return Far(address)
+
+
+class WebRtcEndpoint(Endpoint):
+    """A peer, however it is reached: it sets the pace of what it says, and is heard at the place of its timestamps.
+
+    settings: of its address.
+    """
+
+    clocking: Clocking = "realtime"
+    settings: Sequence[Setting] = SETTINGS
+
+    def __init__(self, address: str) -> None:
+        self._kind, place, self._options = parsed(address, self.settings)
+        place = place or f"//{DEFAULT_HOST}:{DEFAULT_PORT}"
+        url = location(f"{self._kind}:{place}", f"{self._kind}://HOST:PORT?join_s=60 or {self._kind}:?join_s=60")
+        self._host = url.hostname or DEFAULT_HOST
+        self._port = DEFAULT_PORT if url.port is None else url.port
+        self._states_port = url.port is not None
+        self._path = url.path
+        self._join_s: float = self._options["join_s"]
+        self._silent_s: float = self._options["silent_s"]
+        self._background = Background()
+        self._peer: Peer | None = None
+        self._leg: Leg | None = None
+        self._side: Side = "B"
+        self._started_ns = 0
+
+    @abstractmethod
+    async def _connect(self) -> None:
+        """Make the peer: exchange offer and answer, within `_join_s`; PartyError if the party cannot be had."""
+
+    async def _hang_up(self) -> None:
+        """End what `_connect` has set up."""
+        return
+
+    def open(self, side: Side) -> None:
+        """Wait until the peer is connected, and for a second of its packets, or two if none come."""
+        self._side = side
+        try:
+            import fdbcore.endpoints.webrtc.peer  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(f"WebRTC: expected {error.name}: pip install 'fdbcore[live]'") from error
+        self._background.open(self._hold, 2 * self._join_s + _CLOSE_S)
+
+    async def _hold(self, ready: Callable[[], None]) -> None:
+        try:
+            await self._connect()
+            self._leg = await self._present_peer().connected(self._join_s)
+            ready()
+            await asyncio.Event().wait()
+        finally:
+            if self._peer is not None:
+                await self._peer.close()
+            await self._hang_up()
+
+    async def _new_peer(self) -> Peer:
+        """A peer in place of the one there was, which has failed."""
+        from fdbcore.endpoints.webrtc.peer import Peer
+
+        if self._peer is not None:
+            await self._peer.close()
+        self._peer = Peer(
+            packet_ms=self._options["ptime"],
+            ice_servers=[self._options["ice"]] if self._options["ice"] else [],
+            addresses=LOOPBACK if self._stays_here else None,
+        )
+        return self._peer
+
+    @property
+    def _stays_here(self) -> bool:
+        """Whether the audio comes and goes on loopback alone."""
+        return self._host in ("localhost", *LOOPBACK) and not self._options["candidates"]
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now."""
+        assert origin_ns is not None
+        self._started_ns = origin_ns
+        self._opened_leg().start(origin_ns)
+
+    def say(self, tick: int) -> Pcm | None:
+        """What the peer said in `tick`; None once it has gone."""
+        if self.left is None:
+            self.left = self._departure()
+        return None if self.left else self._opened_leg().play(tick)
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Send the partner's frame to the peer."""
+        if self.left is None:
+            self._opened_leg().send(tick, frame)
+
+    def _departure(self) -> str | None:
+        peer, leg = self._peer, self._opened_leg()
+        if peer is not None and peer.left is not None:
+            return "finished" if peer.left == HUNG_UP else peer.left
+        last_ns = max(leg.last_arrival_ns or 0, self._started_ns)
+        if now_ns() - last_ns <= self._silent_s * 1e9:
+            return None
+        refused = leg.not_taken()
+        return f"sent nothing for {self._silent_s:g} s" + (f"; packets not taken: {refused}" if refused else "")
+
+    def log(self) -> Sequence[Happening]:
+        """Delay changes, and every second the arrivals."""
+        return self._leg.log() if self._leg else ()
+
+    def measured(self) -> Mapping[str, Any]:
+        """What the leg measured: lateness on the wire, loss, delays."""
+        return self._leg.measured() if self._leg else {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """How the peer was reached, and the packets it is sent."""
+        return {
+            "kind": self._kind,
+            "address": f"{self._host}:{self._port}{self._path}",
+            "ptime_ms": self._leg.packet_ms if self._leg else self._options["ptime"],
+            "join_s": self._join_s,
+            "silent_s": self._silent_s,
+            "ice_servers": self._options["ice"],
+            "candidates": "loopback" if self._stays_here else "all",
+            "opus": {"channels": 1, "bit_rate": 64_000, "application": "lowdelay"},
+        }
+
+    def close(self) -> None:
+        """Hang up."""
+        self._background.close()
+
+    def _present_peer(self) -> Peer:
+        assert self._peer is not None, "_connect() comes first"
+        return self._peer
+
+    def _opened_leg(self) -> Leg:
+        assert self._leg is not None, "open() comes first"
+        return self._leg
+
+
+class Joined(WebRtcEndpoint):
+    """A peer that joins us at the seat of its side. Implements `rtc.seat.Negotiator`."""
+
+    calls_at_once: int | None = 1  # on a port: who joins names no conversation
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._token = secret(TOKEN) or None
+        self._seat: Seat | None = None
+        self._shares = False  # the server of its port
+        self._begun = False  # a peer is connected, the only one there will be
+
+    @property
+    def page(self) -> str | None:
+        """The address at which a browser joins; None if nobody is to join by hand."""
+        return f"http://{self._host}:{self._port}/"
+
+    async def answer(self, offer_sdp: str) -> str:
+        """Our answer to whoever comes, until the conversation has begun."""
+        return await (await self._next_peer()).answer(offer_sdp)
+
+    async def offer(self) -> str:
+        """Our offer to whoever asks for one, until the conversation has begun."""
+        return await (await self._next_peer()).offer()
+
+    async def accept(self, answer_sdp: str) -> None:
+        """The peer's answer to our offer."""
+        await self._present_peer().accept(answer_sdp)
+
+    async def connected(self, timeout_s: float) -> None:
+        """The peer's connection is up: the conversation has begun."""
+        await self._present_peer().transceiver(timeout_s)
+        self._begun = True
+
+    async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
+        """One more address of the peer."""
+        await self._present_peer().add_candidate(candidate, mid, line_index)
+
+    async def hang_up(self, reason: str) -> None:
+        """The peer has left; if it never was connected, another may come."""
+        peer = self._present_peer()
+        peer.leave(reason)
+        if not self._begun:
+            await peer.close()
+
+    async def _connect(self) -> None:
+        self._shares = True
+        server = await _shared_server(self._host, self._port, self._token)
+        self._seat = server.seat(self._side, self, self._options["session"])
+        await self._invite(server)
+        self.waits = True
+        await self._seat.taken(self._join_s)
+        self.waits = False
+
+    async def _invite(self, server: SignallingServer) -> None:
+        """Whoever it is comes by itself."""
+        return
+
+    async def _hang_up(self) -> None:
+        if self._seat is not None:
+            self._seat.close()
+        if self._shares:
+            await _release_server(self._host, self._port)
+
+    async def _next_peer(self) -> Peer:
+        if self._begun:
+            raise PartyError(f"side {self._side}: the conversation has begun; whoever left cannot come back")
+        return await self._new_peer()
+
+
+class Far(Joined):
+    """A party of this machine in a process of its own, which joins us as any peer would."""
+
+    calls_at_once: int | None = None
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"far://{LOOPBACK[0]}:0?session={token_hex(8)}&join_s=20")
+        self._party = address.partition(":")[2]
+        endpoint(self._party)  # a wrong address is refused here, not in the other process
+        self._process: asyncio.subprocess.Process | None = None
+        self._guard: Guard | None = None
+
+    @property
+    def page(self) -> str | None:
+        """None: it is started here."""
+        return None
+
+    async def _invite(self, server: SignallingServer) -> None:
+        seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"
+        if secret(TOKEN):
+            seat += f"&{KEY_VARIABLE.name}={TOKEN}"
+        command = (sys.executable, "-m", "fdbcore.runs.far", self._party, seat)
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        self._guard = Guard(self._process.pid)
+
+    async def _hang_up(self) -> None:
+        try:
+            await super()._hang_up()
+            if self._process is not None:
+                await self._see_off(self._process)
+        finally:
+            if self._guard is not None:
+                self._guard.release()
+
+    async def _see_off(self, process: asyncio.subprocess.Process) -> None:
+        try:
+            async with asyncio.timeout(FAR_ENDS_S):
+                told, _ = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return
+        self._note_fault(told, process.returncode)
+
+    def _note_fault(self, told: bytes, code: int | None) -> None:
+        """What went wrong with the party: to us it has only hung up."""
+        if told:
+            fault = json.loads(told)
+            self.left, self.transient = fault["reason"], fault["transient"]
+        elif code:
+            self.left = f"its process ended with code {code}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """The party in the other process, and the connection to it."""
+        return {**super().describe(), "kind": "far", "party": redacted(self._party), "address": "this machine"}
+
+
+_servers: dict[tuple[str, int], asyncio.Task[SignallingServer]] = {}
+_seats: Counter[tuple[str, int]] = Counter()
+
+
+async def _shared_server(host: str, port: int, token: str | None) -> SignallingServer:
+    """The server of this process at that port, for one seat more; SettingsError if the port cannot be had.
+
+    token: what peers must bring; None: none, which the server takes on loopback only.
+    """
+    from fdbcore.endpoints.webrtc.signalling import SignallingServer
+
+    async def started() -> SignallingServer:
+        server = SignallingServer(host, port, token)
+        await server.start()
+        return server
+
+    at = host, port
+    _seats[at] += 1
+    if at not in _servers:
+        _servers[at] = asyncio.get_running_loop().create_task(started())
+    return await _servers[at]
+
+
+async def _release_server(host: str, port: int) -> None:
+    """Give a seat back; the last one takes the server with it."""
+    at = host, port
+    _seats[at] -= 1
+    if not _seats[at] and not (starting := _servers.pop(at)).exception():
+        await starting.result().stop()

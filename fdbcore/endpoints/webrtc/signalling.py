@@ -1,0 +1,59 @@
+"""Where peers join by WebRTC: one port with a seat for each side, taken by WebSocket (`websocket_server`) or HTTP
+(`whip_server`).
+
+Everything here runs on one event loop, `fdbcore.runtime.network.event_loop()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fdbcore.endpoints.webrtc.seats import MAX_BYTES, OVER, Refusal, Seats
+from fdbcore.errors import MissingExtraError, SettingsError
+
+if TYPE_CHECKING:
+    from aiohttp.web import AppRunner
+
+
+class SignallingServer(Seats):
+    """One port for all seats of a process; see `websocket_server` and `whip_server` for what is spoken there.
+
+    The port is plain HTTP: a proxy in front adds TLS. port: 0 asks for any; once started it is the one listened on.
+    """
+
+    _runner: AppRunner | None = None
+    _listener: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; SettingsError if the port cannot be had."""
+        try:
+            from aiohttp import web
+
+            from fdbcore.endpoints.webrtc import admission, websocket_server, whip_server
+        except ImportError as error:
+            raise MissingExtraError(f"WebRTC: expected {error.name}: pip install 'fdbcore[live]'") from error
+        app = web.Application(middlewares=[admission.guard(self)], client_max_size=MAX_BYTES)
+        app.add_routes([*websocket_server.routes(self), *whip_server.routes(self)])
+        self._runner = web.AppRunner(app, shutdown_timeout=self.patience_s)
+        await self._runner.setup()
+        connect = admission.connections(self, self._runner)
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(connect, self.host, self.port)
+        except OSError as error:
+            await self.stop()
+            raise SettingsError(f"{self.host}:{self.port}: cannot listen there: {error.strerror}") from error
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Close every seat, connection and the port."""
+        for seat in tuple(self.seats):
+            seat.close()
+        if self._listener is not None:
+            self._listener.close()
+        for visit in self.visits:
+            visit.dismiss(Refusal(OVER, "the server stops"))
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self._listener = self._runner = None
+        self.tell_untold()

@@ -1,0 +1,122 @@
+"""A WebRTC server that we join by HTTP, in the manner of WHIP (RFC 9725): `whip://HOST[:PORT]/PATH`, `whips://` by TLS.
+
+Its settings are those of `webrtc`, and `?key_variable=VARIABLE`: the variable of the environment whose value that
+server is sent as a bearer token (RFC 6750), and no other server: none that it redirects to, and none that its answer
+names. Without it none is sent. Beyond this machine a bearer goes by TLS alone; FDBCORE_TOKEN, which opens our own port,
+stays here. Certificates are verified against those of the system, or of SSL_CERT_FILE.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.endpoints.webrtc.endpoint import SETTINGS, TOKEN, WebRtcEndpoint
+from fdbcore.endpoints.webrtc.seats import is_loopback
+from fdbcore.errors import PartyError, SettingsError
+from fdbcore.protocols import Endpoint
+from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port
+from fdbcore.runtime.redaction import secret, without_values
+
+if TYPE_CHECKING:
+    import aiohttp
+    from yarl import URL
+
+HANG_UP_S: Final = 2.0
+SAID_CHARS: Final = 80  # of what a server says that does not answer
+TLS_PORT: Final = 443
+
+
+DIALLED: Final = (*SETTINGS, KEY_VARIABLE)
+
+
+def whip(address: str) -> Endpoint:
+    """A party that we join; see the module."""
+    return Dialled(address)
+
+
+class Dialled(WebRtcEndpoint):
+    """A peer that we join by HTTP, in the manner of WHIP."""
+
+    settings: Sequence[Setting] = DIALLED
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._tls = self._kind == "whips"
+        if self._tls and not self._states_port:
+            self._port = TLS_PORT
+        self._variable: str = self._options["key_variable"] or ""
+        self._bearer = self._read_bearer()
+        self._location: URL | None = None
+
+    def _read_bearer(self) -> str:
+        kind, variable = self._kind, self._variable
+        if not variable:
+            return ""
+        if not is_loopback(self._host) and not self._tls:
+            raise SettingsError(f"{kind}: expected whips:// for a bearer beyond this machine, got whip://: no TLS")
+        if not is_loopback(self._host) and variable == TOKEN:
+            raise SettingsError(f"{kind}: expected a bearer of that server's own, got {TOKEN}, which opens our port")
+        if not (bearer := secret(variable)):
+            raise SettingsError(f"{kind}: expected the bearer in the variable {variable!a}, here or in .env: not set")
+        return bearer
+
+    @property
+    def _resource(self) -> str:
+        session = f"?session={self._options['session']}" if self._options["session"] else ""
+        return f"http{'s' * self._tls}://{host_port(self._host, self._port)}{self._path or '/whip/b'}{session}"
+
+    async def _connect(self) -> None:
+        import aiohttp
+        from yarl import URL
+
+        peer = await self._new_peer()
+        url = URL(self._resource)
+        headers = {"Content-Type": "application/sdp", **self._authorization(url)}
+        try:
+            async with (
+                self._http(self._join_s) as http,
+                http.post(url, data=await peer.offer(), headers=headers) as response,
+            ):
+                answer = await response.text(errors="replace")
+                if response.status != 201:
+                    said = without_values(answer)[:SAID_CHARS]  # a secret that is cut would not be known again
+                    raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {said!r}")
+                with suppress(KeyError, ValueError):  # a server that has no session to end, or none that can be found
+                    self._location = response.url.join(URL(response.headers["Location"]))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
+            found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
+            raise PartyError(f"{url}: expected a WHIP server, got: {found}", transient=not refused) from error
+        await peer.accept(answer)
+
+    async def _hang_up(self) -> None:
+        import aiohttp
+
+        if self._location is not None:
+            with suppress(aiohttp.ClientError, TimeoutError):
+                async with self._http(HANG_UP_S) as http:
+                    await http.delete(self._location, headers=self._authorization(self._location))
+
+    def _http(self, timeout_s: float) -> aiohttp.ClientSession:
+        import aiohttp
+
+        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context() if self._tls else True)
+        return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s), connector=connector)
+
+    def _authorization(self, url: URL) -> dict[str, str]:
+        """The bearer, if `url` is at the server that the address names."""
+        from yarl import URL
+
+        is_named = _place(url) == _place(URL(self._resource))
+        return {"Authorization": f"Bearer {self._bearer}"} if self._bearer and is_named else {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """How the peer was reached, and where its bearer is kept."""
+        return {**super().describe(), "key_variable": self._variable}
+
+
+def _place(url: URL) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.host, url.port

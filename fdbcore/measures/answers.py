@@ -1,0 +1,116 @@
+"""How B answers the turns of A: responses are floor transfers from A to B (Heldner and Edlund 2010).
+
+Answered, premature and missing ones compete for the same denominator, the opportunities of B
+(`fdbcore.measures.opportunities`). Censored events count nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.measure import Column, Group, Measure, Shown
+from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.types import TICK_MS, TICKS_PER_S, TurnEvent
+
+LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
+
+GROUP: Final = Group(
+    "How B answers",
+    "An opportunity of B is every end of A's turn, and every silence of more than {lapse_ms} in which B did "
+    "not come and A went on by itself. It is answered, cut off, or left without an answer.",
+)
+UNANSWERED: Final = (
+    "silence for {response_window_ms}, for more than {lapse_ms} until A went on by itself, or to the end of a line "
+    "that stayed open"
+)
+FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
+_SLOW: Final = Shown(("slow_answer",), "B")
+_NONE: Final = Shown(("no_answer",), "B")
+MEASURES: Final = (
+    Measure(
+        "response_latency_ms", "values", "ms", GROUP, "Answer time",
+        "From the end of A's turn to B's first sound; below zero where B began up to 0.2 s early.", FTO,
+        better="less", shown=_SLOW, headline="answer time", column=Column(1, "median", "median"),
+    ),
+    Measure(
+        "response_latency_minus_harness_ms", "values", "ms", GROUP, "Answer time without the harness",
+        "The same, less what this harness itself adds on its way to B and back, by the delay log at each answer. "
+        "The network is not taken off. A frame counts from its first sample, both ways: a system that takes it whole "
+        "has heard A's end 10 ms before it is said.",
+        better="less", shown=_SLOW,
+    ),
+    Measure(
+        "response_long_ipu_latency_ms", "values", "ms", GROUP, "Answer time without fillers",
+        "The same, up to B's first stretch of speech longer than 1 s: an “um” does not count.",
+        better="less", shown=_SLOW,
+    ),
+    Measure(
+        "answered_per_turn", "share", "share", GROUP, "Opportunities that B answered",
+        "B began within {response_window_ms}, and at most 0.2 s before A had finished.", "response rate",
+        better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"),
+    ),
+    Measure(
+        "premature_per_turn", "share", "share", GROUP, "Opportunities that B took too early",
+        "B took the floor more than 0.2 s before A had finished: it cut A off.", "premature response, false cut-in",
+        better="less", shown=Shown(("cut_off",), "B"), headline="cut off by B",
+        column=Column(2, "cut off", "early", "cut off by B"),
+    ),
+    Measure(
+        "no_response_per_turn", "share", "share", GROUP, "Opportunities without an answer",
+        f"After A there was {UNANSWERED}.", "missing response",
+        better="less", shown=_NONE, headline="no answer", column=Column(3, "no answer", "none", "no answer"),
+    ),
+    Measure(
+        "a_unanswered_wait_s", "values", "s", GROUP, "Waits after which A went on by itself",
+        "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each is an answer that is "
+        "missing; those that a label calls a pause are left out.",
+        better="less", shown=_NONE,
+    ),
+)  # fmt: skip
+
+
+def responses(dialogue: Dialogue) -> dict[str, Quantity]:
+    """How B answers the turns of A."""
+    found = opportunities(dialogue)
+    long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
+    excluded = found.excluded
+    latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}
+    missed = {e.start_tick for e in found.missed}
+    waits = [e for e in unanswered_waits(dialogue) if e.start_tick in missed]
+    waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in waits if e.end_tick is not None]
+    latencies_ms = [float(fto(e) * TICK_MS) for e in found.answered]
+    measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
+    if dialogue.legs is not None:
+        own_ms = [dialogue.legs.round_trip_ms(turn_start(e)) for e in found.answered]
+        without_ms = [latency - own for latency, own in zip(latencies_ms, own_ms, strict=True)]
+        measures["response_latency_minus_harness_ms"] = Values("ms", without_ms, latency_excluded)
+    return measures | {
+        "response_long_ipu_latency_ms": Values(
+            "ms", [ms for ms in long_ms if ms is not None], excluded | {"no_long_ipu": long_ms.count(None)}
+        ),
+        "answered_per_turn": Share(len(found.answered), found.n, excluded),
+        "premature_per_turn": Share(len(found.premature), found.n, excluded),
+        "no_response_per_turn": Share(len(found.missed), found.n, excluded),
+        "a_unanswered_wait_s": Values("s", waits_s),
+    }
+
+
+def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
+    """Latencies (ms) of the answers, sorted, and the number of all opportunities: the cumulative share of B's starts
+    at x is the number of latencies <= x over that number."""
+    found = opportunities(dialogue)
+    return sorted(fto(e) * TICK_MS for e in found.answered), found.n
+
+
+def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:
+    """Latency (ms) of the first IPU over 1 s of the turn that a transfer begins: a filler does not count."""
+    start = turn_start(transfer)
+    turn_ends = (e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B" and e.start_tick == start)
+    turn_end = next(turn_ends, None)
+    if turn_end is None:
+        return None
+    ipus = dialogue.ipus["B"]
+    within = ipus[(ipus[:, 0] >= start) & (ipus[:, 0] < turn_end) & (ipus[:, 1] - ipus[:, 0] > LONG_IPU_TICKS)]
+    return float((within[0, 0] - start + fto(transfer)) * TICK_MS) if len(within) else None

@@ -1,0 +1,35 @@
+"""Every measure, by its id. The module that computes a measure registers it; what shows measures asks here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fdbcore.measures import answers, fdb_v1, labelled, overlaps, recoveries, timing
+from fdbcore.measures.measure import Column, Group, Measure
+
+OTHER: Final = Group("Other measures")
+GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, fdb_v1.GROUP, OTHER)
+"""In the order of the tables."""
+
+MEASURES: Final[dict[str, Measure]] = {
+    measure.id: measure
+    for module in (answers, overlaps, labelled, recoveries, timing, fdb_v1)
+    for measure in module.MEASURES
+}
+
+
+def headlines() -> dict[str, str]:
+    """The measures that runs and groups are compared by, and that sensitivity is told of: one family. Short names by
+    id."""
+    return {name: measure.headline for name, measure in MEASURES.items() if measure.headline}
+
+
+def columns() -> dict[str, Column]:
+    """The columns in tables of calls by the ids of their measures, in their order."""
+    found = {name: measure.column for name, measure in MEASURES.items() if measure.column}
+    return dict(sorted(found.items(), key=lambda item: item[1].place))
+
+
+def differences() -> dict[str, tuple[str, str]]:
+    """Measures that are the difference of two shares, and so are known of a run only by these."""
+    return {name: measure.difference_of for name, measure in MEASURES.items() if measure.difference_of}

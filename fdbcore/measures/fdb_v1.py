@@ -1,0 +1,213 @@
+"""Measures of Full-Duplex-Bench v1 and v1.5 under their own names and with their own quirks, for comparison with
+published tables. Ours are in `timing`; these two never mix.
+
+v1 takes words for speech, so it needs B's words. v1.5 takes the segments of the Silero voice detector at 16 kHz as it
+is packaged, so it needs that detector; its merging of 0.6 s (user) and 0.5 s (system) hides shorter pauses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.measures.labelled import CALLED
+from fdbcore.measures.measure import Group, Measure
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.recording.labels import CONTRIBUTIONS, Label
+from fdbcore.recording.reader import Recording
+from fdbcore.types import SIDES
+
+Segment: TypeAlias = tuple[float, float]
+"""Start and end in seconds."""
+
+USER_MERGE_S, SYSTEM_MERGE_S = 0.6, 0.5
+
+# Silero's packaged segmentation (get_speech_timestamps), at windows of 512 samples of 16 kHz.
+WINDOW_S = 0.032
+ON, OFF = 0.5, 0.35
+MIN_SPEECH_S, MIN_SILENCE_S, PAD_S = 0.25, 0.1, 0.03
+
+
+GROUP: Final = Group(
+    "As published benchmarks count it",
+    "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only. "
+    "These rules know of no echo, and count it as speech.",
+)
+_V15: Final = {
+    "stop": ("Stop latency", "Lengths of the overlaps of merged Silero segments."),
+    "response": (
+        "Response latency",
+        "From the last end of A to the next start of B, by merged Silero segments.",
+    ),
+}
+MEASURES: Final = (
+    Measure(
+        "compat_v1_takeover_per_sample", "share", "share", GROUP, "Takeover (v1)",
+        "B said more than three words, or spoke for at least 1 s.",
+    ),
+    Measure(
+        "compat_v1_latency_ms", "values", "ms", GROUP, "Latency (v1)",
+        "From the start of the annotated interval to B's first word; negative counts as 0.", better="less",
+    ),
+    Measure(
+        "compat_v1_interruption_takeover_per_sample", "share", "share", GROUP, "Takeover after an interruption (v1)",
+        "After the annotated interruption, B said more than three words, or spoke for at least 1 s.",
+    ),
+    Measure(
+        "compat_v1_interruption_latency_ms", "values", "ms", GROUP, "Latency after an interruption (v1)",
+        "From the end of the annotated interruption to B's first word; 0 where B was still speaking.",
+    ),
+    *(
+        Measure(f"compat_v15_{name}_latency_ms", "values", "ms", GROUP, f"{label} (v1.5)", meaning, better="less")
+        for name, (label, meaning) in _V15.items()
+    ),
+    *(
+        Measure(
+            f"compat_v15_{name}_latency_ms_per_labelled_{kind}", "values", "ms", GROUP, f"{label} at {what} (v1.5)",
+            f"{meaning} Only those at such a label of A.",
+        )
+        for kind, what in CALLED.items()
+        for name, (label, meaning) in _V15.items()
+    ),
+)  # fmt: skip
+
+
+def compat(recording: Recording) -> dict[str, Quantity]:
+    """What of v1 and v1.5 this recording has the material for."""
+    measures: dict[str, Quantity] = {}
+    words = recording.words("B")
+    if words is not None:
+        measures |= takeover(words, recording.meta.get("annotations", []))
+    probabilities = recording.evidence("silero_16khz_probability")
+    if probabilities is not None:
+        labels = recording.labels
+        user, system = (
+            segments(track, recording.length_s(side)) for side, track in zip(SIDES, probabilities, strict=True)
+        )
+        measures |= overlap_v15(user, system, labels.labels if labels else ())
+    return measures
+
+
+def takeover(words: Sequence[Segment], annotations: Sequence[dict[str, object]]) -> dict[str, Quantity]:
+    """v1: did the system take over, and how long after the *start* of the annotated turn-taking interval.
+
+    No words, or at most three within less than a second, are no takeover. A negative latency counts as 0. In samples of
+    an interruption only what is said after its *end* counts, and the latency is from there.
+    """
+    starts_s, ends_s = (
+        [float(str(note[edge])) for note in annotations if note["kind"] == kind]
+        for kind, edge in (("turn_taking", "start_s"), ("interrupt", "end_s"))
+    )
+    if ends_s:
+        after = [(max(start, ends_s[0]), end) for start, end in words if end > ends_s[0]]
+        return _takeover("compat_v1_interruption", after, ends_s[0])
+    return _takeover("compat_v1", words, starts_s[0] if starts_s else None)
+
+
+def _takeover(name: str, words: Sequence[Segment], since_s: float | None) -> dict[str, Quantity]:
+    took = bool(words) and not (words[-1][1] - words[0][0] < 1 and len(words) <= 3)
+    measures: dict[str, Quantity] = {f"{name}_takeover_per_sample": Share(int(took), 1)}
+    if since_s is not None:
+        latency_ms = [max(0.0, (words[0][0] - since_s) * 1000)] if took else []
+        measures[f"{name}_latency_ms"] = Values("ms", latency_ms, {"no_takeover": int(not took)})
+    return measures
+
+
+def segments(probabilities: npt.NDArray[np.float32], length_s: float) -> list[Segment]:
+    """Speech segments (s) of a Silero probability track, float32 (n_windows,), as its package makes them.
+
+    length_s: of the side's own audio; windows that begin after it are nobody's.
+    """
+    found: list[Segment] = []
+    start: float | None = None
+    end: float | None = None
+    n_windows = math.ceil(round(length_s / WINDOW_S, 6))
+    for index, probability in enumerate(probabilities[:n_windows].tolist()):
+        now = index * WINDOW_S
+        if probability >= ON:
+            end = None
+            start = now if start is None else start
+        elif probability < OFF and start is not None:
+            end = now if end is None else end
+            if now - end >= MIN_SILENCE_S:
+                found.append((start, end))
+                start = end = None
+    if start is not None:
+        found.append((start, length_s))
+    found = [(start, end) for start, end in found if end - start > MIN_SPEECH_S]
+    return _padded(found, length_s)
+
+
+def _padded(found: list[Segment], length_s: float) -> list[Segment]:
+    """Each segment wider by PAD_S; two that would meet share the silence between them."""
+    padded = []
+    for index, (start, end) in enumerate(found):
+        before = start - found[index - 1][1] if index else start + PAD_S
+        after = found[index + 1][0] - end if index + 1 < len(found) else length_s - end + PAD_S
+        left = PAD_S if before >= 2 * PAD_S else before / 2
+        right = PAD_S if after >= 2 * PAD_S else after / 2
+        padded.append((max(0.0, start - left), min(length_s, end + right)))
+    return padded
+
+
+def merged(found: Sequence[Segment], gap_s: float) -> list[Segment]:
+    """Segments joined across gaps of at most `gap_s`."""
+    joined: list[Segment] = []
+    for start, end in found:
+        if joined and start - joined[-1][1] <= gap_s:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def overlap_v15(
+    user: Sequence[Segment], system: Sequence[Segment], labels: Sequence[Label] = ()
+) -> dict[str, Quantity]:
+    """v1.5: stop latency (length of the overlaps; the shortest for each end, to 1 ms) and response latency (from the
+    latest end of the user to the next start of the system).
+
+    By kind, too, where contributions of the user are labelled: stop latencies of overlaps that touch a label of that
+    kind, response latencies after segments of the user that do.
+    """
+    user, system = merged(user, USER_MERGE_S), merged(system, SYSTEM_MERGE_S)
+    stops, responses = _stops(user, system), _responses(user, system)
+    measures: dict[str, Quantity] = {}
+    for kind in (None, *CONTRIBUTIONS):
+        spans = [(label.start_s, label.end_s) for label in labels if (label.side, label.kind) == ("A", kind)]
+        if kind is None or spans:
+            of = f"_per_labelled_{kind}" if kind else ""
+            stops_ms = [(end - start) * 1000 for start, end in stops if kind is None or _touches((start, end), spans)]
+            waits_ms = [(start - said[1]) * 1000 for said, start in responses if kind is None or _touches(said, spans)]
+            measures[f"compat_v15_stop_latency_ms{of}"] = Values("ms", stops_ms)
+            measures[f"compat_v15_response_latency_ms{of}"] = Values("ms", waits_ms)
+    return measures
+
+
+def _stops(user: Sequence[Segment], system: Sequence[Segment]) -> list[Segment]:
+    """The overlaps, the shortest for each end."""
+    overlaps = [(max(u0, s0), min(u1, s1)) for u0, u1 in user for s0, s1 in system if max(u0, s0) < min(u1, s1)]
+    shortest: dict[int, Segment] = {}
+    for start, end in overlaps:
+        key = round(end * 1000)
+        kept = shortest.get(key, (float("-inf"), end))
+        shortest[key] = (start, end) if end - start < kept[1] - kept[0] else kept
+    return list(shortest.values())
+
+
+def _responses(user: Sequence[Segment], system: Sequence[Segment]) -> list[tuple[Segment, float]]:
+    """The latest segment of the user that ends before each start of the system that follows one, and that start."""
+    latest: dict[float, Segment] = {}
+    for segment in user:
+        following = min((start for start, _ in system if start > segment[1]), default=None)
+        if following is not None:
+            latest[following] = max(latest.get(following, segment), segment, key=lambda each: each[1])
+    return [(segment, start) for start, segment in latest.items()]
+
+
+def _touches(segment: Segment, spans: Sequence[Segment]) -> bool:
+    return any(segment[0] < end and start < segment[1] for start, end in spans)

@@ -1,0 +1,1 @@
+"""Input health: what is wrong with the audio of a session."""

@@ -1,0 +1,186 @@
+"""What the checks need of the audio of a session, taken in one pass over its blocks; memory grows by bytes a tick."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import IO, Final, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.hearing import Ear
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+Block: TypeAlias = tuple[Pcm | None, Pcm | None]
+
+LOW_RATE_HZ: Final = 4_000  # most of speech, and all tones of telephony but 2,100 Hz, at a twelfth of the work
+LOW_TICK: Final = 40
+FACTOR: Final = SAMPLE_RATE_HZ // LOW_RATE_HZ
+FULL_SCALE: Final = 32_768
+SPECTRUM_EVERY_TICKS: Final = 10
+LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing of the band
+
+
+class LowBand:
+    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
+
+    def append(self, low: Pcm) -> None:
+        """Add whole ticks: int16 (40 n,) at 4 kHz."""
+        self._file.write(low.tobytes())
+
+    def without(self, blocks: Iterable[Floats]) -> LowBand:
+        """The same side less these samples, full scale 1, from its start on; the caller closes it."""
+        rest, at_tick = LowBand(), 0
+        for block in blocks:
+            end_tick = at_tick + len(block) // LOW_TICK
+            pcm = np.rint((self.read(at_tick, end_tick) - block) * FULL_SCALE)
+            rest.append(np.clip(pcm, -FULL_SCALE, FULL_SCALE - 1).astype(np.int16))
+            at_tick = end_tick
+        return rest
+
+    def read(self, start_tick: int, end_tick: int) -> Floats:
+        """Samples of a span of ticks, full scale 1; silence outside of the recording."""
+        first = max(start_tick, 0)
+        self._file.seek(first * LOW_TICK * 2)
+        raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
+        pcm = np.frombuffer(raw, np.int16).astype(np.float32) / FULL_SCALE
+        samples: Floats = np.zeros((end_tick - start_tick) * LOW_TICK, np.float32)
+        samples[(first - start_tick) * LOW_TICK :][: len(pcm)] = pcm
+        return samples
+
+    def close(self) -> None:
+        """Give the disk space back."""
+        self._file.close()
+
+
+def _low_pass() -> Floats:
+    """A windowed sinc of 48 taps, flat to 1.6 kHz: float32 (48,)."""
+    taps = 4 * FACTOR
+    n = np.arange(taps) - (taps - 1) / 2
+    response = np.sinc(n * 1.9 / (SAMPLE_RATE_HZ / 2000)) * np.hamming(taps)
+    coefficients: Floats = (response / response.sum()).astype(np.float32)
+    return coefficients
+
+
+@dataclass
+class SideAudio:
+    """One side of a session. Powers are of full scale 1, and of what is left without direct current.
+
+    powers: of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have it.
+    spectrum: mean power of loud ticks by frequency, 100 Hz a bin. mean: the direct current, of full scale. low: the
+    side at 4 kHz, with it. holes: start and end of digital silence between sounds, int64 (n, 2) samples at 48 kHz.
+    end_tick: where the side's own audio ends; what follows is as silent as it is nobody's.
+    """
+
+    powers: Floats
+    peaks: npt.NDArray[np.uint16]
+    flat: npt.NDArray[np.uint16]
+    spectrum: npt.NDArray[np.float64]
+    mean: float
+    low: LowBand
+    holes: npt.NDArray[np.int64]
+    end_tick: int
+
+    @property
+    def until_its_end(self) -> SideAudio:
+        """The same without what makes both sides equally long."""
+        columns = {name: getattr(self, name)[: self.end_tick] for name in ("powers", "peaks", "flat")}
+        return replace(self, **columns)
+
+    @property
+    def n_ticks(self) -> int:
+        """Length in ticks of 10 ms."""
+        return len(self.powers)
+
+    def read(self, start_tick: int, end_tick: int) -> Floats:
+        """Samples of a span of ticks at 4 kHz, full scale 1, without direct current; silence outside of the audio."""
+        samples = self.low.read(start_tick, end_tick)
+        first, last = (min(max(tick, 0), self.end_tick) - start_tick for tick in (start_tick, end_tick))
+        samples[first * LOW_TICK : last * LOW_TICK] -= np.float32(self.mean)
+        return samples
+
+
+class HealthProbe:
+    """Takes the blocks of both sides, and then gives what was heard; a context manager, for its temporary files."""
+
+    def __init__(self) -> None:
+        self._tracks: Mapping[Side, _Track] = {side: _Track() for side in SIDES}
+
+    def tap(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """The same blocks, heard as they pass: int16 (n,) at 48 kHz of A and of B, None where a side has ended."""
+        for block in blocks:
+            for track, pcm in zip(self._tracks.values(), block, strict=True):
+                if pcm is not None and len(pcm):
+                    track.push(pcm)
+            yield block
+
+    def sides(self) -> dict[Side, SideAudio]:
+        """What was heard of each side, both as long as the longer one."""
+        for track in self._tracks.values():
+            track.flush()
+        n_ticks = max(track.n_ticks for track in self._tracks.values())
+        return {side: track.heard(n_ticks) for side, track in self._tracks.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for track in self._tracks.values():
+            track.low.close()
+
+
+class _Track:
+    def __init__(self) -> None:
+        self.n_ticks = 0
+        self.low = LowBand()
+        self._ear = Ear(_low_pass())
+        self._powers, self._means, self._peaks, self._flat, self._holes = (bytearray() for _ in range(5))
+        self._rest = np.zeros(0, np.int16)
+        self._spectrum = np.zeros(FRAME_SAMPLES // 2 + 1)
+        self._spectra = 0
+        self._window = np.hanning(FRAME_SAMPLES).astype(np.float32)
+
+    def push(self, pcm: Pcm) -> None:
+        pcm = np.concatenate([self._rest, pcm]) if len(self._rest) else pcm
+        whole = len(pcm) // FRAME_SAMPLES * FRAME_SAMPLES
+        self._rest = pcm[whole:].copy()
+        if whole:
+            self._take(pcm[:whole])
+
+    def flush(self) -> None:
+        """Fill the tick that is not whole up with silence: the side has ended."""
+        if len(self._rest):
+            self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))))
+            self._rest = self._rest[:0]
+
+    def _take(self, pcm: Pcm) -> None:
+        powers, means, peaks, flat, low, holes = self._ear.hear(pcm)
+        self._powers += powers.tobytes()
+        self._means += means.tobytes()
+        self._peaks += peaks.tobytes()
+        self._flat += flat.tobytes()
+        self._holes += holes.tobytes()
+        self.low.append(low)
+        at = np.arange(-self.n_ticks % SPECTRUM_EVERY_TICKS, len(powers), SPECTRUM_EVERY_TICKS)
+        loud = at[powers[at] > LOUD_POWER]
+        centred = pcm.reshape(-1, FRAME_SAMPLES)[loud] - means[loud, None] * np.float32(FULL_SCALE)
+        lines = np.fft.rfft(centred * self._window)
+        self._spectrum += (lines.real**2 + lines.imag**2).sum(axis=0) / FULL_SCALE**2
+        self._spectra += len(loud)
+        self.n_ticks += len(powers)
+
+    def heard(self, n_ticks: int) -> SideAudio:
+        """What was heard until `flush`, and silence up to `n_ticks`."""
+        within, means = np.frombuffer(self._powers, np.float32), np.frombuffer(self._means, np.float32)
+        peaks, flat = np.frombuffer(self._peaks, np.uint16), np.frombuffer(self._flat, np.uint16)
+        mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0
+        powers = within + (means - np.float32(mean)) ** 2
+        powers, peaks, flat = (np.pad(column, (0, n_ticks - self.n_ticks)) for column in (powers, peaks, flat))
+        spectrum, holes = self._spectrum / max(self._spectra, 1), np.frombuffer(self._holes, np.int64).reshape(-1, 2)
+        return SideAudio(powers, peaks, flat, spectrum, mean, self.low, holes, self.n_ticks)

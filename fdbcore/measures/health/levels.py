@@ -1,0 +1,198 @@
+"""Level, background, clipping, direct current, band and dropouts of one side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.measures.health.finding import LEAST_DBOV, Bools, Finding, Severity, decibels, near, runs
+from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
+from fdbcore.measures.health.lines import hum_hz
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
+
+MARGIN_TICKS: Final = 20  # what is so near to speech may be its end
+LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
+LEAST_TELLING_TICKS: Final = TICKS_PER_S // 10  # of what lies apart from speech, to tell a voice without any background
+
+SOFT_DBOV: Final = -45.0  # the detectors hear nothing below -60, and speech spans some 40 dB
+LOUD_DBOV: Final = -9.0
+POOR_SNR_DB, NO_SNR_DB = 15.0, 6.0
+
+LEAST_FLAT: Final = 4  # samples at the tick's own peak; of unclipped speech seldom more than two
+LEAST_CLIPPED_TICKS: Final = 3
+CLIPPED_WARN, CLIPPED_BAD = 0.005, 0.05  # shares of the speech
+LEAST_CLIPPED_PEAK: Final = FULL_SCALE // 16
+
+DC_NOTE, DC_WARN = 0.01, 0.05  # of full scale
+
+PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
+STOPBAND: Final = slice(45, 65)  # 4.5 to 6.5 kHz
+TELEPHONE_DB: Final = 25.0
+LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
+
+SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so inside of them
+LONGEST_DROPOUT_TICKS: Final = 50
+EDGE_TICKS: Final = 2
+LEAST_FLOOR_PEAK: Final = 8  # of 32768: a background that never stops; softer ones a codec may have made
+NEARLY_SILENT_PEAK: Final = 8  # what codecs make of digital silence; A-law has nothing softer
+FAR_BELOW: Final = 3  # times softer than the background
+BESIDE_SPEECH_TICKS: Final = 10
+TONAL_MARGIN_TICKS: Final = 4
+EDGE_DB: Final = 15.0  # below the level of the speech: what dies away by itself is softer
+DROPOUTS_BAD_PER_MIN: Final = 10.0
+
+
+def figures(heard: SideAudio, active: Bools) -> dict[str, float | None]:
+    """Level of the speech, background, their ratio and more of one side; None where there is nothing to measure."""
+    level = decibels(float(heard.powers[active].mean())) if active.any() else None
+    quiet = ~near(active, MARGIN_TICKS)
+    noise = decibels(float(np.median(heard.powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
+    return {
+        "speech_s": np.count_nonzero(active) / TICKS_PER_S,
+        "level_dbov": level,
+        "noise_dbov": noise,
+        "snr_db": None if level is None or noise is None else level - noise,
+        "peak_dbov": decibels(float(heard.peaks.max(initial=0) / FULL_SCALE) ** 2),
+        "dc_of_full_scale": heard.mean,
+    }
+
+
+def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+    """Whatever is wrong with one side by itself. tonal: the ticks of tones. known: its `figures`."""
+    yield from _level(side, heard, active, known)
+    yield from _clipping(side, heard, active)
+    yield from _direct_current(side, heard)
+    yield from _band(side, heard, active)
+    yield from _dropouts(side, heard, active, tonal, known)
+
+
+def _level(side: Side, heard: SideAudio, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+    level, snr = known["level_dbov"], known["snr_db"]
+    if level is None:
+        peak = known["peak_dbov"]
+        heard_at = f"loudest {peak:.0f} dBFS" if peak > LEAST_DBOV else "digitally silent"
+        means = "Nothing of this side can be measured."
+        yield Finding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
+    if level is not None and level < SOFT_DBOV:
+        means = (
+            "Its softest sounds lie below what the detectors hear: speech begins late, ends early, and parts are lost."
+        )
+        yield Finding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
+    if level is not None and level > LOUD_DBOV:
+        means = (
+            "It is near full scale throughout, as after a limiter: noise between words is loud and may count as speech."
+        )
+        yield Finding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
+    if snr is not None and snr < POOR_SNR_DB:
+        severity: Severity = "bad" if snr < NO_SNR_DB else "warn"
+        means = (
+            "Onsets are found late, ends late or early, and noise may count as speech: every latency is less certain."
+        )
+        hz = hum_hz(heard, ~near(active, MARGIN_TICKS))
+        hum = f", hum of {hz:.0f} Hz" if hz else ""
+        figures = {"snr_db": snr} | ({"hum_hz": hz} if hz else {})
+        yield Finding("noise", side, severity, f"noise, SNR {snr:.0f} dB{hum}", means, figures)
+
+
+def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[Finding]:
+    limit = max(LEAST_CLIPPED_PEAK, 0.7 * float(heard.peaks.max(initial=0)))
+    clipped = (heard.flat >= LEAST_FLAT) & (heard.peaks >= limit)
+    count = int(np.count_nonzero(clipped))
+    share = count / max(int(np.count_nonzero(active if active.any() else heard.peaks)), count, 1)
+    at_full_scale = heard.peaks.max(initial=0) >= FULL_SCALE - 1
+    if count < LEAST_CLIPPED_TICKS or (share <= CLIPPED_WARN and not at_full_scale):
+        return
+    severity: Severity = "bad" if share > CLIPPED_BAD else "warn" if share > CLIPPED_WARN else "note"
+    means = "Words and times are hardly hurt, but levels and echo are measured on a bent signal."
+    yield Finding(
+        "clipping",
+        side,
+        severity,
+        f"clipped in {100 * share:.{0 if share >= 0.1 else 1}f} % of {'the speech' if active.any() else 'what sounds'}",
+        means,
+        {"clipped_share_of_speech": share},
+        runs(clipped, 10),
+    )
+
+
+def _direct_current(side: Side, heard: SideAudio) -> Iterator[Finding]:
+    if abs(heard.mean) > DC_NOTE:
+        severity: Severity = "warn" if abs(heard.mean) > DC_WARN else "note"
+        means = (
+            "No figure here suffers, the detectors filter it out; but a sample that is off by that much clips sooner."
+        )
+        text = f"direct current, {100 * heard.mean:+.1f} % of full scale"
+        yield Finding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
+
+
+def _band(side: Side, heard: SideAudio, active: Bools) -> Iterator[Finding]:
+    if np.count_nonzero(active) < LEAST_BAND_TICKS or not heard.spectrum.any():
+        return
+    drop_db = 10 * np.log10((heard.spectrum[PASSBAND].mean() + 1e-20) / (heard.spectrum[STOPBAND].mean() + 1e-20))
+    if drop_db > TELEPHONE_DB:
+        means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
+        yield Finding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
+
+
+def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+    if known["level_dbov"] is None:
+        return
+    holes = heard.holes[np.diff(heard.holes)[:, 0] <= LONGEST_DROPOUT_TICKS * FRAME_SAMPLES]
+    sounding = np.ones(heard.n_ticks, np.bool_)
+    for start, end in holes.tolist():
+        sounding[start // FRAME_SAMPLES : -(-end // FRAME_SAMPLES)] = False
+    apart = ~near(active, MARGIN_TICKS)
+    if np.count_nonzero(apart) < LEAST_TELLING_TICKS or np.mean(heard.peaks[apart] == 0) > SYNTHETIC_SHARE:
+        return  # silence inside of words may be the voice's own
+    background = sounding & apart
+    if np.count_nonzero(background) < LEAST_QUIET_TICKS:  # after a hole the detectors may take noise for speech
+        background = sounding
+    if not background.any() or np.mean(heard.peaks[background] == 0) > SYNTHETIC_SHARE:
+        return
+    edge_dbov = known["level_dbov"] - EDGE_DB
+    floor = np.quantile(heard.peaks[background], 0.01)
+    if floor >= LEAST_FLOOR_PEAK:
+        edge_dbov = min(edge_dbov, decibels(float(np.quantile(heard.powers[background], 0.1))))
+        below = [span for span in runs(heard.peaks <= min(NEARLY_SILENT_PEAK, floor / FAR_BELOW)) if np.ptp(span) > 1]
+        holes = np.concatenate([holes, np.array(below, np.int64).reshape(-1, 2) * FRAME_SAMPLES])
+    found = []
+    spoken, tonal = near(active, BESIDE_SPEECH_TICKS), near(tonal, TONAL_MARGIN_TICKS)
+    for start, end in _joined(holes):
+        first, last = start // FRAME_SAMPLES, (end - 1) // FRAME_SAMPLES  # the ticks at its edges are partly speech
+        if end - start > LONGEST_DROPOUT_TICKS * FRAME_SAMPLES or not (spoken[first] and spoken[last]):
+            continue
+        if tonal[first : last + 1].any():  # tones begin and end at once
+            continue
+        before, after = heard.powers[max(first - EDGE_TICKS, 0) : first + 1], heard.powers[last : last + 1 + EDGE_TICKS]
+        if min(decibels(before.max()), decibels(after.max())) > edge_dbov:
+            found.append((start, end))
+    if found:
+        missing_ms = round(sum(end - start for start, end in found) * 1000 / SAMPLE_RATE_HZ)
+        per_min = 60 * TICKS_PER_S * len(found) / max(int(np.count_nonzero(active)), TICKS_PER_S)
+        means = (
+            "Silence inside speech that nobody made: those of 200 ms count as pauses, and may end a turn. Searched "
+            "from 10 ms (at 8 kHz 16 ms, after lossy coding some 60 ms) to half a second; Opus fills most of them up."
+        )
+        yield Finding(
+            "dropouts",
+            side,
+            "bad" if per_min > DROPOUTS_BAD_PER_MIN else "warn",
+            f"{len(found)} dropout{'s' if len(found) > 1 else ''}, {missing_ms} ms or more",
+            means,
+            {"dropouts": len(found), "missing_ms": missing_ms, "per_speech_min": per_min},
+            [(start // FRAME_SAMPLES, -(-end // FRAME_SAMPLES)) for start, end in found],
+        )
+
+
+def _joined(holes: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Start and end in samples of holes, (n, 2), in order; those that touch, or are less than a tick apart, as one."""
+    joined: list[list[int]] = []
+    for start, end in sorted(holes.tolist()):
+        if joined and start - joined[-1][1] < FRAME_SAMPLES:
+            joined[-1][1] = max(joined[-1][1], end)
+        else:
+            joined.append([start, end])
+    return joined

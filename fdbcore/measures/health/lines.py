@@ -1,0 +1,92 @@
+"""One side without its steady tones: hum and beeps drown what is beside them, and resemble anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.measures.health.finding import Bools, near, runs
+from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.types import Side
+
+Complexes: TypeAlias = npt.NDArray[np.complex64]
+
+HOP_TICKS: Final = 100
+HOP: Final = HOP_TICKS * LOW_TICK
+WINDOW: Final = 2 * HOP  # 2 s: in which a voice moves, and a tone does not
+HOPS_AT_ONCE: Final = 16
+BAND: Final = 50  # lines of 0.5 Hz, most of which are of no tone
+STANDS_OUT: Final = 10.0  # times the median magnitude of its band ...
+PEAKED: Final = 6.0  # ... which is so much at least of the mean, and that costs less
+LEAST_WINDOWS: Final = 3  # a drawn-out vowel stands out in two
+SKIRT: Final = 8  # lines to both sides that a tone reaches
+
+HUM_WINDOW: Final = 1_000
+HUM_SHARE: Final = 0.5
+MOST_PAUSES: Final = 100
+
+
+@contextmanager
+def without_lines(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAudio]]:
+    """Both sides with their steady tones gone from what is at 4 kHz, while the context lasts."""
+    with ExitStack() as opened:
+        rest = {side: heard.low.without(_lines(heard)) for side, heard in sides.items()}
+        for low in rest.values():
+            opened.callback(low.close)
+        yield {side: replace(heard, low=rest[side]) for side, heard in sides.items()}
+
+
+def _lines(heard: SideAudio) -> Iterator[Floats]:
+    """The steady tones of a side, in blocks of whole ticks: what of a line stands out of the spectrum around it."""
+    low, n_ticks = heard.low, heard.n_ticks
+    # windows that overlap make 1
+    taper = np.sin(np.pi * (np.arange(WINDOW, dtype=np.float32) + np.float32(0.5)) / WINDOW) ** 2
+    for first in range(0, n_ticks, HOPS_AT_ONCE * HOP_TICKS):
+        last = min(first + HOPS_AT_ONCE * HOP_TICKS, n_ticks)
+        hops = -(-(last - first) // HOP_TICKS)
+        pcm = low.read(first - HOP_TICKS, first + (hops + 1) * HOP_TICKS)
+        windows = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::HOP]
+        found = np.zeros((hops + 1, WINDOW), np.float32)
+        spectra = np.fft.rfft(windows * taper).astype(np.complex64, copy=False)
+        excess = _excess(spectra)
+        has = excess.any(axis=1)
+        found[has] = np.fft.irfft(spectra[has] * excess[has], WINDOW)
+        yield (found[:-1, HOP:] + found[1:, :HOP]).reshape(-1)[: (last - first) * LOW_TICK]
+
+
+def hum_hz(heard: SideAudio, quiet: Bools) -> float | None:
+    """The frequency of what is heard in the pauses, if most of it is one tone. quiet: the ticks of pauses."""
+    spans = [(start, end) for start, end in runs(quiet) if end - start >= HUM_WINDOW // LOW_TICK]
+    windows = [heard.read(start, start + HUM_WINDOW // LOW_TICK) for start, _ in spans[:MOST_PAUSES]]
+    if not windows:
+        return None
+    lines = np.fft.rfft(np.stack(windows) * np.hanning(HUM_WINDOW))
+    powers = np.median(lines.real**2 + lines.imag**2, axis=0)
+    beside = np.arange(-2, 3) + int(powers[2:-2].argmax()) + 2
+    if powers[beside].sum() < HUM_SHARE * powers.sum() or not powers.any():
+        return None
+    return float((powers[beside] * beside).sum() / powers[beside].sum() * LOW_RATE_HZ / HUM_WINDOW)
+
+
+def _excess(spectra: Complexes) -> Floats:
+    """Of each line of each spectrum, the share by which it stands out of its band, if it does so in several."""
+    lines = spectra[:, : WINDOW // 2]
+    magnitudes = np.sqrt(lines.real**2 + lines.imag**2)
+    bands = magnitudes.reshape(len(spectra), -1, BAND)
+    usual = bands.mean(axis=2)
+    peaked = bands.max(axis=2) > PEAKED * usual
+    usual[peaked] = np.median(bands[peaked], axis=1)
+    stands_out = (bands > STANDS_OUT * usual[:, :, None]).reshape(magnitudes.shape)
+    stands_out[:, 1:-1] |= stands_out[:, :-2] | stands_out[:, 2:]
+    stands_out &= stands_out.sum(axis=0) >= min(LEAST_WINDOWS, len(spectra))
+    excess = np.zeros(spectra.shape, np.float32)
+    for row in np.flatnonzero(stands_out.any(axis=1)):
+        around = np.repeat(usual[row], BAND)
+        at = np.flatnonzero(near(stands_out[row], SKIRT))
+        excess[row, at] = np.maximum(1 - around[at] / np.maximum(magnitudes[row, at], 1e-12), 0)
+    return excess

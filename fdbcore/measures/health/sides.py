@@ -1,0 +1,129 @@
+"""Whether the two sides are what they are taken for: alike, exchanged, or not in step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from fdbcore.measures.health.echo import LEAST_DB, REACH_MS, Echo
+from fdbcore.measures.health.finding import Bools, Finding, near
+from fdbcore.measures.health.hearing import SideAudio
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+
+LEAST_QUIET_TICKS: Final = 5 * TICKS_PER_S
+MARGIN_TICKS: Final = 20
+LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
+
+AT_ONCE_MS: Final = 5.0
+OWN_SHARE: Final = 0.1  # of the speech of sides that hold the same, at most
+FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
+MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less speaks; and how much less elsewhere
+LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
+
+
+def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+    """Echo either way; or that both sides hold the same, one holds both or repeats the other, or lies before it.
+
+    A side repeats the other, at any level, where it has hardly a word of its own; what it repeats is echo. The level
+    must not decide what counts: it is that of the line, and a side that says nothing has answered nothing.
+    """
+    own = {side: _own_share(activity, side, echo.delays_ms[1]) for side, echo in found.items()}
+    if len(found) == len(SIDES) and all(echo.alike for echo in found.values()):
+        if max(own.values()) > OWN_SHARE:
+            fuller = max(SIDES, key=own.__getitem__)
+            yield _mixed(fuller, found[fuller])
+            return
+        means = "Who speaks cannot be told apart: every turn is also an overlap, and no measure means anything."
+        level_db, lag = found["B"].level_db, found["B"].delays_ms[1]
+        text = "A and B hold the same"
+        yield Finding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
+        return
+    for side, echo in found.items():
+        at_once = echo.alike and abs(echo.delays_ms[1]) < AT_ONCE_MS
+        repeated = own[side] <= OWN_SHARE and (echo.alike or len(found) == 1)  # sides with echo both ways cover both
+        yield (_misplaced if not echo.is_late else _mixed if at_once else _repeated if repeated else _echo)(side, echo)
+
+
+def _own_share(activity: Mapping[Side, Bools], side: Side, delay_ms: float) -> float:
+    """How much of a side's speech has none of the other so much before it."""
+    heard = np.roll(activity[other_side(side)], round(delay_ms / TICK_MS))
+    alone = activity[side] & ~near(heard, MARGIN_TICKS)
+    return float(np.count_nonzero(alone)) / max(int(np.count_nonzero(activity[side])), 1)
+
+
+def _mixed(side: Side, echo: Echo) -> Finding:
+    other = other_side(side)
+    means = (
+        f"What {other} says is also on {side}, at once and as loud: it counts as speech of both, every turn of {other} "
+        "is an overlap, and no measure means anything. Give the audio of each side alone."
+    )
+    figures = {"level_db": echo.level_db, "delay_ms": echo.delays_ms[1]}
+    return Finding("mixed", side, "bad", f"{side} holds both sides", means, figures)
+
+
+def _echo(side: Side, echo: Echo) -> Finding:
+    least, median, most = echo.delays_ms
+    other = other_side(side)
+    figures = {"level_db": echo.level_db, "delay_ms": median, "least_delay_ms": least, "most_delay_ms": most}
+    place = f"at {median:.0f} ms" if most - least < 5 else f"at {least:.0f} to {most:.0f} ms"
+    means = (
+        f"{other} is heard again on {side}: where that counts as speech of {side}, it adds overlaps, interruptions and "
+        f"early answers that never were. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
+    )
+    return Finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
+
+
+def _repeated(side: Side, echo: Echo) -> Finding:
+    other = other_side(side)
+    delay_ms = echo.delays_ms[1]
+    means = (
+        f"{side} is an echo of {other}, hardly with a word of its own: a system that echoes, or a line that leads "
+        f"back. What it repeats is no speech of {side}, and no answer."
+    )
+    text = f"{side} repeats {other} {delay_ms:.0f} ms later"
+    return Finding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
+
+
+def _misplaced(side: Side, echo: Echo) -> Finding:
+    early_ms = -echo.delays_ms[1]
+    other = other_side(side)
+    text = f"{other} is heard on {side} {early_ms:.0f} ms before it speaks"
+    means = (
+        f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
+        f"is wrong by as much (--offset-ms). Searched up to {REACH_MS} ms."
+    )
+    return Finding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
+
+
+def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+    """That A is as silent between its words as only a machine is, while B is heard in a room."""
+    quiet = {side: ~near(activity[side], MARGIN_TICKS) for side in SIDES}
+    if any(np.count_nonzero(ticks) < LEAST_QUIET_TICKS or not activity[side].any() for side, ticks in quiet.items()):
+        return
+    zero_share = {side: float(np.mean(sides[side].peaks[quiet[side]] == 0)) for side in SIDES}
+    room = float(np.median(sides["B"].powers[quiet["B"]]))
+    if zero_share["A"] > 0.9 and zero_share["B"] < 0.1 and room > LIVE_ROOM_POWER:
+        text = "sides exchanged? A is digitally silent between words, B is not"
+        means = "If A is the system, every measure is told of the wrong side (--swap)."
+        figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
+        yield Finding("exchanged", None, "warn", text, means, figures)
+
+
+def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+    """That two files overlap much as they lie, and hardly at another offset: people take turns."""
+    a, b = (activity[side].astype(np.float32) for side in SIDES)
+    if min(a.sum(), b.sum()) < LEAST_SPEECH_TICKS:
+        return
+    size = len(a) + FARTHEST_SHIFT_TICKS
+    both = np.fft.irfft(np.fft.rfft(a, 2 * size).conj() * np.fft.rfft(b, 2 * size))
+    shifts = np.arange(-FARTHEST_SHIFT_TICKS, FARTHEST_SHIFT_TICKS + 1)
+    share = both[shifts] / min(a.sum(), b.sum())  # of B earlier by each shift
+    now, best = float(share[FARTHEST_SHIFT_TICKS]), int(np.argmin(share))
+    if now > MUCH_OVERLAP and share[best] < LESS * now:
+        offset_ms = -int(shifts[best]) * TICK_MS
+        text = f"files out of step? {100 * now:.0f} % overlap, {100 * share[best]:.0f} % with --offset-ms {offset_ms}"
+        means = "If the files did not begin together, every latency and overlap is wrong by the difference."
+        figures = {"overlap_share": now, "least_overlap_share": float(share[best]), "offset_ms": offset_ms}
+        yield Finding("out_of_step", None, "warn", text, means, figures)

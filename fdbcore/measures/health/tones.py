@@ -1,0 +1,256 @@
+"""Sounds that are no speech: dialled digits, tones, ringing, music."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.measures.health.finding import Bools, Finding, Span, near, runs
+from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.types import TICKS_PER_S, Side, ticks_to_s
+
+BLOCK_TICKS: Final = 1_000
+LEAST_POWER: Final = 1e-5  # -50 dBov
+
+# 32 ms, and another each 10 ms
+WINDOW: Final = 128
+BIN_HZ: Final = LOW_RATE_HZ / WINDOW
+NARROW: Final = 2  # bins to both sides of a peak
+LOWEST_TONE_HZ: Final = 300.0  # hummed speech is lower
+TONE_SHARE, TONE_HZ = 0.97, 15.0
+LEAST_TONE_TICKS: Final = 40
+ROWS_HZ: Final = np.array([697, 770, 852, 941])
+COLUMNS_HZ: Final = np.array([1209, 1336, 1477, 1633])
+DIGITS: Final = ("123A", "456B", "789C", "*0#D")
+DIGIT_SHARE, DIGIT_TOLERANCE, LEAST_DIGIT_TICKS = 0.9, 0.02, 4
+FIRST_OF_TWO_SHARE: Final = DIGIT_SHARE / 2  # with a weaker first peak, two of them are never all there is
+RINGING_HZ: Final = (380.0, 500.0)
+LEAST_RINGS: Final = 2
+BESIDE_TICKS, QUIETER = 20, 0.05  # of a ring: after which it is so much softer
+
+# 128 ms, and another each 60 ms
+MUSIC_WINDOW: Final = 512
+MUSIC_HOP_TICKS: Final = 6
+MUSIC_LAG: Final = 3  # windows that do not overlap
+MUSIC_OVER: Final = 64  # windows, about 4 s
+MUSIC_BLOCK: Final = 160  # windows, at a time
+STEADY: Final = 0.45
+LEAST_MUSIC_TICKS: Final = 3 * TICKS_PER_S
+NOTES_OVER_TICKS: Final = 4 * TICKS_PER_S
+FEWEST_CHANGES: Final = 3  # of the frequency; a tone that stays is no melody
+NOTES_SHARE: Final = 0.25  # of what sounds; of 19 recordings of speech none has more than 0.17
+SOUNDING_SHARE: Final = 0.85
+
+
+class Peaks(NamedTuple):
+    """Of each tick: power, frequency and share of its power of the strongest and the second peak; 0 where they are too
+    weak to be told from speech or silence."""
+
+    power: Floats
+    hz: Floats
+    share: Floats
+    second_hz: Floats
+    second_share: Floats
+
+
+def checks(side: Side, heard: SideAudio) -> Iterator[Finding]:
+    """All that sounds and is no speech on one side."""
+    peaks = _peaks(heard)
+    digits = list(_digits(peaks))
+    if digits:
+        text = "dialled " + "".join(digit for digit, _ in digits[:16])
+        means = (
+            "Dialling is no speech, but an energy detector takes it for some: it makes turns and answers of its own."
+        )
+        yield Finding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
+    dialled = np.zeros(heard.n_ticks, np.bool_)
+    for _, (start, end) in digits:
+        dialled[max(start - 4, 0) : end + 4] = True
+    tonal = _tonal(peaks) & ~dialled
+    tones = _tones(peaks, tonal)
+    yield from _ringing_or_tones(side, peaks, tones)
+    for start, end in tones:
+        dialled[start:end] = True
+    yield from _music(side, heard, _in_notes(heard, peaks, tonal), dialled)
+
+
+def ticks(findings: Iterable[Finding], n_ticks: int) -> Bools:
+    """The ticks of what `checks` found, bool (n_ticks,); without music, which may lie under speech."""
+    found = np.zeros(n_ticks, np.bool_)
+    for start, end in (span for finding in findings if finding.id != "music" for span in finding.spans):
+        found[start:end] = True
+    return found
+
+
+def _peaks(heard: SideAudio) -> Peaks:
+    window = np.hanning(WINDOW).astype(np.float32)
+    sounding = near(heard.powers > LEAST_POWER, WINDOW // (2 * LOW_TICK) + 1)
+    peaks = np.zeros((len(Peaks._fields), heard.n_ticks), np.float32)
+    for tick in range(0, heard.n_ticks, BLOCK_TICKS):
+        n = min(BLOCK_TICKS, heard.n_ticks - tick)
+        pcm = heard.read(tick - 2, tick + n + 2)[2 * LOW_TICK - (WINDOW - LOW_TICK) // 2 :]
+        frames = np.lib.stride_tricks.sliding_window_view(pcm, WINDOW)[::LOW_TICK][:n]
+        at = np.flatnonzero(sounding[tick : tick + n])
+        peaks[:, tick + at] = _strongest(frames[at], window)
+    return Peaks(*peaks)
+
+
+def _strongest(frames: Floats, window: Floats) -> Floats:
+    """The `Peaks` of frames of WINDOW samples, a row a field."""
+    lines = np.fft.rfft(frames * window)
+    spectra = (lines.real**2 + lines.imag**2).astype(np.float32, copy=False)
+    total = spectra.sum(axis=1) + 1e-12
+    hz, share = _take_peak(spectra, total)
+    second = np.zeros((2, len(frames)), np.float32)
+    tonal = np.flatnonzero(share > FIRST_OF_TWO_SHARE)
+    second[:, tonal] = _take_peak(spectra[tonal], total[tonal])
+    return np.stack([np.mean(frames**2, axis=1), hz, share, *second])
+
+
+def _take_peak(spectra: Floats, total: Floats) -> tuple[Floats, Floats]:
+    """Frequency and share of each spectrum's strongest peak, which is then gone from it."""
+    beside = spectra[:, NARROW:-NARROW].argmax(axis=1)[:, None] + np.arange(2 * NARROW + 1)
+    peak = np.take_along_axis(spectra, beside, axis=1)
+    power = peak.sum(axis=1)
+    np.put_along_axis(spectra, beside, 0, axis=1)
+    return (peak * beside).sum(axis=1) / (power + 1e-20) * BIN_HZ, power / total
+
+
+def _digits(peaks: Peaks) -> Iterator[tuple[str, Span]]:
+    low, high = np.minimum(peaks.hz, peaks.second_hz), np.maximum(peaks.hz, peaks.second_hz)
+    row, row_near = _nearest(low, ROWS_HZ)
+    column, column_near = _nearest(high, COLUMNS_HZ)
+    two = (peaks.share + peaks.second_share > DIGIT_SHARE) & (peaks.second_share > 0.1)
+    key = np.where(two & row_near & column_near & (peaks.power > LEAST_POWER), 4 * row + column, -1)
+    for start, end in runs(key >= 0):
+        pressed = np.bincount(key[start:end], minlength=16)
+        if pressed.max() >= LEAST_DIGIT_TICKS:
+            yield DIGITS[int(pressed.argmax()) // 4][int(pressed.argmax()) % 4], (start, end)
+
+
+def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.int8], Bools]:
+    """Which of four frequencies is nearest to each, int8 (n,), and whether it is near enough."""
+    nearest, least = np.zeros(len(hz), np.int8), np.full(len(hz), np.inf)
+    for index, each in enumerate(wanted):
+        off = np.abs(np.subtract(hz, each, dtype=np.float64))
+        closer = off < least
+        nearest[closer], least[closer] = index, off[closer]
+    return nearest, least <= (DIGIT_TOLERANCE * wanted)[nearest]
+
+
+def _tonal(peaks: Peaks) -> Bools:
+    """The ticks in which one or two frequencies are all there is, as in the tick before."""
+    steady = np.abs(np.diff(peaks.hz, prepend=peaks.hz[:1])) < TONE_HZ
+    alone = (peaks.share > TONE_SHARE) & (peaks.hz > LOWEST_TONE_HZ)
+    pair = (peaks.share + peaks.second_share > TONE_SHARE) & (np.minimum(peaks.hz, peaks.second_hz) > LOWEST_TONE_HZ)
+    tonal: Bools = steady & (alone | pair) & (peaks.power > LEAST_POWER)
+    return tonal
+
+
+def _tones(peaks: Peaks, tonal: Bools) -> list[Span]:
+    """Where these frequencies stay."""
+    return [
+        (start, end)
+        for start, end in runs(tonal, 1)
+        if end - start >= LEAST_TONE_TICKS and np.ptp(np.quantile(peaks.hz[start:end], [0.05, 0.95])) < 2 * TONE_HZ
+    ]
+
+
+def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[Finding]:
+    hz = np.array([np.median(peaks.hz[start:end]) for start, end in tones])
+    rings = [
+        span
+        for span, f in zip(tones, hz, strict=True)
+        if RINGING_HZ[0] <= f <= RINGING_HZ[1] and _in_silence(peaks.power, span)
+    ]
+    means = (
+        "It is no speech, but an energy detector takes it for some: it makes turns, overlaps and answers of its own."
+    )
+    if len(rings) >= LEAST_RINGS:
+        text = f"ringing, {len(rings)} times from {ticks_to_s(rings[0][0]):.0f} s"
+        yield Finding("ringing", side, "warn", text, means, {"hz": float(np.median(hz)), "rings": len(rings)}, rings)
+        tones = [span for span in tones if span not in rings]
+    if tones:
+        seconds = sum(end - start for start, end in tones) / TICKS_PER_S
+        figures = {"hz": float(np.median(hz)), "seconds": seconds}
+        yield Finding("tone", side, "warn", f"tones, {seconds:.1f} s", means, figures, tones)
+
+
+def _in_silence(powers: Floats, span: Span) -> bool:
+    """Whether a tone begins or ends by itself, and not where speech covers it."""
+    start, end = span
+    silence = QUIETER * float(np.median(powers[start:end]))
+    around = (powers[max(start - BESIDE_TICKS, 0) : start], powers[end : end + BESIDE_TICKS])
+    return any(beside.min(initial=np.inf) < silence for beside in around)
+
+
+def _in_notes(heard: SideAudio, peaks: Peaks, tonal: Bools) -> Bools:
+    """The ticks around which much of what sounds is notes of a melody, as of a synthesiser: a voice has hardly any."""
+    box = np.ones(min(NOTES_OVER_TICKS, heard.n_ticks))
+    at = np.flatnonzero(tonal)
+    changes = np.zeros(heard.n_ticks)
+    changes[at[1:][np.abs(np.diff(peaks.hz[at])) > 2 * TONE_HZ]] = 1
+    sounding = np.convolve(heard.powers > LEAST_POWER, box, "same")
+    notes = np.convolve(tonal, box, "same") > NOTES_SHARE * sounding
+    found: Bools = notes & (sounding > NOTES_OVER_TICKS // 2) & (np.convolve(changes, box, "same") >= FEWEST_CHANGES)
+    return found
+
+
+def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Iterator[Finding]:
+    sounding = _sounding(heard)
+    if len(sounding) < MUSIC_OVER:
+        return
+    box = np.full(MUSIC_OVER, 1 / MUSIC_OVER)
+    share = np.convolve(sounding, box, "same")
+    steadiness = np.zeros(len(sounding))
+    for start, end in runs(near(share > SOUNDING_SHARE, MUSIC_OVER // 2)):
+        for at in range(start, end, MUSIC_BLOCK):
+            steadiness[at : min(at + MUSIC_BLOCK, end)] = _steadiness(heard, at, min(at + MUSIC_BLOCK, end))
+    musical = (share > SOUNDING_SHARE) & (np.convolve(steadiness * sounding, box, "same") > STEADY * share)
+    ticks = np.repeat(musical, MUSIC_HOP_TICKS)[: heard.n_ticks]
+    ticks = (np.pad(ticks, (0, heard.n_ticks - len(ticks))) | in_notes) & ~other
+    spans = [span for span in runs(ticks, TICKS_PER_S) if span[1] - span[0] >= LEAST_MUSIC_TICKS]
+    if spans:
+        seconds = sum(end - start for start, end in spans) / TICKS_PER_S
+        means = (
+            "It is no speech, but counts as some wherever the detector lets it pass: a long turn, or an interruption."
+        )
+        yield Finding("music", side, "warn", f"music, {seconds:.0f} s", means, {"seconds": seconds}, spans)
+
+
+def _sounding(heard: SideAudio) -> npt.NDArray[np.float64]:
+    """Each 60 ms, 1 where there is any sound, both then and 180 ms later; else 0."""
+    n = -(-heard.n_ticks // MUSIC_HOP_TICKS)
+    blocks = (_frames(heard, at, min(at + MUSIC_BLOCK, n + MUSIC_LAG)) for at in range(0, n + MUSIC_LAG, MUSIC_BLOCK))
+    loud: Bools = np.concatenate([_powers(frames) > LEAST_POWER for frames in blocks])
+    return (loud[:-MUSIC_LAG] & loud[MUSIC_LAG:]).astype(np.float64)
+
+
+def _powers(frames: Floats) -> Floats:
+    """The mean square of each frame, less that of its mean: a step of the direct current is no sound."""
+    powers: Floats = np.einsum("ij,ij->i", frames, frames) / MUSIC_WINDOW - frames.mean(axis=1) ** 2
+    return powers
+
+
+def _steadiness(heard: SideAudio, start: int, end: int) -> npt.NDArray[np.float64]:
+    """Each 60 ms from `start` to `end`: how alike the lines of the spectrum are to those of 180 ms later.
+
+    The notes of music stand still; the harmonics of a voice never do for long.
+    """
+    spectra = np.fft.rfft(_frames(heard, start, end + MUSIC_LAG) * np.hanning(MUSIC_WINDOW).astype(np.float32))
+    bands = np.log(spectra.real**2 + spectra.imag**2 + 1e-7)[:, 16:232].reshape(len(spectra), -1, 24)  # 125 to 1,800 Hz
+    lines = (bands - bands.mean(axis=2, keepdims=True)).reshape(len(spectra), -1)
+    norms = np.sqrt((lines**2).sum(axis=1)) + 1e-6
+    alike = (lines[:-MUSIC_LAG] * lines[MUSIC_LAG:]).sum(axis=1) / norms[:-MUSIC_LAG] / norms[MUSIC_LAG:]
+    steadiness: npt.NDArray[np.float64] = alike.astype(np.float64)
+    return steadiness
+
+
+def _frames(heard: SideAudio, start: int, end: int) -> Floats:
+    """Windows `start` to `end` of those that begin each 60 ms: float32 (n, MUSIC_WINDOW), a view."""
+    pcm = heard.read(start * MUSIC_HOP_TICKS, end * MUSIC_HOP_TICKS + MUSIC_WINDOW // LOW_TICK + 1)
+    frames: Floats = np.lib.stride_tricks.sliding_window_view(pcm, MUSIC_WINDOW)[:: MUSIC_HOP_TICKS * LOW_TICK]
+    return frames[: end - start]

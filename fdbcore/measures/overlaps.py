@@ -1,0 +1,147 @@
+"""Speech of one side that begins over the other's, and what the other does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.measure import Column, Direction, Group, Measure, Shown
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+
+STOP_WITHIN_S = (1, 2)
+
+GROUP: Final = Group(
+    "Talking at the same time",
+    "Speech that begins while the other is speaking, and what the other does. “By chance” is what the same "
+    "tracks show when one is shifted in time: speakers who do not hear each other fall silent sometimes, too.",
+)
+
+
+def _measures(x: Side) -> list[Measure]:
+    """The measures of speech of side `x` that begins over the other's."""
+    y = other_side(x)
+    a, b = x.lower(), y.lower()
+    found = [
+        Measure(
+            f"{a}_onset_in_overlap_per_{b}_speech_min", "ratio", "1/min", GROUP, f"{x} begins while {y} speaks",
+            f"All of {x}'s starts in overlap, per minute of {y}'s speech.", "onset in overlap",
+            shown=Shown(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
+        ),
+        Measure(
+            f"{a}_backchannel_like_per_{b}_speech_min", "ratio", "1/min", GROUP, f"Short contributions of {x}",
+            f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”, told by its length alone.",
+            "backchannel-like", headline="short ones of B" if x == "B" else "",
+        ),
+    ]  # fmt: skip
+    for size, when, length, name in (
+        (
+            "long",
+            f"when {x} talks over it",
+            f"{x} comes in for longer than {{short_ms}}",
+            "yielding to an interruption",
+        ),
+        ("short", f"for a short word of {x}", f"{x} comes in for at most {{short_ms}}", "stopping for a backchannel"),
+    ):
+        of = f"per_{size}_{a}_onset"
+        interrupted = y == "B" and size == "long"
+        shown = Shown(("talk_over",), "A") if interrupted else None
+        better: Direction | None = None if y == "A" else "more" if interrupted else "less"
+        found += [
+            Measure(
+                f"{b}_stopped_within_{seconds}s_{of}", "share", "share", GROUP,
+                f"{y} stops within {seconds} s {when}",
+                f"{length}: how often {y} then falls silent for at least {{yield_hold_ms}}.", name,
+                better=better, shown=shown,
+                headline="B stops in 2 s" if interrupted and seconds == 2 else "",
+                column=_STOPPED if interrupted and seconds == 2 else None,
+            )
+            for seconds in STOP_WITHIN_S
+        ]  # fmt: skip
+        found += [
+            Measure(
+                f"{b}_stopped_at_once_{of}", "share", "share", GROUP, f"{y} stops at once {when}",
+                f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway: "
+                "chance tells how often the latter is to be expected.", name,
+            ),
+            Measure(
+                f"{b}_stop_latency_ms_{of}", "values", "ms", GROUP, f"Time until {y} stops {when}",
+                f"From {x}'s start to {y}'s silence, where it came within 2 s.", "stop latency",
+                better="less" if interrupted else None, shown=shown,
+            ),
+        ]  # fmt: skip
+    return found
+
+
+_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A spoke over it")
+MEASURES: Final = tuple(measure for side in SIDES for measure in _measures(side))
+
+
+def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> dict[str, Quantity]:
+    """Speech of `side` that begins over the other's: by its own length, and whether the other stopped.
+
+    Onsets within 200 ms of the other's start (simultaneous) or end (terminal) are neither answered to nor yielded to;
+    they are left out and counted. What an onset is called never depends on what the other did. Of all but simultaneous
+    ones stands beside, with chance, how often the other stopped at once: a side that gives way within 200 ms looks like
+    one that was just ending.
+    """
+    other = other_side(side)
+    onsets = [e for e in dialogue.told("intrusion", side=side) if e.onset == "overlap"]
+    apart = [e for e in onsets if not e.simultaneous]
+    excluded = {
+        "simultaneous": sum(bool(e.simultaneous) for e in onsets),
+        "terminal": sum(bool(e.terminal) and not e.simultaneous for e in onsets),
+    }
+    x, y = side.lower(), other.lower()
+    short_ticks = dialogue.settings.ticks("short_ms")
+    lengths = {
+        e.start_tick: dialogue.ipu_length_ticks(side, e.start_tick) for e in dialogue.told("intrusion", side=side)
+    }
+    short = sum(length <= short_ticks for length in lengths.values())
+    speech_min = dialogue.speech_min(other)
+    measures: dict[str, Quantity] = {
+        f"{x}_onset_in_overlap_per_{y}_speech_min": Ratio("1/min", len(onsets), speech_min, len(onsets)),
+        f"{x}_backchannel_like_per_{y}_speech_min": Ratio("1/min", short, speech_min, short),
+    }
+    until_stop = dialogue.ticks_until_stop(other)
+    for size, is_short in (("long", False), ("short", True)):
+        of_size = [e for e in apart if (lengths[e.start_tick] <= short_ticks) == is_short]
+        of_all = np.array([e.start_tick for e in of_size], np.int64)
+        starts = np.array([e.start_tick for e in of_size if not e.terminal], np.int64)
+        stops = until_stop[starts]
+        for seconds in STOP_WITHIN_S:
+            limit_ticks = seconds * TICKS_PER_S
+            chance = chance_of_stop(dialogue, other, limit_ticks) if with_chance and len(starts) else None
+            measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share(
+                int((stops <= limit_ticks).sum()), len(starts), excluded, chance
+            )
+        at_once_ticks = dialogue.settings.ticks("terminal_ms")
+        measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share(
+            int((until_stop[of_all] <= at_once_ticks).sum()),
+            len(of_all),
+            {"simultaneous": excluded["simultaneous"]},
+            chance_of_stop(dialogue, other, at_once_ticks, also_terminal=True) if with_chance and len(of_all) else None,
+        )
+        stopped = stops[stops <= max(STOP_WITHIN_S) * TICKS_PER_S] * float(TICK_MS)
+        measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
+            "ms", stopped.tolist(), excluded | {"did_not_stop": len(starts) - len(stopped)}
+        )
+    return measures
+
+
+def chance_of_stop(dialogue: Dialogue, other: Side, limit_ticks: int, also_terminal: bool = False) -> float | None:
+    """Share of onsets that the other would "stop" for if they lay anywhere in its speech.
+
+    These are the onsets shifted round the session by every number of ticks, so that each falls on each tick once. Those
+    in the other's speech, neither simultaneous nor (unless also_terminal) terminal there, are asked the same question.
+    """
+    settings = dialogue.settings
+    clear = (
+        dialogue.speaking[other]
+        & (dialogue.ticks_since_start(other) > settings.ticks("simultaneous_ms"))
+        & (also_terminal | (dialogue.ticks_until_end(other) > settings.ticks("terminal_ms")))
+    )
+    stops = dialogue.ticks_until_stop(other)[clear]
+    return float((stops <= limit_ticks).mean()) if len(stops) else None

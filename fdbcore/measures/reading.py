@@ -1,0 +1,79 @@
+"""A recording as measures and reports take it: what follows from its parts, worked out once and handed down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.echo_free import Spans, echo_free_activity, with_suspects
+from fdbcore.measures.harness_delay import HarnessLegs
+from fdbcore.measures.line import line_of, pauses_of
+from fdbcore.measures.moments import Moment, moments
+from fdbcore.recording.reader import Recording
+from fdbcore.session.turns import detect_turns
+from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
+
+SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": "dialling"}
+"""Findings of what sounds and is no speech, in a word."""
+
+
+class Reading(Recording):
+    """A recording with its dialogue; each part is made when it is first asked for. Raises RecordingError.
+
+    It keeps what it has read: of thousands of recordings, hold one at a time.
+    """
+
+    @cached_property
+    def dialogue(self) -> Dialogue:
+        """The dialogue without the speech that is echo of the other side, where that was found.
+
+        Every figure, every list and every export is of this one.
+        """
+        return self.dialogue_by(self.dialogue_with_echo.settings) if self.has_suspects else self.dialogue_with_echo
+
+    @cached_property
+    def dialogue_with_echo(self) -> Dialogue:
+        """The dialogue as its turn events were stored, echo and all: what stands beside the figures."""
+        return Dialogue(
+            self.turn_events,
+            self.n_ticks,
+            TurnSettings(**self.meta["settings"]["turns"]),
+            HarnessLegs.of(self, "B"),
+            line_of(self),
+            pauses_of(self),
+        )
+
+    def dialogue_by(self, settings: TurnSettings) -> Dialogue:
+        """The dialogue without echo as other settings of the turn detector give it."""
+        events = detect_turns(*echo_free_activity(self.activity, self.suspect_spans), settings)
+        return replace(self.dialogue_with_echo, detected=events, settings=settings)
+
+    @cached_property
+    def suspect_spans(self) -> Mapping[Side, Spans]:
+        """The spans of ticks in which the activity of each side is echo of the other's."""
+        spans = (self.health or {}).get("suspect", {})
+        return {side: spans.get(side, []) for side in SIDES}
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether any speech of it may be echo."""
+        return any(self.suspect_spans.values())
+
+    @cached_property
+    def events_with_suspects(self) -> Sequence[tuple[TurnEvent, bool]]:
+        """Every turn event, as they became known, each with whether it is suspect: there with echo alone."""
+        return with_suspects(self.dialogue.events, self.dialogue_with_echo.events)
+
+    @cached_property
+    def moments(self) -> Sequence[Moment]:
+        """The moments to listen to, the worst first."""
+        found = (self.health or {}).get("findings", ())
+        sounds = {
+            f"{SOUNDS[finding['id']]} on {finding['side']}": finding["spans"]
+            for finding in found
+            if finding["id"] in SOUNDS
+        }
+        return moments(self.dialogue, self.labels, sounds)

@@ -1,0 +1,110 @@
+"""What B does after an interruption that it stopped for: when it speaks again, and with which words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_from
+from fdbcore.measures.measure import Measure
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.recording.labels import KeptLabels, Label
+from fdbcore.types import TICK_MS, TICKS_PER_S
+
+FIRST_WORDS: Final = 3
+"""How many words tell what B does after an interruption; with fewer than FEWEST_WORDS nothing is told."""
+FEWEST_WORDS: Final = 2
+TAKEN_UP: Final = {
+    "restarted": (
+        "B starts over after an interruption",
+        "Its first three words are those with which the interrupted turn began.",
+        "restart",
+    ),
+    "resumed": (
+        "B takes up its words after an interruption",
+        "Its first three words are in the interrupted turn, but not at its start.",
+        "resumption",
+    ),
+    "new_words": (
+        "B goes on with new words after an interruption",
+        "An answer, or the rest of what it meant to say: words alone cannot tell.",
+        "",
+    ),
+}
+TOO_FEW: Final = "too_few_words"
+MEASURES: Final = (
+    Measure(
+        "b_recovery_latency_ms_per_labelled_interruption", "values", "ms", GROUP,
+        "Time until B speaks again after an interruption",
+        "From the end of an interruption that B stopped for; below zero where B began before that.", "recovery",
+    ),
+    *(Measure(f"b_{name}_per_recovery", "share", "share", GROUP, *words) for name, words in TAKEN_UP.items()),
+)  # fmt: skip
+
+Word: TypeAlias = tuple[str, float, float]
+"""Text, start and end in seconds."""
+
+
+def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
+    """What B does after an interruption that it stopped for: when it speaks again, and with which words.
+
+    The time is from the end of the interruption, negative where B began before that. Where B's words are known: it
+    restarts if it says again the words with which its turn began; it resumes if it takes up later ones; or else its
+    words are new, be they an answer or the rest of what it meant to say, which words cannot tell.
+    """
+    found = labels.of("A", "interruption")
+    if not found:
+        return {}
+    interrupted, excluded = clear(dialogue, found)
+    until_stop = dialogue.ticks_until_stop("B")
+    latencies_ms: list[float] = []
+    others = Counter(excluded | {"did_not_stop": 0, "no_response": 0, "censored": 0})
+    said: Counter[str] = Counter()
+    for label in interrupted:
+        stop_tick = label.start_tick + int(until_stop[label.start_tick])
+        if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
+            others["did_not_stop"] += 1
+            continue
+        again, limit = first_from(dialogue.ipus["B"][:, 0], stop_tick), dialogue.settings.ticks("response_window_ms")
+        if again > label.end_tick + limit:
+            others["censored" if label.end_tick + limit > dialogue.n_ticks else "no_response"] += 1
+            continue
+        latencies_ms.append(float((again - label.end_tick) * TICK_MS))
+        said[_taken_up(words, _turn_start(dialogue, label), stop_tick, again)] += 1
+    measures: dict[str, Quantity] = {
+        "b_recovery_latency_ms_per_labelled_interruption": Values("ms", latencies_ms, others)
+    }
+    if words is None:
+        return measures
+    n = sum(said[name] for name in TAKEN_UP)
+    without = {"too_few_words": said[TOO_FEW]}
+    return measures | {f"b_{name}_per_recovery": Share(said[name], n, without) for name in TAKEN_UP}
+
+
+def _turn_start(dialogue: Dialogue, label: Label) -> int:
+    """The tick at which the turn of B that a label interrupts began."""
+    starts = [event.start_tick for event in dialogue.events if event.kind == "turn" and event.side == "B"]
+    return max((start for start in starts if start <= label.start_tick), default=0)
+
+
+def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:
+    """Whether the first words after a stop are among those of the turn before it, and where."""
+    slack_s = 0.2  # edges of words and of speech differ by about as much
+    turn_s, stop_s, again_s = (tick / TICKS_PER_S for tick in (turn_start, stop_tick, again_tick))
+    timed = [(_spelt(text), start_s) for text, start_s, _ in words or ()]
+    before = [text for text, start_s in timed if text and turn_s - slack_s <= start_s < stop_s]
+    after = [text for text, start_s in timed if text and start_s >= max(again_s - slack_s, stop_s)][:FIRST_WORDS]
+    if min(len(before), len(after)) < FEWEST_WORDS:
+        return TOO_FEW
+    at = [row for row in range(len(before) - len(after) + 1) if before[row : row + len(after)] == after]
+    if not at:
+        return "new_words"
+    return "restarted" if at[0] == 0 else "resumed"
+
+
+def _spelt(text: str) -> str:
+    """A word without case and punctuation."""
+    return re.sub(r"[^\w']+", "", text.casefold())

@@ -1,0 +1,153 @@
+"""A model whose replies, their texts, are kept in a file: what was asked once, with the same seed, is not asked again.
+
+Each line is one reply, written before anybody sees it, so a process may be killed at any moment and the next one goes
+on from there: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "refusal"}.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from fdbcore.errors import RecordingError, RefusalError
+from fdbcore.protocols import Model
+from fdbcore.runtime.locks import lock
+from fdbcore.runtime.redaction import clean
+from fdbcore.types import Reply, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a set of replies took. models: how many came from each exact version."""
+
+    replies: int
+    refusals: int
+    tokens_in: int
+    tokens_out: int
+    models: Mapping[str, int]
+
+
+class KeptModel(Model):
+    """`model`, with its replies kept in `path`; a context manager, in which no other process uses the file.
+
+    Threads may share it, but two that ask the same at once are both sent on. Raises RecordingError where the file
+    cannot be written or another process is at work.
+    """
+
+    def __init__(self, model: Model, path: Path) -> None:
+        self.name = model.name
+        self._model = model
+        self._path = path
+        self._lines: dict[str, Mapping[str, Any]] = {}
+        self._used: set[str] = set()
+        self._models: Counter[str] = Counter()
+        self._tokens_in = self._tokens_out = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("ab+", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
+        try:
+            self._lock_file()
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    @property
+    def usage(self) -> Usage:
+        """Of what was asked through this object, kept before or not; what refusals took is not known."""
+        with self._lock:
+            return Usage(
+                replies=self._models.total(),
+                refusals=len(self._used) - self._models.total(),
+                tokens_in=self._tokens_in,
+                tokens_out=self._tokens_out,
+                models=dict(sorted(self._models.items())),
+            )
+
+    def describe(self) -> Mapping[str, Any]:
+        """That of the model."""
+        return self._model.describe()
+
+    def ask(self, request: Request) -> Reply:
+        """The kept reply, or else that of the model; a refusal is kept too, and raised again."""
+        key = self._key(request)
+        line = self._lines.get(key) or self._ask(key, request)
+        self._count(key, line)
+        if "refusal" in line:
+            raise RefusalError(line["refusal"])
+        return Reply(line["text"], line["model"], line["tokens_in"], line["tokens_out"])
+
+    def _ask(self, key: str, request: Request) -> Mapping[str, Any]:
+        line: dict[str, Any] = {"key": key}
+        try:
+            reply = self._model.ask(request)
+            counts = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out}
+            line |= {"text": reply.text, "model": reply.model, **counts}
+        except RefusalError as error:
+            line["refusal"] = str(error)
+        self._write(line)
+        return line
+
+    def _key(self, request: Request) -> str:
+        wav = None if request.wav is None else hashlib.sha256(request.wav).hexdigest()
+        asked = asdict(request) | {"wav": wav, "model": self.name}
+        return hashlib.sha256(json.dumps(asked, sort_keys=True, default=dict).encode()).hexdigest()[:32]
+
+    def _count(self, key: str, line: Mapping[str, Any]) -> None:
+        with self._lock:
+            if key not in self._used and "text" in line:
+                self._models[line["model"]] += 1
+                self._tokens_in += line["tokens_in"]
+                self._tokens_out += line["tokens_out"]
+            self._used.add(key)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        data = f"{json.dumps(clean(line))}\n".encode()  # ASCII: what a model says need not be valid Unicode
+        with self._lock:
+            end = self._file.seek(0, os.SEEK_END)
+            try:
+                if self._file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError as error:
+                self._file.truncate(end)  # a part of a line would spoil the next one
+                raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
+            self._lines[line["key"]] = line
+
+    def _lock_file(self) -> None:
+        try:
+            lock(self._file)
+        except BlockingIOError:
+            raise RecordingError(f"{self._path}: another process is using it") from None
+
+    def _read(self) -> None:
+        """Take the lines that are whole: the last one may have been cut by a kill, and is cut off."""
+        self._file.seek(0)
+        data = self._file.read()
+        whole = data.rfind(b"\n") + 1
+        self._file.truncate(whole)
+        for number, text in enumerate(data[:whole].split(b"\n")[:-1], 1):
+            try:
+                line = json.loads(text)
+                self._lines[line["key"]] = line
+            except (ValueError, TypeError, KeyError) as error:
+                raise RecordingError(
+                    f"{self._path}, line {number}: expected a kept reply, got something else"
+                ) from error

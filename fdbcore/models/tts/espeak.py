@@ -1,0 +1,106 @@
+"""English and other voices by espeak-ng."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.audio.decode import resampler_to_48k
+from fdbcore.audio.level import within_range
+from fdbcore.errors import FdbError, InputError, MissingExtraError, SettingsError
+from fdbcore.models.tts import _espeak
+from fdbcore.types import FRAME_SAMPLES, Pcm
+
+SYNTHESIS_TIMEOUT_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A voice of espeak-ng.
+
+    name: a language, with a variant after a "+" if wanted: "en-us", "en-gb+f2", "de+m3", "ja".
+    pitch: 0 to 99; 50 is the voice's own.
+    """
+
+    name: str = "en-us"
+    words_per_minute: int = 175
+    pitch: int = 50
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SettingsError(f"name: expected a voice such as en-us or de+f2, got {self.name!r}")
+        for setting, least, most in (("words_per_minute", 80, 450), ("pitch", 0, 99)):
+            value = getattr(self, setting)
+            if type(value) is not int or not least <= value <= most:
+                raise SettingsError(f"{setting}: expected a whole number from {least} to {most}, got {value!r}")
+
+
+def synthesise(text: str, voice: Voice) -> Pcm:
+    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, without what lies before and after its words.
+
+    That is the ticks before the first and after the last within RANGE_DB of the loudest. The same text and voice give
+    the same bytes, whatever was said before. It takes about 30 ms, in a process of its
+    own. Raises SettingsError for a voice that is not there, InputError for a text without a sound, MissingExtraError.
+    """
+    library_path, data_path = _installed()
+    _, _, variant = voice.name.partition("+")
+    if variant and not (data_path / "voices" / "!v" / variant).is_file():  # espeak-ng would use another one silently
+        raise _no_voice(voice)
+    program = (sys.executable, "-I", "-S", _espeak.__file__, library_path, str(data_path))
+    settings = (voice.name, str(voice.words_per_minute), str(voice.pitch))
+    try:
+        said = subprocess.run(
+            [*program, *settings], input=text.encode(), capture_output=True, timeout=SYNTHESIS_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"text: expected speech within {error.timeout:.0f} s, got none for {text[:40]!r}") from error
+    if said.returncode == _espeak.NO_SUCH_VOICE:
+        raise _no_voice(voice)
+    if said.returncode:
+        problem = said.stderr.decode(errors="replace").strip().splitlines() or [f"status {said.returncode}"]
+        raise FdbError(f"espeak-ng: expected speech for {text[:40]!r}, got: {problem[-1]}")
+    rate_hz, pcm = int(np.frombuffer(said.stdout, "<u4", 1)[0]), np.frombuffer(said.stdout, "<i2", offset=4)
+    if not pcm.any():
+        raise InputError(f"text: expected words that can be said, got {text!r}")
+    resampler = resampler_to_48k(rate_hz)
+    return _trimmed(np.concatenate((resampler.process(pcm.astype(np.int16)), resampler.flush())))
+
+
+def describe_synthesiser(voice: Voice) -> Mapping[str, Any]:
+    """Name, version and settings, as JSON values."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        installed = version("espeakng-loader")
+    except PackageNotFoundError:
+        installed = None
+    return {"name": "espeak-ng", "espeakng-loader": installed, "voice": asdict(voice)}
+
+
+def _trimmed(pcm: Pcm) -> Pcm:
+    ticks = np.flatnonzero(within_range(pcm))
+    return pcm[ticks[0] * FRAME_SAMPLES : (ticks[-1] + 1) * FRAME_SAMPLES]
+
+
+def _installed() -> tuple[str, Path]:
+    """The library and its data."""
+    try:
+        import espeakng_loader
+    except ImportError as error:
+        raise MissingExtraError(
+            "espeakng-loader: expected it for synthetic speech, but it is not installed (pip install 'fdbcore[live]')"
+        ) from error
+    return espeakng_loader.get_library_path(), Path(espeakng_loader.get_data_path())
+
+
+def _no_voice(voice: Voice) -> SettingsError:
+    return SettingsError(
+        f"name: expected a voice of espeak-ng (en-us, en-gb, de, fr, ja, ...; variants: en-us+f2, en-us+m3, ...), "
+        f"got {voice.name!r}"
+    )

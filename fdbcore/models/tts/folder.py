@@ -1,0 +1,60 @@
+"""Recordings that are there already: FOLDER/NAME with any suffix of an audio file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.pcm import to_mono
+from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.protocols import Speaker
+
+
+def read_mono(path: Path) -> tuple[npt.NDArray[np.int16], int]:
+    """The audio of a file as int16 (n,), channels averaged, and its rate in Hz. Raises AudioError."""
+    with AudioFile(path) as file:
+        return np.concatenate([to_mono(block) for block in file.blocks()]), file.rate_hz
+
+
+def folder(address: str) -> Folder:
+    """The speaker of "dir:FOLDER". SettingsError where there is no such folder."""
+    rest = address.partition(":")[2]
+    path = Path(rest)
+    if not rest or not path.is_dir():
+        raise SettingsError(f"tts: expected dir:FOLDER with recordings, found no folder {rest!r}")
+    return Folder(path)
+
+
+class Folder(Speaker):
+    """Plays the recording of each name, whatever its text is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[str, list[Path]] = {}
+        for file in sorted(path.iterdir()):
+            if file.suffix.lower() in AUDIO_SUFFIXES:
+                self._files.setdefault(file.stem, []).append(file)
+
+    def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
+        """The recording `name`, at its own rate. InputError where there is none, or more than one."""
+        files = self._files.get(name, [])
+        if len(files) != 1:
+            several = " and ".join(file.name for file in files)
+            raise InputError(f"dir:{self._path}: expected one recording of it, found {several or 'none'}")
+        return read_mono(files[0])
+
+    def describe(self) -> Mapping[str, Any]:
+        """The folder, and a digest of the names, sizes and times of its recordings."""
+        listed = [
+            f"{file.name} {(found := file.stat()).st_size} {found.st_mtime_ns}"
+            for files in self._files.values()
+            for file in files
+        ]
+        digest = hashlib.sha256("\n".join(listed).encode()).hexdigest()
+        return {"kind": "dir", "folder": str(self._path.absolute()), "state": digest}

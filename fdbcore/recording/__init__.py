@@ -1,0 +1,4 @@
+"""A conversation, and a run of conversations, on disk.
+
+May import: audio, runtime.
+"""

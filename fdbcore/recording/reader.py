@@ -1,0 +1,209 @@
+"""A recording on disk: everything that scores and reports are made of, and nothing else.
+
+<case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
+       events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
+       meta.json      both parties, settings, versions, status, the timing certificate
+       derived/       activity.npz, turns.json, health.json, quantities.json, scores.json: functions of the above,
+                      and of labels.json, what people have labelled
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import RecordingError
+from fdbcore.recording.files import (
+    ACTIVITY,
+    AUDIO,
+    EVENTS,
+    HEALTH,
+    META,
+    RECORDING_SCHEMA,
+    TURNS,
+    TURNS_SCHEMA,
+    read_json,
+)
+from fdbcore.recording.labels import KeptLabels, given_labels, within_session
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnEvent
+
+
+class Arrivals(NamedTuple):
+    """What was delivered on one side, in the order in which it came: int64 (n,) each.
+
+    at_us: when, in us since tick 0. start_sample, samples: its place in the side's own stream, and its length, both at
+    48 kHz.
+    """
+
+    at_us: npt.NDArray[np.int64]
+    start_sample: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
+
+    @classmethod
+    def among(cls, events: Iterable[Mapping[str, Any]], side: Side) -> Self:
+        """Those of a side that are told among lines of events.jsonl."""
+        told = [event for event in events if event["kind"] == "arrivals" and event["side"] == side]
+        return cls(*(np.array([n for e in told for n in e[name]], dtype=np.int64) for name in cls._fields))
+
+
+class Recording:
+    """A recording in its folder; each of its files is read once, when it is first asked for. Raises RecordingError."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path = Path(path)
+        self.meta: dict[str, Any] = read_json(path / META)
+        schema = self.meta.get("schema") if isinstance(self.meta, dict) else None
+        if schema != RECORDING_SCHEMA:
+            raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
+
+    @property
+    def name(self) -> str:
+        """The case's name, as in its run."""
+        return self.path.name
+
+    @property
+    def n_ticks(self) -> int:
+        """Length in ticks of 10 ms."""
+        if "n_ticks" not in self.meta:
+            raise self._unfinished()
+        return int(self.meta["n_ticks"])
+
+    def length_s(self, side: Side) -> float:
+        """Length of a side's own audio: up to its file's last sample, or all where it has no file."""
+        source = self.meta.get("source")
+        return source["sides"][side]["samples"] / SAMPLE_RATE_HZ if source else self.n_ticks / TICKS_PER_S
+
+    @property
+    def original_meta(self) -> Mapping[str, Any]:
+        """The meta.json of the conversation as it was held: this one, or that of the recording which this one replays.
+
+        Only there are the parties, the outcome and the timing certificate of a live conversation.
+        """
+        held: Mapping[str, Any] = self.meta["held"]["meta"] if "held" in self.meta else self.meta
+        return held
+
+    @cached_property
+    def turn_events(self) -> list[TurnEvent]:
+        """The acoustic turn events, in the order in which they became known."""
+        path = self.path / TURNS
+        if not path.is_file():
+            raise self._unfinished()
+        try:
+            return [TurnEvent.from_json(event) for event in read_json(path)["events"]]
+        except (KeyError, TypeError) as error:
+            raise RecordingError(f"{path}: expected turn events of schema {TURNS_SCHEMA}, got {error!r}") from error
+
+    @cached_property
+    def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Activity of A and B, bool (n_ticks,) each."""
+        stored = self._derived
+        n_ticks = int(stored["n_ticks"])
+        a, b = (np.unpackbits(stored[side], count=n_ticks).astype(np.bool_) for side in "ab")
+        return a, b
+
+    @property
+    def peaks(self) -> npt.NDArray[np.uint16]:
+        """Largest absolute sample of each tick, uint16 (n_ticks, 2): A, B; 32768 is full scale."""
+        peaks: npt.NDArray[np.uint16] = self._derived["peaks"]
+        return peaks
+
+    def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
+        """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
+        stored = self._derived
+        return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+
+    @cached_property
+    def health(self) -> dict[str, Any] | None:
+        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None where it was not examined."""
+        path = self.path / HEALTH
+        health = read_json(path) if path.is_file() else None
+        if health is not None and not (isinstance(health, dict) and "verdict" in health):
+            raise RecordingError(f"{path}: expected input health, got something else")
+        return health
+
+    @property
+    def damages(self) -> list[str]:
+        """What is missing from the files that it replays, a line each."""
+        files = (self.meta.get("source") or {}).get("files", ())
+        return [f"{file['path']}: {file['damage']}" for file in files if file.get("damage")]
+
+    def said(self, side: Side, start_s: float, end_s: float) -> str:
+        """The words of a side that begin between two times; empty if there are none, or they are not known."""
+        words = self.spoken(side) or []
+        return " ".join(text for text, begins_s, _ in words if start_s <= begins_s < end_s)
+
+    def words(self, side: Side) -> list[tuple[float, float]] | None:
+        """Start and end (s) of each word of a side; None if its words are not known."""
+        spoken = self.spoken(side)
+        return None if spoken is None else [(start_s, end_s) for _, start_s, end_s in spoken]
+
+    def untimed_words(self, side: Side) -> int:
+        """How many words of a side were left out, because their times are not known."""
+        return int((self._words[side] or {}).get("left_out", 0))
+
+    def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
+        """Text, start and end (s) of each word of a side; None if its words are not known."""
+        known = self._words[side]
+        return None if known is None else [(word["text"], word["start_s"], word["end_s"]) for word in known["words"]]
+
+    @cached_property
+    def _words(self) -> Mapping[Side, Mapping[str, Any] | None]:
+        paths = {side: self.path / "derived" / f"{side}.json" for side in SIDES}
+        return {side: read_json(path) if path.is_file() else None for side, path in paths.items()}
+
+    @cached_property
+    def labels(self) -> KeptLabels | None:
+        """What people have labelled, as measures take it; None if nobody has."""
+        given = given_labels(self.path)
+        return None if given is None else KeptLabels(given[0], *within_session(given[1], self.n_ticks))
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of events.jsonl; without the last one if a crash has torn it."""
+        path = self.path / EVENTS
+        try:
+            *lines, _ = path.read_bytes().split(b"\n")
+            return [json.loads(line) for line in lines]
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
+
+    def arrivals(self, side: Side) -> Arrivals:
+        """What was delivered on a side, and when; empty where nothing was logged."""
+        return Arrivals.among(self.events, side)
+
+    def _unfinished(self) -> RecordingError:
+        has_audio = (self.path / AUDIO).is_file() or self.meta.get("source")
+        remedy = f"`fdbcore replay {self.path}` recovers it" if has_audio else "record it again"
+        status = self.meta.get("status")
+        got = f"one without {ACTIVITY}" if status == "complete" else f"one that is {status}"
+        return RecordingError(f"{self.path}: expected a finished recording, got {got}: {remedy}")
+
+    @cached_property
+    def _derived(self) -> Mapping[str, npt.NDArray[Any]]:
+        if not (self.path / ACTIVITY).is_file():
+            raise self._unfinished()
+        try:
+            with open(self.path / ACTIVITY, "rb") as file, np.load(file) as stored:
+                return dict(stored)
+        except (OSError, EOFError, ValueError, BadZipFile) as error:
+            raise RecordingError(f"{self.path / ACTIVITY}: expected NumPy arrays, found a damaged file") from error
+
+
+def folders_in(path: Path) -> list[Path]:
+    """The folders of a run's recordings, by name; or `path`, if it is that of one. RecordingError if there is none."""
+    if os.path.isfile(path / META):
+        return [path]
+    found = sorted(meta.parent for meta in path.glob(f"*/{META}"))
+    if not found:
+        raise RecordingError(f"{path}: expected a run or a recording, found no {META}")
+    return found

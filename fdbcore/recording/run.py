@@ -1,0 +1,186 @@
+"""A run on disk: its files, its lock, and what has become of each of its calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from fdbcore.clock import utc_now
+from fdbcore.errors import RecordingError
+from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json
+from fdbcore.recording.reader import Recording
+from fdbcore.recording.versions import versions
+from fdbcore.runtime.locks import lock
+
+LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
+MOST_RETRIES: Final = 2
+"""How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
+
+Outcome = Mapping[str, Any]
+"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where
+it is due, by wish or because the run goes on."""
+
+
+CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
+RUN_SCHEMA: Final = "fdbcore.run/1"
+CORPUS, RUN = "corpus.json", "run.json"
+SCORED: Final = (HEALTH, SCORES, QUANTITIES)
+"""What a recording has once it is done with."""
+
+DONE, DAMAGED, FAILED, INVALID, WAITING = "done", "damaged", "failed", "invalid", "waiting"
+"""How a call stands. damaged: a part of its file is missing, the rest is scored. failed: its file cannot be read, or
+its system is to blame. invalid: the harness is. waiting: not yet replayed or held."""
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is that of a run, of `replay` or of `run`, or holds recordings of ours."""
+    known = [(path / CORPUS, CORPUS_SCHEMA), (path / RUN, RUN_SCHEMA)]
+    return any(_has_schema(*of) for of in [*known, *((meta, RECORDING_SCHEMA) for meta in path.glob(f"*/{META}"))])
+
+
+def _has_schema(path: Path, schema: str) -> bool:
+    with suppress(RecordingError, AttributeError):
+        return path.is_file() and bool(read_json(path).get("schema") == schema)
+    return False
+
+
+def read_corpus(path: Path) -> dict[str, Any]:
+    """The corpus.json of a run of `replay`. RecordingError for another schema."""
+    corpus: dict[str, Any] = read_json(path / CORPUS)
+    return _of_schema(corpus, CORPUS_SCHEMA, path / CORPUS)
+
+
+def case_columns(case: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> dict[str, str]:
+    """The columns of a live call, of its case in the plan and of how it ended."""
+    clip = (case.get("clip") or {}).get("name", "")
+    return {
+        "system": str(case["system"]),
+        "clip": str(clip),
+        "trial": str(case["trial"]),
+        "outcome": outcome["kind"] if outcome else WAITING,
+    }
+
+
+def held_columns(recording: Recording) -> dict[str, str]:
+    """The columns of a recording that is, or replays, a live call of a run; none for any other."""
+    held = recording.original_meta
+    return case_columns(held["case"], held.get("outcome")) if held.get("case") else {}
+
+
+def standing(recording: Recording) -> tuple[str, str | None]:
+    """How a call stands by its recording, and why if it is not done."""
+    damages, outcome = recording.damages, recording.original_meta.get("outcome") or {}
+    return DAMAGED if damages else outcome.get("kind", DONE), "; ".join(damages) or outcome.get("reason")
+
+
+def _of_schema(values: dict[str, Any], schema: str, path: Path) -> dict[str, Any]:
+    if values.get("schema") != schema:
+        raise RecordingError(f"{path}: expected schema {schema}, got {values.get('schema')!r}")
+    return values
+
+
+def outcome_in(path: Path) -> Outcome | None:
+    """How the case in a folder of a run has ended; None if it has not, or if it is due to be held again."""
+    meta = state_of_case(path)
+    outcome: Outcome | None = meta.get("outcome")
+    if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
+        return None
+    return None if _is_due(outcome, meta.get("attempts", ())) else outcome
+
+
+def _is_due(outcome: Outcome, attempts: Sequence[Outcome]) -> bool:
+    """Whether a case that ended so is to be held again: it is due anew, or that may help, some times after it was."""
+    retries = sum(1 for _ in takewhile(lambda earlier: not earlier.get("again"), reversed(attempts)))
+    return bool(outcome.get("again") or (outcome.get("transient") and retries < MOST_RETRIES))
+
+
+def state_of_case(path: Path) -> dict[str, Any]:
+    """What is known of a case; nothing where a machine that lost its power left an empty file."""
+    try:
+        meta: dict[str, Any] = read_json(path / META)
+    except RecordingError:
+        return {}
+    return meta
+
+
+@contextmanager
+def shared_lock(path: Path) -> Iterator[None]:
+    """Tell later processes that calls are still being recorded in `path`."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        lock(folder, shared=True)
+        yield
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
+    """Keep other commands out of the folder of a run, which is made if it is missing; our processes share its lock.
+
+    leaving_s: what the processes of a command that was killed are given to end; after it RecordingError, by what the
+    others are `doing` "this folder". At the end a log in which nobody wrote is removed.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        folder = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        _take(folder, path, doing, leaving_s)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                if (path / LOG).stat().st_size == 0:
+                    (path / LOG).unlink()
+    finally:
+        os.close(folder)
+
+
+def _take(folder: int, path: Path, doing: str, leaving_s: float) -> None:
+    for _ in range(round(10 * leaving_s) + 1):
+        with suppress(BlockingIOError):
+            lock(folder)
+            lock(folder, shared=True)
+            return
+        Event().wait(0.1)
+    raise RecordingError(f"{path}: another process is {doing} this folder")
+
+
+def is_replayed(path: Path) -> bool:
+    """Whether a folder is that of a run of `replay`."""
+    return os.path.isfile(path / CORPUS)
+
+
+def is_planned(path: Path) -> bool:
+    """Whether a folder is that of a run of `run`."""
+    return os.path.isfile(path / RUN)
+
+
+def is_recorded(path: Path) -> bool:
+    """Whether a folder is that of a run, of whatever schema, of a recording, or of several recordings."""
+    found = is_replayed(path) or is_planned(path) or os.path.isfile(path / META)
+    return found or (os.path.isdir(path) and any(path.glob(f"*/{META}")))
+
+
+def write_corpus(path: Path, values: Mapping[str, Any]) -> None:
+    """Write the corpus.json of a run of `replay`; its schema is added."""
+    write_json(path / CORPUS, {"schema": CORPUS_SCHEMA, **values})
+
+
+def write_plan(path: Path, plan: Mapping[str, Any]) -> None:
+    """Write the run.json of a run of `run`; its schema, date and versions are added."""
+    known = {"schema": RUN_SCHEMA, "created": utc_now(), "versions": versions()}
+    write_json(path / RUN, {**known, **plan})
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """The run.json of the run in `path`: {"plan": what decided it, "cases": [...], ...}. Raises RecordingError."""
+    run: dict[str, Any] = read_json(path / RUN)
+    return _of_schema(run, RUN_SCHEMA, path / RUN)

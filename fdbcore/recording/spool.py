@@ -1,0 +1,171 @@
+"""Audio and events on their way to the disk, which may be slow, so that a conversation need not wait for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.audio.wav import WavWriter
+from fdbcore.errors import RecordingError
+from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
+
+BUFFER_S: Final = 20
+"""How long the disk may stand still before something is lost; 192 kB of memory a second."""
+MOST_LINES: Final = 10_000
+"""How many lines may wait for the disk."""
+
+_LIVE_BLOCK_TICKS: Final = TICKS_PER_S // 4
+_WRITE_EVERY_S: Final = 0.2  # with the length of a block and a slow disk still well within a second
+
+_Frames: TypeAlias = npt.NDArray[np.int16]
+"""Frames of both sides: int16 (2, n_ticks, 480)."""
+
+
+class Spool:
+    """Takes the frames of both sides, tick by tick, and what is to be a line of text, and writes them to two files.
+
+    Without `realtime`, a call writes once a second of audio, and nothing can be lost. With it no call waits for the
+    disk: a thread writes several times a second. What finds the buffer full is lost: it is counted, and silent in the
+    audio, where everything else stays in its place. There is no fsync: what was written outlives the process, not the
+    machine.
+
+    audio, lines: the two files; both are overwritten, and without `audio` no audio is written. as_line: makes the text
+    of a line, on the thread that writes it. Raises RecordingError if they cannot be opened; `write` and `close` raise
+    it when they, or the thread, could not write.
+    """
+
+    def __init__(self, audio: Path | None, lines: Path, realtime: bool, as_line: Callable[[Any], str] = str) -> None:
+        self.n_ticks = self.lost_ticks = self.lost_lines = 0
+        self.lost_spans: list[tuple[int, int]] = []
+        self._block_ticks = _LIVE_BLOCK_TICKS if realtime else TICKS_PER_S
+        self._most_blocks = BUFFER_S * TICKS_PER_S // self._block_ticks
+        self._block: _Frames = np.empty((2, self._block_ticks, FRAME_SAMPLES), dtype=np.int16)
+        self._filled_ticks = 0
+        self._blocks: deque[tuple[int, _Frames]] = deque()  # each with its first tick
+        self._lines: deque[Any] = deque()
+        self._as_line = as_line
+        self._written_ticks = 0
+        self._peaks: list[npt.NDArray[np.uint16]] = []
+        self._failure: Exception | None = None
+        self._over = Event()
+        self._thread = Thread(target=self._keep_writing, name="fdbcore-spool", daemon=True) if realtime else None
+        self._wav = WavWriter(audio, channels=2) if audio is not None else None
+        self._lines_path = lines
+        try:
+            self._lines_file = open(lines, "wb", buffering=0)
+        except OSError as error:
+            raise RecordingError(f"{lines}: cannot be written: {error.strerror}") from error
+
+    def start(self) -> None:
+        """Let the thread begin, where there is one."""
+        if self._thread is not None:
+            self._thread.start()
+
+    def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
+        """Both sides' frames of the next tick: int16 (480,) each."""
+        if self._failure is not None:
+            raise self._failure
+        self._block[0, self._filled_ticks] = frame_a
+        self._block[1, self._filled_ticks] = frame_b
+        self._filled_ticks += 1
+        self.n_ticks += 1
+        if self._filled_ticks == self._block_ticks:
+            self._hand_over()
+            if self._thread is None:
+                self._write_all()
+
+    def line(self, content: object) -> None:
+        """What `as_line` makes a line of text of, without its end; it changes no more."""
+        if len(self._lines) >= MOST_LINES and self._thread is None:
+            self._write_lines()
+        if len(self._lines) < MOST_LINES:
+            self._lines.append(content)
+        else:
+            self.lost_lines += 1
+
+    @property
+    def peaks(self) -> npt.NDArray[np.uint16]:
+        """Largest absolute sample of each tick, uint16 (n_ticks, 2); 0 where the audio is lost. Once it is closed."""
+        missing = np.zeros((2, self.n_ticks - self._written_ticks), dtype=np.uint16)
+        return np.concatenate([*self._peaks, missing], axis=1).T
+
+    def loudest(self) -> tuple[int, int]:
+        """Largest absolute sample of each channel in what is written so far: all but the last second."""
+        a, b = np.concatenate([np.zeros((2, 1), dtype=np.uint16), *self._peaks], axis=1).max(axis=1)
+        return int(a), int(b)
+
+    def close(self) -> None:
+        """Write what is left, and close both files, whatever happens."""
+        self._over.set()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+        with ExitStack() as files:
+            files.callback(self._lines_file.close)
+            if self._wav is not None:
+                files.callback(self._wav.close)
+            self._write_rest()
+
+    def _write_rest(self) -> None:
+        if self._failure is not None:
+            with suppress(RecordingError):
+                self._write_lines()
+            raise self._failure
+        self._write_all()  # makes room for the last block
+        self._hand_over()
+        self._write_all()
+        self._write_silence(self.n_ticks)
+
+    def _hand_over(self) -> None:
+        """Put the block in the queue, or drop it if that is full."""
+        if not self._filled_ticks:
+            return
+        if len(self._blocks) < self._most_blocks:
+            self._blocks.append((self.n_ticks - self._filled_ticks, self._block[:, : self._filled_ticks]))
+            self._block = np.empty_like(self._block)
+        else:
+            self.lost_ticks += self._filled_ticks
+        self._filled_ticks = 0
+
+    def _keep_writing(self) -> None:
+        try:
+            while not self._over.wait(_WRITE_EVERY_S):
+                self._write_all()
+        except Exception as failure:  # goes to the thread that calls `write` or `close`
+            self._failure = failure
+
+    def _write_all(self) -> None:
+        self._write_lines()
+        while self._blocks:
+            first_tick, frames = self._blocks.popleft()
+            self._write_silence(first_tick)
+            self._write_frames(frames)
+
+    def _write_lines(self) -> None:
+        waiting = (self._lines.popleft() for _ in range(len(self._lines)))
+        left = memoryview(b"".join(self._as_line(content).encode() + b"\n" for content in waiting))
+        try:
+            while left:
+                left = left[self._lines_file.write(left) :]
+        except OSError as error:
+            raise RecordingError(f"{self._lines_path}: cannot be written: {error.strerror}") from error
+
+    def _write_silence(self, until_tick: int) -> None:
+        """In the place of lost audio."""
+        if until_tick > self._written_ticks:
+            self.lost_spans.append((self._written_ticks, until_tick))
+        while (missing_ticks := until_tick - self._written_ticks) > 0:
+            self._write_frames(np.zeros((2, min(missing_ticks, TICKS_PER_S), FRAME_SAMPLES), dtype=np.int16))
+
+    def _write_frames(self, frames: _Frames) -> None:
+        low, high = frames.min(axis=2).astype(np.int32), frames.max(axis=2).astype(np.int32)
+        if self._wav is not None:
+            self._wav.write(np.ascontiguousarray(frames.reshape(2, -1).T))
+        self._peaks.append(np.maximum(-low, high).astype(np.uint16))
+        self._written_ticks += frames.shape[1]

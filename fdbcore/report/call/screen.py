@@ -1,0 +1,272 @@
+"""The summary that `fdbcore replay` prints: plain text, at most 100 columns, every count with its denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import fill, wrap
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.score import read_scores
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.labelled import stop_share
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.reader import Recording
+from fdbcore.report import columns as columns_of
+from fdbcore.report.call.certificate import disturbances, replay_text, verdict
+from fdbcore.report.call.document import told_first
+from fdbcore.report.call.health import health_text
+from fdbcore.report.format import (
+    ITEMS_FOR_P90,
+    amount,
+    by_chance,
+    clock_text,
+    headline,
+    length_text,
+    long_onsets,
+    origins,
+    title,
+    vad_bias_text,
+    vad_text,
+    with_interval,
+)
+from fdbcore.report.terminal import laid_out, shortened, shortened_at_end
+from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.report.call.document_types import Document
+
+COLUMNS: Final = 100
+NAME_COLUMNS: Final = 20
+LABEL_COLUMNS: Final = 17
+TABLE_COLUMNS: Final = 72
+REMARK_COLUMNS: Final = 30
+WORST: Final = 2
+
+Measures = Mapping[str, Mapping[str, Any]]
+
+
+def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
+    """The screen of one session, several lines without a newline at the end. content: its document."""
+    lines = [header(reading), *(f"!! {text}" for text in told_first(content))]
+    lines += [_labelled("health", text) for text in [health_text(content)] if text]
+    reason = content["unscored"]
+    lines += [_labelled("not scored", reason)] if reason else _figures(reading, content)
+    lines += _held(content)
+    bias = vad_bias_text(content["settings"])
+    if bias:
+        lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
+    indent = " " * LABEL_COLUMNS
+    return "\n".join(fill(line, columns, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
+
+
+def _figures(reading: Reading, content: Document) -> list[str]:
+    measures = content["measures"]
+    lines = []
+    told, beside = _told(reading.dialogue, measures), _told(reading.dialogue_with_echo, with_echo(measures))
+    for label, text in told.items():
+        lines += [_labelled(label, text)] if text else []
+        lines += [_labelled("  with echo", beside[label])] if beside[label] != text else []
+    return [*lines, _labelled("worst", _worst(reading, content))]
+
+
+def _told(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
+    """The lines of figures by their labels; empty for one that has nothing to say. measures: those of the dialogue."""
+    return {
+        "B answers": _answers(dialogue, measures),
+        "A speaks over B": _over(measures),
+        "B speaks over A": _over_a_and_silence(dialogue.settings, measures),
+        "by your labels": by_labels(measures),
+    }
+
+
+def with_echo(measures: Measures) -> Measures:
+    """The same measures where echo counts as speech."""
+    return {name: summary.get("with_echo", summary) for name, summary in measures.items()}
+
+
+def _held(content: Document) -> list[str]:
+    """How well in time a conversation was held, and whether a replay of it gave the same."""
+    if content["held"] is None:
+        return []
+    replayed, disturbed = replay_text(content), disturbances(content)
+    lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
+    return lines + ([_labelled("replay", replayed)] if replayed else [])
+
+
+def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COLUMNS) -> str:
+    """One line a session, and the figures of all that were scored. `pooled`: the measures of their `summary`."""
+    head = f"{len(readings)} session{'s' if len(readings) != 1 else ''}, {clock_text(_seconds(readings))}"
+    rows = [["session", "length", *columns_of.titles(), "worst"]]
+    scored: list[tuple[Reading, Mapping[str, Any]]] = []
+    for reading in readings:
+        scores = read_scores(reading)
+        measures, reason = scores["measures"], scores.get("unscored")
+        if reason:
+            rows.append([reading.name, length_text(reading), *columns_of.cells({}), f"!! {reason}"])
+        else:
+            scored.append((reading, scores))
+            cells = [length_text(reading), *columns_of.cells(measures), _remark(reading, scores)]
+            rows.append([reading.name, *cells])
+    if not scored:
+        return "\n".join([head, *_lines(rows, columns), "no session could be scored"])
+    failed = sum((reading.original_meta.get("outcome") or {}).get("kind") == "failed" for reading, _ in scored)
+    head += f"; {failed} of {len(scored)} scored ones failed, and count as far as they went" if failed else ""
+    name, length = "all" if len(scored) == len(readings) else "scored", clock_text(_seconds([of for of, _ in scored]))
+    rows.append([name, length, *columns_of.cells(pooled), ""])
+    beside = with_echo(pooled)
+    rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
+    notes = [
+        f"median answer time {_with_n(pooled['response_latency_ms'])}",
+        f"answered {_with_n(pooled['answered_per_turn'])}",
+        *(f"!! {text}" for text in cautions({"": pooled})),
+        *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
+        columns_of.note(),
+    ]
+    beneath = (line for note in notes for line in wrap(note, columns))
+    return "\n".join(
+        [
+            head,
+            *(line for text in _amiss(scored, columns) for line in wrap(text, columns)),
+            *_lines(rows, columns),
+            *beneath,
+        ]
+    )
+
+
+def _amiss(scored: Sequence[tuple[Reading, Mapping[str, Any]]], columns: int) -> Iterator[str]:
+    """What must be known of each session before any number, a line each."""
+    for reading, scores in scored:
+        name = _short(reading.name)
+        yield from (f"!! {name}: {text}" for text in told_first(scores))
+        if unhealthy := _unhealthy(reading):
+            yield shortened_at_end(f"!! {name}: {unhealthy}", columns)
+
+
+def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
+    """Rows as lines, each with its remark, the last of its cells, where there is room for it."""
+    table = laid_out([row[:-1] for row in rows], max(columns - REMARK_COLUMNS, min(columns, TABLE_COLUMNS)))
+    return [shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(table, rows, strict=True)]
+
+
+def _unhealthy(recording: Recording) -> str:
+    """What is wrong with the audio of a session; empty if nothing is."""
+    health = recording.health
+    if health is None or health["verdict"] == "ok":
+        return ""
+    return " | ".join(finding["text"] for finding in health["findings"])
+
+
+def _seconds(recordings: Sequence[Recording]) -> float:
+    return sum(ticks_to_s(recording.n_ticks) for recording in recordings)
+
+
+def header(recording: Recording) -> str:
+    """The name of a session, its length, where its sides come from, and what decided on speech."""
+    places = "   ".join(f"{side} {_short(place)}" for side, place in origins(recording).items())
+    vad = vad_text(recording.meta["settings"])
+    return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
+
+
+def seconds(settings: TurnSettings, setting: str) -> str:
+    """A setting of the turn detector in words: "10 s"."""
+    value_ms: int = getattr(settings, setting)
+    return f"{value_ms / 1000:g} s"
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"{label:<{LABEL_COLUMNS}}{text}"
+
+
+def _answers(dialogue: Dialogue, measures: Measures) -> str:
+    latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
+    last = f" | A's last turn: {last_turn(dialogue)}" if answered["excluded"].get("censored") else ""
+    if not answered["n"]:
+        return f"no finished turn of A to answer{last}"
+    p90 = f"  p90 {amount(latency['p90'], 'ms')}" if latency["n"] >= ITEMS_FOR_P90 else ""
+    without = measures.get("response_latency_minus_harness_ms")
+    own = f" ({amount(without['median'], 'ms')} without the harness)" if without and without["n"] else ""
+    spread = f"median {amount(latency['median'], 'ms')}{own}{p90}" if latency["n"] else "no answers"
+    waits = measures["a_unanswered_wait_s"]["n"]
+    went_on = f" (A waited > {seconds(dialogue.settings, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
+    return (
+        f"{_of(answered)}  {spread}"
+        f" | premature {_of(measures['premature_per_turn'])}"
+        f" | none within {seconds(dialogue.settings, 'response_window_ms')} {_of(measures['no_response_per_turn'])}"
+        f"{went_on}{last}"
+    )
+
+
+def last_turn(dialogue: Dialogue) -> str:
+    """Why A's last turn is not counted."""
+    ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
+    is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
+    return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
+
+
+def _over(measures: Measures) -> str:
+    """Long and short speech of A over B, and how often B stopped."""
+    long, short = (measures[f"b_stopped_within_2s_per_{size}_a_onset"] for size in ("long", "short"))
+    latency = measures["b_stop_latency_ms_per_long_a_onset"]
+    at_once = measures["b_stopped_at_once_per_long_a_onset"]
+    median = f", median {amount(latency['median'], 'ms')}" if latency["n"] else ""
+    stopped = f"  B stopped {long['count']}{by_chance(long)}{median}" if long["n"] else ""
+    fast = f" | stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
+    stopped_short = f", B stopped for {short['count']}" if short["n"] else ""
+    return f"{long_onsets(measures, 'A')}{stopped}{fast} | short ones {short['n']}{stopped_short}"
+
+
+def _over_a_and_silence(settings: TurnSettings, measures: Measures) -> str:
+    short = measures["a_stopped_within_2s_per_short_b_onset"]["n"]
+    lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
+    longest = f", longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
+    limit = seconds(settings, "lapse_ms")
+    start = f"B silent at start {amount(first['median'], 's')}" if first["n"] else "no speech of B"
+    at_once = measures["a_stopped_at_once_per_long_b_onset"]
+    fast = f" | A stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
+    silent = f"both silent > {limit}: {lapses['n']}x{longest}"
+    return f"{long_onsets(measures, 'B')}{fast} | short ones {short} | {silent} | {start}"
+
+
+def by_labels(measures: Measures) -> str:
+    """False cut-offs, answers, and what B stops for, as far as there are labels for them; empty if there are none."""
+    cut_off = measures.get("cut_off_per_labelled_a_pause")
+    latency = measures.get("response_latency_ms_per_labelled_turn_end")
+    told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
+    if latency:
+        answered = f"answered {_of(measures['answered_per_labelled_turn_end'])} turn ends"
+        told.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)
+    stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
+    told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
+    if selectivity := measures.get("b_selectivity"):
+        told.append(f"selectivity {with_interval(selectivity)}")
+    return " | ".join(told)
+
+
+def _worst(reading: Reading, scores: Mapping[str, Any]) -> str:
+    found = reading.moments[:WORST]
+    if not found:
+        return "no single moment" if scores["findings"] else "nothing out of the ordinary"
+    listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)
+    return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
+
+
+def _remark(reading: Reading, scores: Mapping[str, Any]) -> str:
+    """What must be known before any number, or else the worst moment."""
+    if first := told_first(scores):
+        return f"!! {first[0]}"
+    found = reading.moments
+    return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
+
+
+def _of(share: Mapping[str, Any]) -> str:
+    return f"{share['count']}/{share['n']}"
+
+
+def _with_n(summary: Mapping[str, Any]) -> str:
+    """The headline of a summary with its interval: "0.82 s [0.74, 0.91], n = 34"."""
+    return "no items" if headline(summary) is None else f"{with_interval(summary)}, n = {summary['n']:,}"
+
+
+def _short(text: str) -> str:
+    return shortened(text, NAME_COLUMNS)

@@ -1,0 +1,147 @@
+"""The parts of the HTML report that are text and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.measures.answers import UNANSWERED
+from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
+from fdbcore.measures.measure import Measure, Unit
+from fdbcore.report.format import amount, headline, limits, number, shown_unit, vad_bias_text
+from fdbcore.report.glossary import EVENTS, EXCLUSIONS, SETTINGS, in_words
+from fdbcore.report.html.values import NOTES, Cell, Fact, Row, Shown, flat
+from fdbcore.types import SIDES, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.report.call.document_types import Document
+
+Measures = Mapping[str, Mapping[str, Any]]
+
+
+def turn_settings(content: Document) -> TurnSettings:
+    """The settings of the turn detector that made a document's events."""
+    return TurnSettings(**content["settings"]["turns"])
+
+
+def warnings(content: Document) -> list[str]:
+    """What must be known before any number, beside the findings."""
+    status, reason = content["recording"]["status"], content["recording"]["reason"]
+    ended = f"this recording is {status}{f': {reason}' if reason else ''}"
+    return [*content["warnings"], *([ended] if status != "complete" else [])]
+
+
+def curve(measures: Measures, settings: TurnSettings) -> str:
+    """What the response curve shows, with its denominator."""
+    counts = {name: measures[f"{name}_per_turn"] for name in ("answered", "premature", "no_response")}
+    eligible = counts["answered"]["n"]
+    if not eligible:
+        return "There was nothing for B to answer, so there is no curve."
+    text = (
+        "The share of its opportunities that B has begun to answer, against the time since A finished. "
+        f"All count: of {eligible}, B answered {counts['answered']['count']}, cut off "
+        f"{counts['premature']['count']} before A had finished, and left {counts['no_response']['count']} without an "
+        f"answer: {UNANSWERED}. Only answers raise the curve."
+    )
+    return in_words(text, settings)
+
+
+def intervals(measures: Measures) -> str:
+    """What the interval column means here."""
+    if all(m["ci95"] is None for m in measures.values()):
+        return "There are no intervals: one session cannot show how sessions differ."
+    return "The bold figure is the one that the 95 % interval belongs to."
+
+
+def measures(summaries: Measures, settings: TurnSettings) -> list[dict[str, Any]]:
+    """A table for each group of measures, without the columns in which no row has anything."""
+    texts = {name: MEASURES.get(name) or _unknown(name, summary["unit"]) for name, summary in summaries.items()}
+    found = []
+    for group in GROUPS:
+        rows = [
+            _measure_row(name, texts[name], summaries[name], settings)
+            for name in summaries
+            if texts[name].group == group
+        ]
+        if rows:
+            used = [k for k in range(len(MEASURE_COLUMNS)) if any(cells[k] for _, cells in rows)]
+            columns = ["measure", *(MEASURE_COLUMNS[k] for k in used)]
+            shown = [(label, [cells[k] for k in used]) for label, cells in rows]
+            found.append(
+                {"title": group.title, "about": in_words(group.about, settings), "columns": columns, "rows": shown}
+            )
+    return found
+
+
+def _unknown(name: str, unit: Unit) -> Measure:
+    """A measure of scores that another version wrote."""
+    return Measure(name, "values", unit, OTHER, name, "")
+
+
+MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "with echo", NOTES)
+
+
+def _measure_row(name: str, text: Measure, m: Mapping[str, Any], settings: TurnSettings) -> Row:
+    label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
+    unit = m["unit"]
+    n = f"{m['count']} of {m['n']}" if "count" in m else str(m["n"])
+    keys = ("median", "p90", "mean")
+    numbers: list[Shown] = ["" if m[key] is None else number(m[key], unit) for key in keys]
+    told = 0 if numbers[0] else 2  # what the interval belongs to: rates and shares have no median
+    numbers[told] = Cell(str(numbers[told]), is_strong=True)
+    return label, [n, *numbers, limits(m["ci95"], unit), shown_unit(unit), _with_echo(m), "; ".join(_notes(m))]
+
+
+def _with_echo(m: Mapping[str, Any]) -> str:
+    """The headline and its n with the events that echo makes, where they differ."""
+    beside = m.get("with_echo")
+    if beside is None:
+        return ""
+    n = f"{beside['count']} of {beside['n']}" if "count" in beside else f"n = {beside['n']}"
+    return f"{amount(headline(beside), beside['unit'])} ({n})"
+
+
+def _notes(m: Mapping[str, Any]) -> Iterator[str]:
+    if m.get("by_chance") is not None:
+        yield f"by chance {amount(m['by_chance'], 'share')}"
+    if m.get("of"):
+        yield "from {} less {}".format(*m["of"])
+    if m.get("max") is not None and m["n"] > 1:
+        yield f"largest {amount(m['max'], m['unit'])}"
+    for reason, count in m["excluded"].items():
+        yield f"{count} {EXCLUSIONS.get(reason, reason)}"
+
+
+def events(found: Sequence[Mapping[str, Any]], settings: TurnSettings) -> list[Row]:
+    """How many events of each kind each side has, without suspect ones, and what they are."""
+    own = [event for event in found if not event.get("suspect")]
+    counts = Counter((event["kind"], event["side"]) for event in own if not event["censored"])
+    censored = Counter(event["kind"] for event in own if event["censored"])
+    return [
+        (
+            Cell(kind.replace("_", " "), in_words(meaning, settings)),
+            [*(str(counts[kind, side]) for side in SIDES), str(censored[kind])],
+        )
+        for kind, meaning in EVENTS.items()
+    ]
+
+
+def evidence(content: Document) -> dict[str, list[Fact]]:
+    """The settings, the sources and the versions."""
+    recording, settings = content["recording"], content["settings"]
+    parties = (content["held"] or recording)["parties"] or {}
+    turns = [(name, Cell(str(value), SETTINGS.get(name, ""))) for name, value in settings["turns"].items()]
+    sha256 = flat({"settings SHA-256": recording["settings_sha256"]})
+    return {
+        "Voice activity and turns": [*voice_activity(settings), *turns, *sha256],
+        "Sources": flat(recording["source"] or {}),
+        "Parties and versions": [*flat(parties), *flat(recording["versions"] or {})],
+    }
+
+
+def voice_activity(settings: Mapping[str, Any]) -> list[Fact]:
+    """What decided on speech, and its stated bias."""
+    bias, vad = vad_bias_text(settings), settings["vad"]
+    stated: list[Fact] = [("measured bias", Cell(bias, "It shifts every latency."))] if bias else []
+    return [*stated, *flat({"voice activity": vad["A"] if vad["A"] == vad["B"] else vad})]

@@ -1,0 +1,66 @@
+"""Gates as JUnit's XML, which continuous integration shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+from fdbcore.report.comparison import words
+from fdbcore.report.format import clock_text
+
+ELEMENTS: Final = {"failed": "failure", "not measured": "error"}
+_CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
+
+Values = Mapping[str, Any]
+
+
+def junit(document: Values) -> str:
+    """The gates of a comparison as one suite with a case each; those that cannot be told as the gates' file says."""
+    gates = document["gates"]
+    results = gates["results"]
+    elements = [_element(gate, gates["cannot_tell"]) for gate in results]
+    suite = _suite(len(results), elements.count("failure"), elements.count("error"))
+    for gate, element in zip(results, elements, strict=True):
+        case = ElementTree.SubElement(suite, "testcase", classname=gates["file"], name=words.gate_name(gate))
+        text = "\n".join(_lines(gate))
+        if element is None:
+            ElementTree.SubElement(case, "system-out").text = text
+        else:
+            message = f"{words.STATUSES[gate['status']]}: {words.gate_finding(gate)}"
+            ElementTree.SubElement(case, element, message=message, type=gate["status"]).text = text
+    if notices := words.notices(document):
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(notices)
+    return _xml(suite)
+
+
+def junit_of_error(file: Path | None, message: str) -> str:
+    """A suite of one case, which says in one line why no gate of `file` was decided."""
+    suite = _suite(1, 0, 1)
+    case = ElementTree.SubElement(suite, "testcase", classname=str(file), name="all gates")
+    ElementTree.SubElement(case, "error", message=message, type="not decided").text = message
+    return _xml(suite)
+
+
+def _suite(tests: int, failures: int, errors: int) -> ElementTree.Element:
+    counts = {"tests": str(tests), "failures": str(failures), "errors": str(errors)}
+    return ElementTree.Element("testsuite", {"name": "fdbcore gates"} | counts)
+
+
+def _xml(suite: ElementTree.Element) -> str:
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _element(gate: Values, cannot_tell: str) -> str | None:
+    return _CANNOT_TELL[cannot_tell] if gate["status"] == "cannot tell" else ELEMENTS.get(gate["status"])
+
+
+def _lines(gate: Values) -> list[str]:
+    lines = [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])]
+    moments = (
+        f"{clock_text(moment['start_s'])} {moment['text']}, {moment['file']}: {moment['page']}"
+        for moment in gate["worst"]
+    )
+    return [*lines, *moments]

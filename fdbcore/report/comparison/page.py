@@ -1,0 +1,117 @@
+"""The page of a comparison, compare.html: gates, then measure by measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.recording.files import write_text
+from fdbcore.report.comparison import words
+from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, step
+from fdbcore.report.glossary import in_words, terms
+from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.html.values import Cell, Row, Shown, flat
+from fdbcore.types import TurnSettings
+
+COMPARE: Final = "compare.html"
+DETECTABLE: Final = "detectable"
+VERDICT: Final = "verdict"
+
+Values = Mapping[str, Any]
+
+
+def write_comparison(document: Values, folder: Path) -> Path:
+    """Write compare.html into the folder of the run and return its path. RecordingError if it cannot be written."""
+    path = folder / COMPARE
+    write_text(path, page(document, folder))
+    return path
+
+
+def page(document: Values, folder: Path) -> str:
+    """The whole page. folder: what its links are relative to."""
+    run, gates = document["run"], document.get("gates")
+    settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
+    return render(
+        "compare.html",
+        title=Path(run["path"]).resolve().name,
+        facts=_facts(document),
+        is_run_linked=(folder / INDEX).is_file(),
+        warnings=words.notices(document),
+        gates=_gates(gates, folder) if gates else None,
+        comparisons=[_compared(compared, settings) for compared in document["comparisons"]],
+        not_corrected=NOT_CORRECTED,
+        evidence=flat({name: _evidence(document[name]) for name in ("run", "baseline") if document[name]}),
+        terms=terms(settings),
+    )
+
+
+def _facts(document: Values) -> list[str]:
+    baseline = document["baseline"]
+    against = [f"against {baseline['path']}, {words.scored_calls(baseline)}"] if baseline else []
+    return [words.scored_calls(document["run"]), *against, *([f"by {document['by']}"] if document["by"] else [])]
+
+
+def _evidence(described: Values) -> dict[str, Any]:
+    return {key: described[key] for key in ("path", "versions", "settings")} | {
+        "settings SHA-256": list(described["settings_sha256s"])
+    }
+
+
+def _gates(gates: Values, folder: Path) -> dict[str, Any]:
+    n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
+    together = f"an interval so wide that all {n} together hold at {level}" if n > 1 else f"a {level} interval"
+    note = (
+        f"Each gate is decided on {together}. Cannot tell: the interval lies on both sides of the limit, or there is "
+        "too little for one."
+    )
+    results = [_gate(gate, folder) for gate in gates["results"]]
+    return {"verdict": words.gates_verdict(gates), "note": note, "results": results}
+
+
+def _gate(gate: Values, folder: Path) -> dict[str, Any]:
+    return {
+        "css": gate["status"].replace(" ", "-"),
+        "status": words.STATUSES[gate["status"]],
+        "name": words.gate_name(gate),
+        "lines": [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])],
+        "moments": [{**moment, "address": _address(moment, folder)} for moment in gate["worst"]],
+    }
+
+
+def _address(moment: Values, folder: Path) -> str:
+    path, _, time = moment["page"].partition("#")
+    return f"{quote(Path(path).relative_to(folder).as_posix())}#{time}"
+
+
+def _compared(compared: Values, settings: TurnSettings) -> dict[str, Any]:
+    a, b = compared["a"], compared["b"]
+    sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
+    note = f"{sizes}; {words.pairing(compared)}."
+    note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
+    columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
+    rows = [_row(row, settings) for row in compared["measures"]]
+    used = [k for k in range(len(columns)) if any(cells[k] for _, cells in rows)]
+    return {
+        "title": compared["title"] or f"{a['name']} against {b['name']}",
+        "note": note,
+        "columns": ["measure", *(columns[k] for k in used)],
+        "rows": [(label, [cells[k] for k in used]) for label, cells in rows],
+    }
+
+
+def _row(row: Values, settings: TurnSettings) -> Row:
+    unit, text = words.unit_of(row), MEASURES[row["measure"]]
+    value: Shown = NONE
+    if row["value"] is not None:
+        value = Cell(step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
+    cells = [
+        Cell(words.verdict(row), verdict=row["verdict"].replace(" ", "-")),
+        *(Cell(amount(headline(row[side]), unit), words.counts(row[side])) for side in "ab"),
+        value,
+        words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p "),
+        step(row["detectable"], unit) if row["detectable"] else "",
+    ]
+    return Cell(text.label, in_words(text.meaning, settings), name=row["measure"]), cells

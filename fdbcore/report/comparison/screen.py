@@ -1,0 +1,78 @@
+"""What a terminal shows of a comparison: gates first, then measure by measure; it fits 60 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import fill
+from typing import Any, Final
+
+from fdbcore.report.comparison import words
+from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, step
+
+MOST_COLUMNS: Final = 100
+
+Values = Mapping[str, Any]
+
+
+def comparison_screen(document: Values, columns: int) -> str:
+    """The screen, without a newline at the end."""
+    width = min(columns, MOST_COLUMNS) - 1
+    lines = [*_head(document), *_gates(document.get("gates"))]
+    for compared in document["comparisons"]:
+        lines += ["", *_compared(compared)]
+    lines += ["", NOT_CORRECTED] if document["comparisons"] else []
+    return "\n".join(_filled(line, width) for line in lines)
+
+
+def _filled(line: str, width: int) -> str:
+    """The line within the width; what goes on is indented as it began. A path is left whole, to be copied."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def _head(document: Values) -> Iterator[str]:
+    run, baseline = document["run"], document["baseline"]
+    yield f"{run['path']}: {words.scored_calls(run)}" + (
+        f" against {baseline['path']}: {words.scored_calls(baseline)}" if baseline else ""
+    )
+    yield from (f"!! {text}" for text in words.notices(document))
+
+
+def _gates(gates: Values | None) -> Iterator[str]:
+    if gates is None:
+        return
+    yield ""
+    yield f"{words.gates_verdict(gates)} ({gates['file']})"
+    for gate in gates["results"]:
+        yield f"{words.STATUSES[gate['status']]}  {words.gate_name(gate)}"
+        yield f"  {words.gate_finding(gate)}"
+        yield f"  {words.gate_basis(gate)}"
+        if advice := words.gate_advice(gate):
+            yield f"  {advice}"
+        for moment in gate["worst"]:
+            yield f"  {clock_text(moment['start_s'])} {moment['text']}, {moment['file']}"
+            yield f"    {moment['page']}"
+
+
+def _compared(compared: Values) -> Iterator[str]:
+    a, b = compared["a"], compared["b"]
+    title = f"{compared['title']}: " if compared["title"] else ""
+    sides = " less ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
+    yield f"{title}{sides}, {words.pairing(compared)}"
+    yield from (f"!! {text}" for text in words.cautions(compared))
+    for row in compared["measures"]:
+        yield from _row(row)
+
+
+def _row(row: Values) -> Iterator[str]:
+    unit = words.unit_of(row)
+    sides = " | ".join(f"{amount(headline(row[s]), unit)} ({words.counts(row[s])})" for s in "ab")
+    yield f"{words.label(row['measure'])}: {sides}"
+    if row["value"] is None:
+        yield f"  {row['reason']}"
+        return
+    told = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
+    told += [f"Holm {words.p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
+    told += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
+    told += [row["reason"]] if row["reason"] else []
+    yield f"  {'; '.join(told)}"

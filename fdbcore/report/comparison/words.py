@@ -1,0 +1,145 @@
+"""A comparison and its gates in words, from their JSON values; shared by the screen, the page and JUnit's file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fdbcore.analysis.cautions import TOO_FEW
+from fdbcore.analysis.cautions import cautions as interval_cautions
+from fdbcore.analysis.comparison import CALL_NAME, NOT_SHOWN
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits
+from fdbcore.stats.bootstrap import FEW_CLUSTERS
+
+Values = Mapping[str, Any]
+
+STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "CANNOT TELL", "not measured": "NOT MEASURED"}
+
+
+def p_text(p: float | None) -> str:
+    """ "p = 0.012", "p < 0.001"."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def label(measure: str) -> str:
+    """What a reader calls a measure."""
+    return MEASURES[measure].label
+
+
+def verdict(row: Values) -> str:
+    """What became of a compared measure: "better", "no difference found"; why nothing did: "no items"."""
+    if row["value"] is None:
+        return str(row["reason"])
+    return "no difference found" if row["verdict"] == NOT_SHOWN else str(row["verdict"])
+
+
+def unit_of(row: Values) -> str:
+    """The unit of a compared measure."""
+    unit: str = (row["a"] or row["b"])["unit"]
+    return unit
+
+
+def counts(summary: Values | None) -> str:
+    """ "163 of 8,000", "n = 7,533"."""
+    if summary is None:
+        return "none"
+    return f"{summary['count']:,} of {summary['n']:,}" if "count" in summary else f"n = {summary['n']:,}"
+
+
+def pairing(compared: Values) -> str:
+    """How the two sides were put together."""
+    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "unpaired"
+    return f"{how}: {compared['shared']:,} of {compared['items']:,} on both sides"
+
+
+def cautions(compared: Values) -> Iterator[str]:
+    """What a reader must know of a comparison."""
+    sides = {compared[s]["name"]: {row["measure"]: row[s] for row in compared["measures"] if row[s]} for s in "ab"}
+    of_calls = compared["paired_by"] == CALL_NAME or all(compared[s]["clusters"] == compared[s]["calls"] for s in "ab")
+    yield from interval_cautions(sides, None if of_calls else compared["paired_by"] or "the cluster")
+
+
+def scored_calls(described: Values) -> str:
+    """How many calls of a run the figures are of: "20 calls", "3 of 4 calls scored"."""
+    unscored = len(described["unscored"])
+    all_calls = counted(described["calls"], "call")
+    return f"{described['calls'] - unscored:,} of {all_calls} scored" if unscored else all_calls
+
+
+def notices(document: Values) -> list[str]:
+    """What must be known before any figure."""
+    found = list(document["notes"])
+    for name in ("run", "baseline"):
+        described = document[name]
+        if described and described["unscored"]:
+            of = counted(described["calls"], "call")
+            names = ", ".join(list(described["unscored"])[:3])
+            found.append(f"{name}: {len(described['unscored']):,} of {of} not scored, in no figure: {names}")
+    return found
+
+
+def gate_name(gate: Values) -> str:
+    """The line of a gate, with the calls that it is about."""
+    about = ", ".join(f"{column} = {value}" for column, value in gate["where"].items())
+    return f"{gate['gate']} where {about}" if about else str(gate["gate"])
+
+
+def gate_finding(gate: Values) -> str:
+    """What a gate was decided by."""
+    unit, limit = gate["unit"], gate["limit"]
+    if gate["value"] is None:
+        return str(gate["reason"])
+    of = f" ({100 * gate['level']:.4g} % interval)" if gate["interval"] else ""
+    if not gate["times"]:
+        found = " ".join(filter(None, [amount(gate["value"], unit), limits(gate["interval"], unit)]))
+        return f"{found}{of}, limit {limit_text(limit, unit)}"
+    against = "the baseline" if gate["times"] == 1 else f"{gate['times']:g} x the baseline"
+    found = difference(gate["value"], gate["interval"], unit)
+    return f"{found} against {against}{of}, allowed {allowance_text(limit, unit)}"
+
+
+def gate_basis(gate: Values) -> str:
+    """The figures of both sides, with n and calls."""
+    sides = [("run", gate["run"]), *([("baseline", gate["baseline"])] if gate["baseline"] else [])]
+    unit = gate["unit"]
+    told = [
+        f"{name} {amount(side['value'], unit)} (n = {side['n']:,}, {counted(side['calls'], 'call')})"
+        for name, side in sides
+    ]
+    if gate["baseline"]:
+        told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "unpaired")
+    fewest = min((side for _, side in sides), key=lambda side: int(side["clusters"]))
+    caution = ""
+    if gate["interval"] and fewest["clusters"] < FEW_CLUSTERS:
+        resampled = f"only {fewest['clusters']} clusters: " if fewest["clusters"] < fewest["calls"] else ""
+        caution = f"; {resampled}{TOO_FEW}"
+    return ", ".join(told) + caution
+
+
+def gate_advice(gate: Values) -> str:
+    """What it would take to tell; "" where that is not the question."""
+    if gate["status"] != "cannot tell" or gate["value"] is None:
+        return ""
+    if gate["interval"] is None:
+        return str(gate["reason"])
+    sides = {"run": gate["run"]["calls"]} | ({"baseline": gate["baseline"]["calls"]} if gate["baseline"] else {})
+    against = f" against {sides['baseline']:,}" if gate["baseline"] else ""
+    told = f"cannot tell with {counted(sides['run'], 'call')}{against}"
+    needed = gate["calls_needed"]
+    if needed is None:
+        return f"{told}: the figure is at its limit, and more calls hardly help"
+    short = [name for name, calls in sides.items() if calls < needed]
+    side = "" if not gate["baseline"] else f" of the {short[0]}" if len(short) == 1 else " on each side"
+    least, most = gate["calls_range"]
+    likely = f"likely {least:,} to {most:,}" if most else f"so few calls can only say {least:,} or more"
+    return f"{told}: about {counted(needed, 'call')}{side} would, if the figure stays; {likely}"
+
+
+def gates_verdict(gates: Values) -> str:
+    """All gates in one line: "1 of 4 gates failed, 1 cannot tell"."""
+    found = [gate["status"] for gate in gates["results"]]
+    told = [f"{found.count(status)} {status}" for status in STATUSES if status in found]
+    return f"{counted(len(found), 'gate')}: {', '.join(told)}"

@@ -1,0 +1,117 @@
+"""Recordings of played clips in the form of Full-Duplex-Bench v1 and v1.5, for the scoring scripts of the benchmark.
+
+    OUT/GROUP/ID/input.wav    the clip's file, unchanged
+                 output.wav   what the system said: mono, 48 kHz (the scripts take any rate), from the input's first
+                              sample on and as long as the input: cut off, or filled up with silence
+                 *.json       the sample's labels
+
+A clip that was clean_input.wav gives clean_output.wav. With several systems or trials, OUT/SYSTEM/TRIAL/GROUP/ID.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fdbcore.audio.wav import WavWriter
+from fdbcore.errors import InputError, RecordingError
+from fdbcore.recording.files import AUDIO, write_json
+from fdbcore.recording.reader import Recording
+from fdbcore.sources.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, read_clip
+from fdbcore.types import Pcm, ticks_to_s
+
+
+def why_not(recording: Recording) -> str | None:
+    """What was expected of a recording that has no such form, and found; None if it has."""
+    clip = (recording.meta.get("case") or {}).get("clip")
+    if clip is None:
+        return "expected one made from a clip, got another"
+    if Path(clip["path"]).name not in (INPUT, CLEAN_INPUT):
+        return f"expected a clip named {INPUT} or {CLEAN_INPUT} (Full-Duplex-Bench v1, v1.5), got {clip['path']}"
+    outcome = recording.meta.get("outcome", {})
+    if outcome.get("kind") == "invalid":
+        return f"expected a valid conversation, got an invalid one: {outcome.get('reason')}"
+    if not recording.n_ticks:
+        return f"expected a conversation, got one that never began: {outcome.get('reason')}"
+    return None
+
+
+def caution(recording: Recording) -> str | None:
+    """What whoever scores the files of a recording must know: that it has failed, and from when on it is silence."""
+    outcome = recording.meta.get("outcome", {})
+    if outcome.get("kind") != "failed":
+        return None
+    return f"failed: {outcome['reason']}; output.wav is silent from {ticks_to_s(recording.n_ticks):g} s on"
+
+
+def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
+    """Write the files of each recording and return the paths of what the systems said.
+
+    Raises InputError for a recording that has no such form, or whose clip is no longer the file that was played;
+    RecordingError if a file cannot be written.
+    """
+    folders = _folders(recordings, out)
+    for folder, recording in folders.items():
+        source = Path(recording.meta["case"]["clip"]["path"])
+        if (folder.parent / source.name).resolve() == source.resolve():
+            raise InputError(f"{out}: expected a folder apart from the clips, got that of {source}")
+    return [_export(recording, output) for output, recording in folders.items()]
+
+
+def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording]:
+    """The recording of each output file."""
+    cases = []
+    for recording in recordings:
+        if problem := why_not(recording):
+            raise InputError(f"{recording.path}: {problem}")
+        cases.append(recording.meta["case"])
+    several = {name: len({case.get(name) for case in cases}) > 1 for name in ("system", "trial")}
+    outputs: dict[Path, Recording] = {}
+    for recording, case in zip(recordings, cases, strict=True):
+        output = out / _place(case, several)
+        if output in outputs:
+            raise InputError(
+                f"{recording.path}: expected another clip than that of {outputs[output].path}, got the same"
+            )
+        outputs[output] = recording
+    return outputs
+
+
+def _place(case: Mapping[str, Any], several: Mapping[str, bool]) -> Path:
+    clip = case["clip"]
+    source = Path(clip["path"])
+    system = [case["system"]] if several["system"] else []
+    trial = [f"trial-{case['trial']}"] if several["trial"] else []
+    folders = [*system, *trial, clip["group"], source.parent.name]
+    return Path(*map(fit_for_a_folder, folders), source.name.replace("input", "output"))
+
+
+def _export(recording: Recording, output: Path) -> Path:
+    clip = recording.meta["case"]["clip"]
+    source = Path(clip["path"])
+    played, file = read_clip(source)
+    stated = recording.meta.get("parties", {}).get("A", {}).get("file", file)["sha256"]
+    if stated != file["sha256"]:
+        raise InputError(f"{source}: expected the file that was played (SHA-256 {stated}), got {file['sha256']}")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, output.parent / source.name)
+    except OSError as error:
+        raise RecordingError(f"{output.parent}: cannot be written: {error.strerror}") from error
+    said = _said(recording, len(played))
+    with WavWriter(output, channels=1) as wav:
+        wav.write(said)
+    for name in LABELS:
+        if name in clip["labels"]:
+            write_json(output.parent / f"{name}.json", clip["labels"][name])
+    return output
+
+
+def _said(recording: Recording, samples: int) -> Pcm:
+    """The system's side from tick 0 on, so many samples long."""
+    said, _ = read_clip(recording.path / AUDIO, "right")
+    return np.pad(said[:samples], (0, max(samples - len(said), 0)))

@@ -1,0 +1,212 @@
+"""Recordings in the formats of other tools: RTTM, Praat TextGrid, Audacity, CSV, JSON, and those of benchmarks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from fdbcore.analysis.score import read_scores
+from fdbcore.errors import InputError
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import write_text
+from fdbcore.recording.reader import Recording
+from fdbcore.report.call.document import document
+from fdbcore.report.exports.fdb_v1 import export_fdb1, why_not
+from fdbcore.report.exports.turnbench import export_turnbench
+from fdbcore.sources.label_files import rttm_name
+from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
+
+Interval: TypeAlias = tuple[int, int, str]
+"""Start and end in ticks, and a label."""
+
+Point: TypeAlias = tuple[int, str]
+
+
+def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> list[Path]:
+    """Write a file for each recording and return their paths.
+
+    fmt: rttm, textgrid, audacity, csv or json; or fdb1 (see `fdb_v1`), which is several files; or turnbench (see
+    `turnbench`), one file of all.
+    out: the folder, made if it is missing; if None each recording's own, for fdb1 the folder fdb1 beside it, and for
+    turnbench the one that holds the recordings.
+    Raises InputError for another format, and for a recording that it does not fit; RecordingError if a file cannot be
+    written.
+    """
+    if fmt == "fdb1":
+        return export_fdb1(readings, out or readings[0].path.parent / "fdb1") if readings else []
+    if fmt == "turnbench":
+        return [export_turnbench(readings, out or readings[0].path.parent)] if readings else []
+    if fmt not in FORMATS:
+        raise InputError(f"format: expected one of {', '.join(FORMATS)}, fdb1, turnbench, got {fmt!r}")
+    text_of, suffix = FORMATS[fmt]
+    paths = []
+    for reading in readings:
+        path = (out or reading.path) / f"{reading.name}{suffix}"
+        write_text(path, text_of(reading))
+        paths.append(path)
+    return paths
+
+
+def left_out(recording: Recording, fmt: str) -> str | None:
+    """Why a recording has no place in an export: what was expected of it, and found; None if it has one."""
+    if (status := recording.meta["status"]) != "complete":
+        why = recording.meta.get("reason") or f"cut off; `fdbcore replay {recording.path}` recovers it"
+        return f"expected complete, got {status}: {why}"
+    return why_not(recording) if fmt == "fdb1" else None
+
+
+def rttm(reading: Reading) -> str:
+    """NIST RTTM: a SPEAKER line for each inter-pausal unit, by time, with its channel in the file.
+
+    The name has no blanks there: it is `rttm_name`. Of two files, and of live calls, A is channel 1, B channel 2.
+    """
+    name, channels = rttm_name(reading.name), _channels(reading)
+    units = sorted((start, end, side) for side in SIDES for start, end, _ in _ipus(reading, side))
+    return "".join(
+        f"SPEAKER {name} {channels[side]} {ticks_to_s(start):.2f} {ticks_to_s(end - start):.2f}"
+        f" <NA> <NA> {side} <NA> <NA>\n"
+        for start, end, side in units
+    )
+
+
+def _channels(recording: Recording) -> dict[Side, int]:
+    """The channel of each side, from 1, in the stereo file that was replayed, or else in session.wav."""
+    sides = (recording.meta.get("source") or {}).get("sides", {})
+    if {side["channel"] for side in sides.values()} == {"left", "right"}:
+        return {side: 1 + (sides[side]["channel"] == "right") for side in SIDES}
+    return {"A": 1, "B": 2}
+
+
+def textgrid(reading: Reading) -> str:
+    """A Praat TextGrid (long text format): the units, turns and pauses of each side, what lies between, intrusions."""
+    events = reading.dialogue.events
+    overlaps = [(*stretch, event) for event in events for stretch in _overlapping(event)]
+    intervals: dict[str, list[Interval]] = {}
+    points: dict[str, list[Point]] = {}
+    for side in SIDES:
+        intervals[f"{side} speech"] = _ipus(reading, side)
+        intervals[f"{side} turns"] = _spans(events, side, "turn")
+        intervals[f"{side} pauses"] = _spans(events, side, "pause")
+        points[f"{side} comes in"] = _points(events, side, "intrusion")
+        points[f"{side} does not answer"] = _points(events, side, "no_response")
+    intervals["gaps"] = sorted(span for side in SIDES for span in _spans(events, side, "gap") if span[0] < span[1])
+    intervals["overlaps"] = sorted((start, end, _label(event)) for start, end, event in overlaps)
+    tiers = [_interval_tier(name, spans, reading.n_ticks) for name, spans in intervals.items()]
+    tiers += [_point_tier(name, marks, reading.n_ticks) for name, marks in points.items()]
+    head = f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n{_extent(reading.n_ticks)}tiers? <exists>\n'
+    items = "".join(f"    item [{number}]:\n{_indented(tier, 8)}" for number, tier in enumerate(tiers, 1))
+    return f"{head}size = {len(tiers)}\nitem []:\n{items}"
+
+
+def audacity(reading: Reading) -> str:
+    """An Audacity label track: all events by time, and the speech of both sides."""
+    units = {(side, start): end for side in SIDES for start, end, _ in _ipus(reading, side)}
+    labels = [(start, end, f"{side} speech") for (side, start), end in units.items()]
+    for event in reading.dialogue.events:
+        if not event.kind.startswith("speech_"):
+            # An intrusion that took the floor and was still speaking ends with its unit.
+            end_tick = units[event.side, event.start_tick] if event.end_tick is None else event.end_tick
+            labels.append((event.start_tick, end_tick, _label(event)))
+    return "".join(f"{ticks_to_s(start):.6f}\t{ticks_to_s(end):.6f}\t{label}\n" for start, end, label in sorted(labels))
+
+
+def csv_table(reading: Reading) -> str:
+    """A row an event with all its fields; stretches as "start-end" in ticks, joined by spaces."""
+    names = [field.name for field in fields(TurnEvent)]
+    text = io.StringIO()
+    table = csv.DictWriter(text, ["recording", *names, "start_s", "end_s"], lineterminator="\r\n")
+    table.writeheader()
+    for event in reading.dialogue.events:
+        row = event.to_json()
+        if event.stretches is not None:
+            row["stretches"] = " ".join(f"{start}-{end}" for start, end in event.stretches)
+        table.writerow({"recording": reading.name, **row})
+    return text.getvalue()
+
+
+def json_document(reading: Reading) -> str:
+    """The document of `fdbcore replay --json`."""
+    return json.dumps(document(reading, read_scores(reading)), ensure_ascii=False, indent=1) + "\n"
+
+
+TOGETHER: Final = ("fdb1", "turnbench")
+"""The formats of which a recording alone is not to be written."""
+
+FORMATS: Final[Mapping[str, tuple[Callable[[Reading], str], str]]] = {
+    "rttm": (rttm, ".rttm"),
+    "textgrid": (textgrid, ".TextGrid"),
+    "audacity": (audacity, ".labels.txt"),
+    "csv": (csv_table, ".csv"),
+    "json": (json_document, ".json"),
+}
+
+
+def _ipus(reading: Reading, side: Side) -> list[Interval]:
+    return [(int(start), int(end), side) for start, end in reading.dialogue.ipus[side]]
+
+
+def _spans(events: Iterable[TurnEvent], side: Side, kind: TurnKind) -> list[Interval]:
+    found = ((e.start_tick, e.end_tick, _label(e)) for e in events if e.kind == kind and e.side == side)
+    return sorted((start, end, label) for start, end, label in found if end is not None)
+
+
+def _points(events: Iterable[TurnEvent], side: Side, kind: TurnKind) -> list[Point]:
+    return sorted((event.start_tick, _label(event)) for event in events if event.kind == kind and event.side == side)
+
+
+def _overlapping(event: TurnEvent) -> Sequence[tuple[int, int]]:
+    """The spans of an event in which both sides speak."""
+    if event.kind == "overlap_within" and event.end_tick is not None:
+        return [(event.start_tick, event.end_tick)]
+    return event.stretches or ()
+
+
+def _label(event: TurnEvent) -> str:
+    """The event in a few words: "B gap 0.40 s", "A intrusion kept from overlap", "A turn 2.00 s (censored)"."""
+    words = [event.side, event.kind.replace("_", " ")]
+    if event.kind == "intrusion":
+        words += [str(event.outcome), f"from {event.onset}"]
+    elif event.end_tick is not None:
+        words.append(f"{ticks_to_s(event.end_tick - event.start_tick):.2f} s")
+    return " ".join([*words, *(["(censored)"] if event.censored else [])])
+
+
+def _extent(n_ticks: int) -> str:
+    return f"xmin = 0\nxmax = {ticks_to_s(n_ticks)}\n"
+
+
+def _interval_tier(name: str, spans: Sequence[Interval], n_ticks: int) -> str:
+    """A tier whose intervals cover the session without a hole, as Praat demands; the rest of them are empty."""
+    covered: list[Interval] = []
+    reached = 0
+    for start, end, label in spans:
+        if start > reached:
+            covered.append((reached, start, ""))
+        covered.append((start, end, label))
+        reached = end
+    if reached < n_ticks:
+        covered.append((reached, n_ticks, ""))
+    items = "".join(
+        f'intervals [{number}]:\n    xmin = {ticks_to_s(start)}\n    xmax = {ticks_to_s(end)}\n    text = "{label}"\n'
+        for number, (start, end, label) in enumerate(covered, 1)
+    )
+    head = f'class = "IntervalTier"\nname = "{name}"\n{_extent(n_ticks)}'
+    return f"{head}intervals: size = {len(covered)}\n{items}"
+
+
+def _point_tier(name: str, marks: Sequence[Point], n_ticks: int) -> str:
+    items = "".join(
+        f'points [{number}]:\n    number = {ticks_to_s(tick)}\n    mark = "{label}"\n'
+        for number, (tick, label) in enumerate(marks, 1)
+    )
+    head = f'class = "TextTier"\nname = "{name}"\n{_extent(n_ticks)}'
+    return f"{head}points: size = {len(marks)}\n{items}"
+
+
+def _indented(text: str, columns: int) -> str:
+    return "".join(f"{' ' * columns}{line}\n" for line in text.splitlines())

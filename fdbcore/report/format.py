@@ -1,0 +1,188 @@
+"""Numbers and settings as a reader wants them: the one place that turns a quantity with a unit into text.
+
+Times of a conversation are seconds with two decimals, shares per cent with one, rates have two decimals. What a machine
+adds or errs by is smaller, and told in ms (MACHINE_MS, `duration_text`). Documents keep the units of the measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.recording.reader import Recording
+from fdbcore.sources.recorded import plays_source
+from fdbcore.types import SIDES, Side, other_side, ticks_to_s
+from fdbcore.types import clock_text as clock_text
+
+NONE: Final = "–"
+NOT_CORRECTED: Final = (
+    "Each interval is 95 % by itself, as if it were the only one; p is corrected for all of them, so an interval can "
+    "exclude 0 although p, being corrected, is not significant."
+)
+EARS: Final = {"A": "left", "B": "right"}  # of session.wav
+ITEMS_FOR_P90: Final = 10  # with fewer, "nine in ten" is the largest by another name
+MACHINE_MS: Final = "ms of a machine"
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How values of a unit are shown: times `factor`, with so many decimals, in `unit`; differences in `step`."""
+
+    factor: float
+    decimals: int
+    unit: str
+    step: str
+
+
+_STYLES: Final = {
+    "ms": _Style(0.001, 2, "s", "s"),
+    "s": _Style(1, 2, "s", "s"),
+    "share": _Style(100, 1, "%", "points"),
+    "1/min": _Style(1, 2, "per min", "per min"),
+    "s/min": _Style(1, 2, "s per min", "s per min"),
+    MACHINE_MS: _Style(1, 0, "ms", "ms"),
+}
+
+
+def scaled(value: float, unit: str) -> float:
+    """A value as it is shown, unrounded: 820 ms is 0.82."""
+    return value * _STYLES[unit].factor
+
+
+def shown_unit(unit: str) -> str:
+    """The unit that is shown: "s" for ms, "%" for shares."""
+    return _STYLES[unit].unit
+
+
+def number(value: float, unit: str, sign: str = "") -> str:
+    """A value without its unit: "0.82". sign: "+" for what may be more or less."""
+    decimals = _STYLES[unit].decimals
+    return f"{round(scaled(value, unit), decimals) + 0.0:{sign},.{decimals}f}"  # no -0.0
+
+
+def amount(value: float | None, unit: str, sign: str = "") -> str:
+    """A value with its unit: "0.82 s", "6.1 %"."""
+    return NONE if value is None else f"{number(value, unit, sign)} {shown_unit(unit)}"
+
+
+def limits(interval: Sequence[float] | None, unit: str, sign: str = "") -> str:
+    """An interval: "[0.74, 0.91]"; "" where there is none."""
+    return f"[{', '.join(number(limit, unit, sign) for limit in interval)}]" if interval else ""
+
+
+def step(value: float, unit: str, sign: str = "") -> str:
+    """The size of a difference: "1.2 points", "0.14 s"."""
+    return f"{number(value, unit, sign)} {_STYLES[unit].step}"
+
+
+def difference(value: float, interval: Sequence[float] | None, unit: str) -> str:
+    """A difference with its interval: "+4.1 points [+3.0, +5.2]"."""
+    return " ".join(filter(None, [step(value, unit, "+"), limits(interval, unit, "+")]))
+
+
+def limit_text(value: float, unit: str) -> str:
+    """A limit that somebody has written, with all its digits: "0.9 s"."""
+    return f"{scaled(value, unit):.10g} {shown_unit(unit)}"
+
+
+def allowance_text(value: float, unit: str) -> str:
+    """A difference that somebody has written, with all its digits: "+2 points"."""
+    return f"{scaled(value, unit):+.10g} {_STYLES[unit].step}" if value else "0"
+
+
+def headline(summary: Mapping[str, Any] | None) -> float | None:
+    """The figure by which a pooled measure is known: its median, or its mean where it has none."""
+    if summary is None:
+        return None
+    value: float | None = summary["mean"] if summary["median"] is None else summary["median"]
+    return value
+
+
+def with_interval(summary: Mapping[str, Any]) -> str:
+    """The headline of a summary with its interval: "0.82 s [0.74, 0.91]"."""
+    unit = summary["unit"]
+    return " ".join(filter(None, [amount(headline(summary), unit), limits(summary["ci95"], unit)]))
+
+
+def counted(n: int, noun: str) -> str:
+    """ "1 call", "1,200 calls", "2 opportunities"."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
+def by_chance(share: Mapping[str, Any]) -> str:
+    """How many of a share's items would be counted by chance: " (by chance 1.7)"; empty where that is not known."""
+    return f" (by chance {share['by_chance'] * share['n']:.1f})" if share.get("by_chance") is not None else ""
+
+
+def long_onsets(measures: Mapping[str, Mapping[str, Any]], side: Side) -> int:
+    """How often a side began to speak over the other for more than `short`: also where the other stopped at once, and
+    so not where they began together, or the other was just ending."""
+    x, y = side.lower(), other_side(side).lower()
+    at_once = measures[f"{y}_stopped_at_once_per_long_{x}_onset"]["count"]
+    return int(measures[f"{y}_stopped_within_2s_per_long_{x}_onset"]["n"] + at_once)
+
+
+def length_text(recording: Recording) -> str:
+    """The recording's length as "1:06"."""
+    return clock_text(ticks_to_s(recording.n_ticks))
+
+
+def duration_text(seconds: float) -> str:
+    """What a machine takes: milliseconds below 1 s, then seconds: "20 ms", "12.50 s"."""
+    return f"{1000 * seconds:.4g} ms" if abs(seconds) < 1 else f"{seconds:,.2f} s"
+
+
+def title(recording: Recording) -> str:
+    """What a reader knows the session by: the name of its file, or of the case where there is no such one."""
+    files = _source(recording).get("files", [])
+    named = len(files) == 1 and "held" not in recording.meta
+    return Path(files[0]["path"]).name if named else recording.name
+
+
+def origins(recording: Recording) -> dict[str, str]:
+    """Who is on each side: the kind of a party; or else where it comes from: a channel ("left"), or a file."""
+    parties = recording.original_meta.get("parties") or {}
+    kinds: dict[str, str] = {side: str(parties.get(side, {}).get("kind", "replay")) for side in SIDES}
+    if set(kinds.values()) != {"replay"}:
+        return kinds
+    source = _source(recording)
+    files, sides = source.get("files", []), source.get("sides", {})
+    if len(files) == len(SIDES):
+        return {side: Path(files[sides[side]["file"]]["path"]).name for side in SIDES}
+    return _channels(recording)
+
+
+def ears(recording: Recording) -> dict[str, str]:
+    """On which ear each side is heard in the report's audio: the source's channels, or those of session.wav."""
+    return _channels(recording) if plays_source(recording) else dict(EARS)
+
+
+def _channels(recording: Recording) -> dict[str, str]:
+    sides = _source(recording).get("sides", {})
+    return {side: sides[side]["channel"] for side in SIDES} if sides else dict(EARS)
+
+
+def _source(recording: Recording) -> Mapping[str, Any]:
+    return recording.meta.get("source") or {}
+
+
+def vad_text(settings: Mapping[str, Any]) -> str:
+    """Name and version of the voice activity detector, of each side where they differ."""
+    named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in _vads(settings)]
+    return " / ".join(dict.fromkeys(named))
+
+
+def vad_bias_text(settings: Mapping[str, Any]) -> str:
+    """The stated bias of the detector, such as "onset +10 ms, FTO -10 ms"; empty if it states none."""
+    stated = []
+    for vad in _vads(settings):
+        bias = vad.get("bias_ms") or {}
+        stated.append(", ".join(f"{name.replace('fto', 'FTO')} {value:+g} ms" for name, value in bias.items()))
+    return " / ".join(filter(None, dict.fromkeys(stated)))
+
+
+def _vads(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [settings["vad"][side] for side in SIDES]

@@ -1,0 +1,94 @@
+"""What `fdbcore agree` prints of labels of calls: plain text, at most 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+from fdbcore.report.format import MACHINE_MS, amount, limits
+
+COLUMNS: Final = 100
+NAMED: Final = 3
+
+_LEGEND: Final = (
+    "pairs: moments that are each other's nearest and less than {paired_within_ms} ms apart; error and bias are second "
+    "less first. F1: both edges within {tolerance_ms} ms. kappa (Cohen): items are stretches of overlapping "
+    "contributions of a side; over those that both labelled. alpha (Krippendorff, nominal): over those that two or "
+    "more did. A run calls speech over the other's an interruption if it is longer than short_ms, else a backchannel. "
+    "Intervals: 95 %, over calls."
+)
+
+
+def screen(content: Mapping[str, Any]) -> str:
+    """The document of an agreement of labels, without a newline at the end."""
+    lines = [*_head(content)]
+    for pair in content["pairs"]:
+        lines += ["", *_pair(pair)]
+    if (alpha := content["alpha"]) is not None:
+        count = len(content["raters"])
+        lines += ["", f"alpha of kinds {_value(alpha)} | {alpha['n']:,} items, {count} raters"]
+    lines += ["", fill(_LEGEND.format(**content), COLUMNS), *_problems(content["problems"])]
+    return "\n".join(lines)
+
+
+def _head(content: Mapping[str, Any]) -> Iterator[str]:
+    left = content["calls_not_labelled_by_all"]
+    n = len(content["calls"])
+    yield f"{n:,} call{'s' if n != 1 else ''} labelled by all" + (f", {left:,} more not" if left else "")
+
+
+def _pair(pair: Mapping[str, Any]) -> Iterator[str]:
+    yield f"first {_short(pair['first'])} | second {_short(pair['second'])}"
+    if not pair["spans"] and pair["kinds"] is None:
+        yield "  nothing that both have looked for"
+    for kind, found in pair["spans"].items():
+        first, second = found["n"]
+        sides = "+".join(found["sides"])
+        yield f"  {kind.replace('_', ' '):<13}{sides:<4}{first:,} and {second:,} | F1 {_value(found['f1'])}"
+        yield from (_edge(name, found[name]) for name in ("moment", "onset", "offset") if name in found)
+    if pair["kinds"] is not None:
+        yield from _kinds(pair["kinds"])
+
+
+def _edge(name: str, found: Mapping[str, Any]) -> str:
+    told = [f"error {_ms(found['median_ms'])}", f"p90 {_ms(found['p90_ms'])}", f"bias {_ms(found['bias_ms'], '+')}"]
+    return f"    {name:<13}{found['pairs']:>6,} pairs | " + " | ".join(told)
+
+
+def _kinds(found: Mapping[str, Any]) -> Iterator[str]:
+    both, first, second = (found[name] for name in ("labelled_by_both", "only_first", "only_second"))
+    items = f"{both:,} items of both, {first:,} only first, {second:,} only second"
+    yield f"  kinds         kappa {_value(found['kappa'])} | {items}"
+    names = [name.replace("_", " ") for name in found["kinds"]]
+    width = max(map(len, names))
+    yield f"    {'first, second':<{width + 2}}" + "".join(f"{name:>{width + 1}}" for name in names)
+    for name, row in zip(names, found["confusion"], strict=True):
+        yield f"    {name:<{width + 2}}" + "".join(f"{count or '.':>{width + 1}}" for count in row)
+
+
+def _value(estimate: Mapping[str, Any]) -> str:
+    if estimate["value"] is None:
+        return "not given" + (f" ({estimate['reason']})" if estimate["reason"] else "")
+    limits = f" [{', '.join(f'{limit:.3f}' for limit in estimate['ci95'])}]" if estimate["ci95"] else ""
+    return f"{estimate['value']:.3f}{limits}"
+
+
+def _ms(estimate: Mapping[str, Any], sign: str = "") -> str:
+    if estimate["value"] is None:
+        return "none"
+    found = [amount(estimate["value"], MACHINE_MS, sign), limits(estimate["ci95"], MACHINE_MS, sign)]
+    return " ".join(filter(None, found))
+
+
+def _problems(problems: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    if problems:
+        yield ""
+    for what, names in problems.items():
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        yield fill(f"!! {what}: {len(names):,}: {'; '.join(names[:NAMED])}{more}", COLUMNS, subsequent_indent="   ")
+
+
+def _short(path: str) -> str:
+    return Path(path).name or path

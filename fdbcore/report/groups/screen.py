@@ -1,0 +1,64 @@
+"""What a terminal shows of a run's statements: every figure with its interval, its settings range and its n."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from textwrap import fill
+from typing import Final
+
+from fdbcore.measures.catalogue import headlines
+from fdbcore.report.format import counted
+from fdbcore.report.groups import words
+from fdbcore.report.groups.words import Content, Line
+
+LABEL_COLUMNS: Final = 20
+_INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^]]*\]|[np] [=<] \S+)")
+_KEPT: Final = "\N{SYMBOL FOR SPACE}"  # for textwrap no place to break at
+NAMED: Final = 3
+
+
+def statements_screen(content: Content, columns: int) -> str:
+    """The screen of a run's statements, several lines of at most `columns`, without a newline at the end."""
+    return "\n".join(_fitted(label, text, columns - 1) for label, text in _lines(content))
+
+
+def _fitted(label: str, text: str, width: int) -> str:
+    """A line, broken under its text and never inside an interval; a long label has a line of its own."""
+    if not text:
+        return label
+    if len(label) >= LABEL_COLUMNS:
+        return f"{label[:width]}\n" + _fitted("", text, width)
+    indent = " " * LABEL_COLUMNS
+    kept = _INTERVAL.sub(lambda found: found.group().replace(" ", _KEPT), text)
+    line = fill(f"{label:<{LABEL_COLUMNS}}{kept}", width, subsequent_indent=indent, break_on_hyphens=False)
+    return line.replace(_KEPT, " ")
+
+
+def _lines(content: Content) -> Iterator[Line]:
+    yield from _head(content)
+    groups = content["groups"] or [content]
+    varied = words.ranges(content)
+    for name, label in headlines().items():
+        if words.is_empty(content, name):
+            yield label, "nothing to count"
+            continue
+        if content["groups"]:
+            yield f"{label} ({words.unit_text(name)})", ""
+        for group in groups:
+            shown = f"  {group['name']}" if content["groups"] else label
+            yield shown, words.figure(words.summary_of(group, name), varied.get((group["name"], name)))
+        yield from words.differences(content, name)
+    yield from words.settings(content)
+    yield from words.reference(content)
+    yield from words.notes(content)
+
+
+def _head(content: Content) -> Iterator[Line]:
+    unscored = content["unscored"]
+    left_out = f", {len(unscored):,} not" if unscored else ""
+    yield str(content["run"]), f"{counted(content['calls'], 'call')} scored{left_out} | {words.resampled(content)}"
+    for name, reason in list(unscored.items())[:NAMED]:
+        yield "  not scored", f"{name}: {reason}"
+    if len(unscored) > NAMED:
+        yield "", f"and {len(unscored) - NAMED:,} more"

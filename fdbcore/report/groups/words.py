@@ -1,0 +1,237 @@
+"""Words and figures of a run's statements, shared by the screen and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.groups import units_text
+from fdbcore.measures.catalogue import MEASURES, headlines
+from fdbcore.report.format import (
+    NONE,
+    NOT_CORRECTED,
+    amount,
+    counted,
+    difference,
+    headline,
+    limits,
+    number,
+    shown_unit,
+    step,
+    with_interval,
+)
+
+ALPHA: Final = 0.05
+ALL_PAIRS_SHOWN: Final = 3
+"""Of more groups only the pairs that differ are shown."""
+
+NAMED: Final = 3
+"""How many calls that the other detector cannot hear are named."""
+
+NOTHING: Final[Mapping[str, Any]] = {"n": 0, "median": None, "mean": None, "ci95": None}
+
+Line = tuple[str, str]
+Content = Mapping[str, Any]
+
+
+def ranges(content: Content) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """How the measures of each group vary with the settings, by the names of both; empty where that was not asked."""
+    found = content.get("sensitivity") or {"groups": []}
+    return {(group["name"], name): of for group in found["groups"] for name, of in group["measures"].items()}
+
+
+def is_empty(content: Content, name: str) -> bool:
+    """Whether there is nothing to count for a measure, in no group."""
+    return not any(summary_of(of, name)["n"] for of in (content, *content["groups"]))
+
+
+def summary_of(group: Content, name: str) -> Mapping[str, Any]:
+    """What a group has of a measure; without items where it has nothing."""
+    found: Mapping[str, Any] = group["measures"].get(name, NOTHING)
+    return found
+
+
+def unit_text(name: str) -> str:
+    """What the figures of a measure are: "median, s", "%"."""
+    measure = MEASURES[name]
+    return "median, s" if measure.quantity == "values" else shown_unit(measure.unit)
+
+
+def resampled(content: Content) -> str:
+    """What the intervals are over: "95 % intervals over 30 calls"."""
+    clusters, column = content["clusters"], content["unit"]["column"]
+    if clusters < 2:
+        return f"no intervals: one {units_text(column, 1)} cannot show how {units_text(column)} differ"
+    return f"95 % intervals over {clusters:,} {units_text(column, clusters)}"
+
+
+def figure(summary: Mapping[str, Any], varied: Mapping[str, Any] | None) -> str:
+    """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", and the tail of what has one."""
+    if headline(summary) is None:
+        return f"{NONE} | n = 0"
+    unit, text = summary["unit"], with_interval(summary)
+    if varied and varied["low"] is not None:
+        text += f", settings {number(varied['low'], unit)}\N{EN DASH}{number(varied['high'], unit)}"
+    parts = [text]
+    if summary.get("p95"):
+        parts.append(f"p95 {amount(summary['p95'], unit)} {limits(summary['p95_ci95'], unit)}".rstrip())
+    if summary.get("by_chance") is not None:
+        parts.append(f"by chance {amount(summary['by_chance'], unit)}")
+    return " | ".join([*parts, f"n = {summary['n']:,}"])
+
+
+def differences(content: Content, name: str) -> Iterator[Line]:
+    """Those of a measure; of many groups only the pairs that are told apart, and what would have been."""
+    unit = MEASURES[name].unit
+    found = [each for each in content["differences"] if each["measure"] == name and each["value"] is not None]
+    apart = [each for each in found if is_apart(each)]
+    shown = found if len(content["groups"]) <= ALL_PAIRS_SHOWN else apart
+    for each in shown:
+        yield f"  {each['a']} - {each['b']}", difference_text(each, unit)
+    left = [each["detectable"] for each in found if each not in shown and each["detectable"] is not None]
+    if left:
+        pairs = f"the other {len(found) - len(shown)} pairs" if shown else f"none of {len(found)} pairs"
+        seen = f"{number(min(left), unit)} to {step(max(left), unit)}"
+        yield "  not told apart", f"{pairs}; at this n a difference of {seen} would be seen in 80 %"
+
+
+def is_apart(difference: Mapping[str, Any]) -> bool:
+    """Whether two groups are told apart, with all comparisons of the table in mind."""
+    return difference["p_holm"] is not None and difference["p_holm"] < ALPHA
+
+
+def why_not_apart(difference: Mapping[str, Any]) -> str:
+    """Of two groups that are not told apart: that there was no interval to tell it by, or else that they are not."""
+    return "not told apart" if difference["interval"] else str(difference["reason"])
+
+
+def difference_text(each: Mapping[str, Any], unit: str) -> str:
+    """ "+4.0 points [+3.2, +4.8] | they differ, p < 0.001 | seen from 1.2 points"."""
+    text = difference(each["value"], each["interval"], unit)
+    if each["interval"] is None:
+        return f"{text} | {each['reason']}"
+    verdict = "they differ" if is_apart(each) else "not told apart"
+    seen = f" | seen from {step(each['detectable'], unit)}" if each["detectable"] is not None else ""
+    return f"{text} | {verdict}, {_p(each['p_holm'])}{seen}"
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
+def settings(content: Content) -> Iterator[Line]:
+    """What was varied, and where systems change places."""
+    found = content.get("sensitivity")
+    if not found:
+        return
+    own, other = found["detectors"]
+    heard = any(variant["other_detector"] for variant in found["variants"])
+    unheard = found["unheard"]
+    deaf = f" ({counted(len(unheard), 'call')} by {own} alone)" if unheard else ""
+    detectors = f"detectors {own} and {other}{deaf}" if heard else f"detector {own} alone: {other} needs the audio"
+    yield "settings", f"the figure's range over {len(found['variants'])} readings of the activity: {detectors}"
+    for name, reason in list(unheard.items())[:NAMED]:
+        yield "", f"by {own} alone: {name}: {reason}"
+    if len(unheard) > NAMED:
+        yield "", f"and {len(unheard) - NAMED:,} more"
+    for name, values in _varied(found["variants"]).items():
+        yield "", f"{name} {min(values)}\N{EN DASH}{max(values)} ms"
+    for flip in found["flips"]:
+        where = "; ".join(flip["at"])
+        known = any(
+            is_apart(each)
+            for each in content["differences"]
+            if (each["measure"], each["a"], each["b"]) == (flip["measure"], flip["a"], flip["b"])
+        )
+        doubt = "" if known else " (not told apart as scored)"
+        yield "!! order flips", f"{headlines()[flip['measure']]}: {flip['a']} and {flip['b']}{doubt}, at {where}"
+    if len(content["groups"]) > 1 and not found["flips"]:
+        yield "", f"no {content['by']} changes places with another under any of these"
+
+
+def _varied(variants: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+    values: dict[str, list[int]] = {}
+    for variant in variants:
+        for name, value_ms in variant["changes"].items():
+            values.setdefault(name.removesuffix("_ms"), []).append(value_ms)
+    return values
+
+
+def reference(content: Content) -> Iterator[Line]:
+    """How the time is filled, beside the reference, and how far the floor transfers are apart."""
+    found = content.get("reference")
+    if not found:
+        return
+    yield "reference", f"{found['path']}: {counted(found['calls'], 'call')}, read with the same settings"
+    if found["detectors"]["run"] != found["detectors"]["reference"]:
+        yield "", "!! another detector decided on its speech: {reference}, here {run}".format(**found["detectors"])
+    for group in found["groups"]:
+        if group["name"]:
+            yield f"{group['name']}", ""
+        for name, row in group["rows"].items():
+            yield f"  {row_name(name)}", beside(row)
+        for side, told in group["floor_transfers"].items():
+            yield f"  {side} after {'AB'[side == 'A']}", distances(told, found["floor"])
+    bins = found["bins_ms"]
+    first, last = bins["first"] / 1000, bins["last"] / 1000
+    yield (
+        "  distances",
+        f"of floor transfer offsets from both sides of the reference. JSD: Jensen-Shannon distance (0 to 1, base 2) of "
+        f"histograms, bins of {bins['width']} ms from {first:g} to {last:g} s, the outer ones open. W: Wasserstein. In "
+        f"brackets what two halves of the reference are apart (and at most in 95 of 100 divisions)",
+    )
+
+
+def row_name(name: str) -> str:
+    """A row of the panel in words: "gaps per min", "gap s per min"."""
+    kind, _, unit = name.partition("_")
+    noun = "IPU" if kind == "ipu" else kind
+    return f"{noun}s per min" if unit == "per_min" else f"{noun} s per min"
+
+
+def in_row(summary: Mapping[str, Any]) -> str:
+    """A figure with its interval, in a row whose name has the unit."""
+    return f"{number(summary['mean'], summary['unit'])} {limits(summary['ci95'], summary['unit'])}".rstrip()
+
+
+def beside(row: Mapping[str, Any]) -> str:
+    """A figure, that of the reference, and whether they are told apart."""
+    texts = [in_row(row["run"]), in_row(row["reference"])]
+    verdict = "" if is_apart(row["difference"]) else f", {why_not_apart(row['difference'])}"
+    return f"{texts[0]} | reference {texts[1]}{verdict}"
+
+
+def distances(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | None) -> str:
+    """Both distances of floor transfer offsets from those of the reference, beside those of its halves."""
+    if told["jensen_shannon"] is None:
+        return f"too few to compare, n = {told['n']:,}"
+    jsd, w = told["jensen_shannon"], told["wasserstein_ms"]
+    low, high = jsd["ci95"]
+    texts = [
+        f"JSD {jsd['value']:.2f} [{low:.2f}, {high:.2f}]",
+        f"W {amount(w['value'], 'ms')} {limits(w['ci95'], 'ms')}",
+    ]
+    if floor:
+        texts[0] += " ({:.2f}, {:.2f})".format(*floor["jensen_shannon"])
+        texts[1] += f" ({', '.join(number(each, 'ms') for each in floor['wasserstein_ms'])})"
+    return f"{' | '.join(texts)} | n = {told['n']:,}"
+
+
+def notes(content: Content) -> Iterator[Line]:
+    """What a reader must know of the input, and of the intervals."""
+    yield from (("!! input", text) for text in content["input"])
+    unit = content["unit"]
+    groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
+    yield from (("!!", text) for text in cautions(groups, unit["column"]))
+    if unit["own"]:
+        yield "!! no value", f"{counted(len(unit['own']), 'call')} without {unit['column']}: each counts as one"
+    if len(content["groups"]) > 1:
+        tests = sum(each["p"] is not None for each in content["differences"])
+        paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
+        yield (
+            "differences",
+            f"{paired}; p is corrected for {tests} comparisons (Holm); seen from: the smallest true difference that so "
+            "many calls would find 8 times in 10",
+        )
+        yield "", NOT_CORRECTED

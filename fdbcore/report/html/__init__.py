@@ -1,0 +1,1 @@
+"""What all pages share: their templates, and what the macros of these take."""

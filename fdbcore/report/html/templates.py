@@ -1,0 +1,66 @@
+"""Pages are Jinja2 templates: those in the folder `static` here, and in that of the package that owns a page.
+
+Each page is one file that needs no network, and may load nothing but what it holds or names. Python gives a template
+plain values; the template escapes them, and holds every tag but those of drawings (SVG).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.report.format import clock_text, counted
+from fdbcore.report.glossary import in_words
+from fdbcore.report.html.values import NOTES
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+INDEX: Final = "index.html"
+"""The page of a run."""
+OWN: Final = "fdbcore.report"
+
+
+def render(template: str, package: str = OWN, **values: Any) -> str:  # noqa: ANN401
+    """The page that a template of a package makes of the values."""
+    return environment(package).get_template(template).render(values)
+
+
+@cache
+def environment(package: str = OWN) -> Environment:
+    """The templates of a package, which may extend and import those of the report."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "static") for name in dict.fromkeys((package, OWN))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "clock": clock_text,
+        "counted": counted,
+        "embedded": embedded_json,
+        "g": lambda value: f"{value:g}",
+        "in_words": in_words,
+        "sentence": lambda text: text[:1].upper() + text[1:],
+        "unbroken": lambda text: re.sub(r"(?<=\d) (?=s\b|%)", "\N{NO-BREAK SPACE}", text),
+    }
+    made.globals["NOTES"] = NOTES
+    made.globals["static"] = lambda name, owner=package: static(name, owner)
+    return made
+
+
+@cache
+def static(name: str, package: str = OWN) -> str:
+    """The text of a file in a package's folder `static`."""
+    return (files(package) / "static" / name).read_text(encoding="utf-8")
+
+
+def embedded_json(value: object) -> str:
+    """JSON for a script element: nothing in it can end the element or open a comment."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,206 @@
+"""What `fdbcore report --figures` writes: figures and tables of runs for a paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.floor_transfers import System, system
+from fdbcore.analysis.groups import Group, unit, units_text
+from fdbcore.analysis.score import summarise
+from fdbcore.errors import InputError, nearest
+from fdbcore.measures.catalogue import headlines
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import write_text
+from fdbcore.report.comparison import words
+from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, step, with_interval
+from fdbcore.report.paper.figures import MOST_SYSTEMS, curve_figure, fto_figure
+from fdbcore.report.paper.strip import strip_figure
+from fdbcore.report.paper.tables import PaperTable, csv_text
+from fdbcore.report.svg.text import without_controls
+from fdbcore.types import ticks_to_s
+
+LONG_COLUMNS: Final = ("measure", "system", "value", "low", "high", "unit", "n", "count", "clusters", "calls")
+LONG_DIFFERENCE_COLUMNS: Final = (
+    *("of", "measure"),
+    *(name + side for side in ("_a", "_b") for name in ("group", "value", "n", "count", "clusters", "calls")),
+    *("difference", "low", "high", "p", "p_holm", "detectable", "unit", "reason"),
+)
+DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "Detectable")
+PEOPLE: Final = "A after B, same calls"
+
+_SPAN: Final = re.compile(
+    r"(?:(?P<start_min>\d+):)?(?P<start_s>\d+(?:\.\d+)?)-(?:(?P<end_min>\d+):)?(?P<end_s>\d+(?:\.\d+)?)"
+)
+
+Strip = tuple[Reading, float, float]
+Summaries = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def write_paper(
+    folder: Path,
+    groups: Mapping[str, Group],
+    reference: Group | None,
+    document: Mapping[str, Any],
+    strips: Sequence[Strip] = (),
+    cluster: str | None = None,
+) -> list[Path]:
+    """Write figures and tables into `folder`, and return their paths.
+
+    fto.svg, response.svg: a line a group, over the reference's offsets of both sides (else over those of A after B in
+    the same calls). strip-N.svg. table.md, table.tex (booktabs), table.csv: the headline measures of each group.
+    differences.md, .tex, .csv: what `document` compares. InputError for too many groups.
+    """
+    if len(groups) > MOST_SYSTEMS:
+        raise InputError(f"--figures: expected at most {MOST_SYSTEMS} groups, got {len(groups)}")
+    systems = [system(name, group) for name, group in groups.items()]
+    summaries = {
+        name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
+    }
+    paths = []
+    for name, text in _files(systems, summaries, _reference(systems, reference), document, strips, cluster):
+        write_text(folder / name, without_controls(text))
+        paths.append(folder / name)
+    return paths
+
+
+def strips_of(run: Run, asked: Iterable[str]) -> list[Strip]:
+    """The recordings and times (s) of strips such as "call0007@1:05-1:15.5". InputError says what is wrong with one."""
+    calls = {call.name: call for call in run.calls}
+    return [_strip(calls, text) for text in asked]
+
+
+def _strip(calls: Mapping[str, Call], text: str) -> Strip:
+    name, _, span = text.rpartition("@")
+    found = _SPAN.fullmatch(span)
+    if found is None:
+        raise InputError(f"--strip {text}: expected CALL@START-END, such as call@1:05-1:15.5")
+    if name not in calls:
+        raise InputError(f"--strip {text}: expected a call of the run, got {name}{nearest(name, calls)}")
+    reading = calls[name].recording
+    start_s, end_s = (60 * int(found[f"{at}_min"] or 0) + float(found[f"{at}_s"]) for at in ("start", "end"))
+    length_s = ticks_to_s(reading.n_ticks)
+    if not 0 <= start_s < end_s <= length_s:
+        raise InputError(f"--strip {text}: expected START before END, within the {length_s:g} s of the call")
+    return reading, start_s, end_s
+
+
+def _reference(systems: Sequence[System], reference: Group | None) -> tuple[str, list[int]]:
+    if reference is None:
+        return PEOPLE, [ms for each in systems for ms in each.fto_ms["A"]]
+    found = system("reference", reference)
+    return "reference", [*found.fto_ms["A"], *found.fto_ms["B"]]
+
+
+def _files(
+    systems: Sequence[System],
+    summaries: Summaries,
+    reference: tuple[str, list[int]],
+    document: Mapping[str, Any],
+    strips: Sequence[Strip],
+    cluster: str | None,
+) -> Iterator[tuple[str, str]]:
+    yield "fto.svg", fto_figure(systems, reference)
+    yield "response.svg", curve_figure(systems)
+    for number, strip in enumerate(strips, 1):
+        yield f"strip-{number}.svg", strip_figure(*strip)
+    table = measures_table(systems, summaries, cluster)
+    yield "table.md", table.markdown()
+    yield "table.tex", table.latex()
+    yield "table.csv", csv_text(LONG_COLUMNS, _long(systems, summaries))
+    if document["comparisons"]:
+        differences = differences_table(document, cluster)
+        yield "differences.md", differences.markdown()
+        yield "differences.tex", differences.latex()
+        yield "differences.csv", csv_text(LONG_DIFFERENCE_COLUMNS, _long_differences(document))
+
+
+def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str | None) -> PaperTable:
+    """A row a measure, a column a system: the figure with its interval, and its n. cluster: what intervals resample."""
+    listed = [name for name in headlines() if any(name in of for of in summaries.values())]
+    rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
+    sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
+    caption = (
+        f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
+        f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
+        f"{units_text(cluster)} resampled). Shares are of all opportunities, or onsets, n; the median answer time is "
+        "of the n that were answered."
+    ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions(summaries, cluster))
+    columns = ["Measure", *(each.name for each in systems)]
+    return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
+
+
+def _size(of: System, summaries: Mapping[str, Mapping[str, Any]], cluster: str | None) -> str:
+    clusters = max((summary["clusters"] for summary in summaries.values()), default=0)
+    units = "" if cluster is None else f", {clusters:,} {units_text(cluster, clusters)}"
+    return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'opportunity')}"
+
+
+def _cell(summary: Mapping[str, Any] | None) -> str:
+    if summary is None or headline(summary) is None:
+        return NONE
+    return f"{with_interval(summary)}, n = {summary['n']:,}"
+
+
+def _long(systems: Sequence[System], summaries: Summaries) -> Iterator[list[object]]:
+    """Every measure of every system, in full."""
+    for each in systems:
+        for name, summary in summaries[each.name].items():
+            low, high = summary["ci95"] or (None, None)
+            known = [summary[key] if key in summary else None for key in ("unit", "n", "count", "clusters")]
+            yield [name, each.name, headline(summary), low, high, *known, each.calls]
+
+
+def differences_table(document: Mapping[str, Any], cluster: str | None) -> PaperTable:
+    """What differs, with the denominators of both sides. cluster: what intervals resample where nothing is paired."""
+    rows = [_difference(compared, row) for compared in document["comparisons"] for row in compared["measures"]]
+    sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
+    caption = (
+        f"Differences ({sizes}). Intervals: 95 %, over what the sides are paired by, else over {units_text(cluster)}; "
+        "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. Detectable: the true "
+        f"difference found with 80 % power. {NOT_CORRECTED}"
+    )
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
+    return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")
+
+
+def _long_differences(document: Mapping[str, Any]) -> Iterator[list[object]]:
+    """Every row in full."""
+    for compared in document["comparisons"]:
+        for row in compared["measures"]:
+            sides = [cell for side in "ab" for cell in _long_side(compared[side], row[side])]
+            low, high = row["interval"] or (None, None)
+            told = [row["value"], low, high, row["p"], row["p_holm"], row["detectable"]]
+            yield [compared["title"], row["measure"], *sides, *told, words.unit_of(row), row["reason"]]
+
+
+def _long_side(side: Mapping[str, Any], summary: Mapping[str, Any] | None) -> list[object]:
+    known = summary or {}
+    return [side["name"], headline(summary), known.get("n"), known.get("count"), side["clusters"], side["calls"]]
+
+
+def _sizes(compared: Mapping[str, Any]) -> str:
+    sides = " less ".join(f"{compared[side]['name']} ({counted(compared[side]['calls'], 'call')})" for side in "ab")
+    title = f"{compared['title']}: " if compared["title"] else ""
+    return f"{title}{sides}, {words.pairing(compared)}"
+
+
+def _difference(compared: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    of = words.unit_of(row)
+    sides = [f"{amount(headline(row[side]), of)} ({words.counts(row[side])})" for side in "ab"]
+    p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ") or NONE
+    detectable = step(row["detectable"], of) if row["detectable"] else NONE
+    name = compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}"
+    return [
+        name,
+        words.label(row["measure"]),
+        *sides,
+        NONE if row["value"] is None else step(row["value"], of, "+"),
+        limits(row["interval"], of, "+") or NONE,
+        p,
+        detectable,
+    ]

@@ -1,0 +1,1 @@
+"""The screen, the tables and the page of a run."""

@@ -1,0 +1,291 @@
+"""The page of a run, index.html: what its calls have in common, the worst moments to hear, and a list of all calls.
+
+One file that needs no network and loads no audio before it is asked to; the audio is linked, or embedded as clips.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.survey import CallMoment, CallRow, Survey, clip_ticks
+from fdbcore.errors import FdbError
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.catalogue import columns as measure_columns
+from fdbcore.measures.measure import Column
+from fdbcore.recording.files import REPORT, write_text
+from fdbcore.recording.reader import Recording
+from fdbcore.report.call import sections
+from fdbcore.report.call.audio import CLIP_TYPE, audio_url, clip
+from fdbcore.report.format import scaled
+from fdbcore.report.glossary import terms
+from fdbcore.report.html.templates import INDEX, embedded_json, render
+from fdbcore.report.run import findings as corpus_findings
+from fdbcore.report.run import health as corpus_health
+from fdbcore.report.run import sections as corpus_sections
+from fdbcore.report.run import systems
+from fdbcore.sources.recorded import changed_source, is_playable
+from fdbcore.types import TurnSettings, ticks_to_s
+
+CLIPS: Final = "clips"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows. audio: players and links to audio. words: what was said. embed_clips: the clips of the worst
+    moments are part of the page."""
+
+    audio: bool = True
+    words: bool = True
+    embed_clips: bool = False
+
+
+@dataclass(slots=True)
+class Heard:
+    """What can be heard on a page: of so many moments so many; silent: of calls without audio, by name, why."""
+
+    moments: int = 0
+    audible: int = 0
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+def write_index(run: Survey, shown: Shown = Shown(), heard: Heard | None = None) -> Path:
+    """Write index.html into the folder of the run and return its path; note in `heard` what can be heard on it.
+
+    RecordingError if it cannot be written.
+    """
+    path = run.corpus.path / INDEX
+    write_text(path, page(run, shown, heard or Heard()))
+    return path
+
+
+def page(run: Survey, shown: Shown, heard: Heard) -> str:
+    """The whole page."""
+    sounds, compared = _Sounds(run.corpus.path, shown, heard), systems.systems(run)
+    settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
+
+    def page_of(call: Call) -> str | None:
+        return page_address(run.corpus.path, call.path)
+
+    return render(
+        "index.html",
+        title=corpus_sections.title(run),
+        facts=corpus_sections.header(run),
+        findings=corpus_findings.listed(run, page_of),
+        noticed=corpus_sections.noticed(run, cautions(systems.told(run, compared))),
+        odd=corpus_sections.odd(run.corpus.path),
+        evidence=corpus_sections.evidence(run),
+        terms=terms(settings),
+        footer=corpus_sections.footer(run),
+        calls=_list(run, sounds),
+        scored=bool(run.pooled),
+        **(_scored(run, compared, settings, sounds, page_of) if run.pooled else {}),
+    )
+
+
+def _scored(
+    run: Survey,
+    compared: Sequence[systems.System],
+    settings: TurnSettings,
+    sounds: _Sounds,
+    page_of: Callable[[Call], str | None],
+) -> dict[str, Any]:
+    """What a page shows only of a run of which some call is scored."""
+    worst, absent = corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_of, sounds.words)
+    return {
+        "health": corpus_health.panel(run, page_of),
+        "lead": f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
+        "systems": systems.section(compared) if compared else None,
+        "figures": None if compared else corpus_sections.figures(run, settings),
+        "worst": worst,
+        "absent": absent,
+        "charts": corpus_sections.charts(run, settings),
+        "intervals": sections.intervals(run.measures),
+        "measures": sections.measures(run.measures, settings),
+    }
+
+
+class _Audio(NamedTuple):
+    """Why there is no audio of a call; or the address of what a browser plays; or the codecs of what it does not."""
+
+    silent: str | None = None
+    address: str | None = None
+    codecs: str | None = None
+
+
+def _audio_of(recording: Recording, folder: Path) -> _Audio:
+    if (silent := changed_source(recording)) is not None:
+        return _Audio(silent)
+    if is_playable(recording):
+        return _Audio(address=audio_url(recording, folder))
+    return _Audio(codecs=", ".join(dict.fromkeys(file["codec"] for file in recording.meta["source"]["files"])))
+
+
+class _Sounds:
+    """Where the page finds the audio of calls and moments, as far as it may show it."""
+
+    def __init__(self, folder: Path, shown: Shown, heard: Heard) -> None:
+        self.words = shown.words
+        self.heard = heard
+        self._folder = folder
+        self._shown = shown
+        self._known: dict[str, _Audio] = {}
+
+    def _audio(self, call: Call) -> _Audio:
+        if call.name not in self._known:
+            self._known[call.name] = known = _audio_of(call.recording, self._folder)
+            if known.silent is not None:
+                self.heard.silent[call.name] = known.silent
+        return self._known[call.name]
+
+    def silent(self, call: Call) -> str | None:
+        """Why there is no audio of a call, where it is to be heard."""
+        return self._audio(call).silent if self._shown.audio else None
+
+    def unplayable(self, call: Call) -> str | None:
+        """Why a browser cannot play a whole call that is there, and what helps."""
+        if not self._shown.audio or self._shown.embed_clips or (codecs := self._audio(call).codecs) is None:
+            return None
+        return f"no browser plays its source ({codecs}) as the session; with a page of its own it gets audio"
+
+    def of_call(self, row: CallRow) -> str | None:
+        """The address of a whole call, where a browser can play it."""
+        if not self._shown.audio or self._shown.embed_clips or row.length_s is None:
+            return None
+        return self._audio(row.call).address
+
+    def of_moment(self, found: CallMoment) -> tuple[str, float, float] | None:
+        """The address of the audio of a moment, and from where to where (s) to play it.
+
+        It is a part of the call's own audio; or a clip, embedded where that is asked for, and in the folder of clips
+        where no browser plays the call. None if there is no audio any more.
+        """
+        self.heard.moments += 1
+        played = None if not self._shown.audio or self.silent(found.call) else self._played(found)
+        self.heard.audible += played is not None
+        return played
+
+    def _played(self, found: CallMoment) -> tuple[str, float, float] | None:
+        start, end = clip_ticks(found.moment, found.n_ticks)
+        address = self._audio(found.call).address
+        if not self._shown.embed_clips and address is not None:
+            return address, ticks_to_s(start), ticks_to_s(end)
+        try:
+            return self._address(found, clip(found.call.recording, start, end)), 0.0, ticks_to_s(end - start)
+        except FdbError as error:
+            self.heard.silent[found.call.name] = why = str(error)
+            self._known[found.call.name] = _Audio(why)
+            return None
+
+    def _address(self, found: CallMoment, cut: bytes) -> str:
+        if self._shown.embed_clips:
+            return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
+        path = self._folder / CLIPS / f"{found.call.name}-{found.moment.start_tick}.webm"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(cut)
+        return quote(f"{CLIPS}/{path.name}")
+
+    def place(self, path: Path) -> str:
+        """A path, as the page may tell it."""
+        return str(path) if self._shown.audio else path.resolve().name
+
+    def page_of(self, found: CallMoment) -> str | None:
+        """The address of the moment in its call's own page, if that has been made."""
+        page = page_address(self._folder, found.call.path)
+        return page and f"{page}#t={ticks_to_s(found.moment.start_tick):g}"
+
+
+def page_address(folder: Path, call: Path) -> str | None:
+    """Where a page in `folder` finds the page of a call; None if it has not been made."""
+    return quote(f"{call.relative_to(folder).as_posix()}/{REPORT}") if (call / REPORT).is_file() else None
+
+
+def link_pages(folder: Path, calls: Iterable[Path]) -> None:
+    """Let the list of an index.html that is there link the pages of these calls, which have been made since."""
+    path = folder / INDEX
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', text, re.DOTALL)
+    if found is None:
+        return
+    listed = json.loads(found[0])
+    pages = {call.name: page_address(folder, call) for call in calls}
+    for each in listed["calls"]:
+        if each["name"] in pages:
+            each["page"] = pages[each["name"]]
+    write_text(path, f"{text[: found.start()]}{embedded_json(listed)}{text[found.end() :]}")
+
+
+def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
+    """What the list of calls is made of, as JSON values."""
+    columns = list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
+    return {
+        "run": sounds.place(run.corpus.path),
+        "columns": columns,
+        "figures": [_column(name, column) for name, column in measure_columns().items()],
+        "calls": [_listed(row, columns, sounds, run.corpus.path) for row in run.rows],
+    }
+
+
+def _column(name: str, column: Column) -> dict[str, Any]:
+    """A column of a measure: what its cells are, and whether it is sorted upward first, so that the worst stand above.
+
+    is: "share" (count, n), "count" (of items), or "time" (seconds).
+    """
+    measure = MEASURES[name]
+    kind = "count" if column.is_count else "share" if measure.quantity == "share" else "time"
+    return {"title": column.title, "is": kind, "first": 1 if measure.better == "more" else -1}
+
+
+def _figure(row: CallRow, name: str, column: Column) -> Any:  # noqa: ANN401 - JSON
+    """What a column says of a call; None where it has nothing."""
+    if name not in row.figures:
+        return None
+    value, n = row.figures[name]
+    if column.is_count:
+        return n
+    if MEASURES[name].quantity == "share":
+        return [row.counts[name], n]
+    return None if value is None else scaled(value, MEASURES[name].unit)
+
+
+def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path) -> dict[str, Any]:
+    call, worst = row.call, row.worst
+    known: dict[str, Any] = {
+        "name": call.name,
+        "status": call.status,
+        "columns": [call.columns.get(c, "") for c in columns],
+    }
+    if call.unscored is not None:
+        return known | {"why": corpus_sections.in_short(call, call.unscored)}
+    known |= {
+        "s": row.length_s,
+        "figures": [_figure(row, name, column) for name, column in measure_columns().items()],
+        "page": page_address(folder, call.path),
+        "audio": sounds.of_call(row),
+        "unplayable": sounds.unplayable(call),
+        "notes": _notes(row, sounds),
+    }
+    if row.health is not None:
+        known["verdict"] = row.health.verdict
+        known["found"] = [[finding.id, finding.text] for finding in row.health.findings]
+    if worst is not None:
+        known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
+    return known
+
+
+def _notes(row: CallRow, sounds: _Sounds) -> list[str]:
+    """What must be known of a call, each thing once: damage is among the warnings as well as the reason."""
+    silent = sounds.silent(row.call)
+    found = [finding.text for finding in row.findings]
+    told = [*found, *filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
+    return list(dict.fromkeys(corpus_sections.in_short(row.call, text) for text in told))

@@ -1,0 +1,111 @@
+"""What a terminal shows of thousands of calls: plain text that fits its width, every share with its interval and n."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from textwrap import fill, wrap
+from typing import Any, Final
+
+from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.survey import Survey
+from fdbcore.measures.measure import MomentKind
+from fdbcore.report import columns as columns_of
+from fdbcore.report.call.screen import by_labels, with_echo
+from fdbcore.report.format import amount, by_chance, clock_text, counted, with_interval
+from fdbcore.report.run import systems
+from fdbcore.report.run.health import line
+from fdbcore.types import ticks_to_s
+
+MOST_COLUMNS: Final = 100
+LABEL_COLUMNS: Final = 17
+SHOWN: Final = 3
+"""How many warnings are told, and how many calls that are not scored."""
+
+
+def corpus_screen(run: Survey, columns: int) -> str:
+    """The screen of a run, several lines of at most `columns`, without a newline at the end."""
+    width = min(columns, MOST_COLUMNS) - 1
+    indent = " " * LABEL_COLUMNS
+    compared = systems.systems(run)
+    first, lines = (
+        [
+            fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
+            for label, text in told
+        ]
+        for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
+    )
+    table = [*systems.screen(compared, width), *wrap(columns_of.note(), width)] if compared else []
+    return "\n".join([*first, *table, *lines])
+
+
+def _head(run: Survey) -> Iterator[tuple[str, str]]:
+    seconds, scored = sum(row.length_s or 0.0 for row in run.rows), len(run.scored)
+    told = f"{clock_text(seconds)} of audio | {scored:,} scored, {len(run.rows) - scored:,} not"
+    yield counted(len(run.rows), "call"), told
+
+
+def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[str, str]]:
+    """compared: the systems, where the figures are told of each, not of all together."""
+    left_out = [row for row in run.rows if row.call.unscored is not None]
+    if run.pooled:
+        yield "health", line(run)
+        yield from () if compared else _figures_beside(run)
+        yield from (("!!", text) for text in cautions(systems.told(run, compared)))
+        yield from _worst(run)
+    for number, row in enumerate(left_out[:SHOWN]):
+        yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"
+    if len(left_out) > SHOWN:
+        yield "", f"and {len(left_out) - SHOWN:,} more, in calls.csv"
+
+
+def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
+    """What must be known before any number, with the calls concerned."""
+    concerned: tuple[Mapping[str, Sized], ...] = (run.amiss(), run.warned())
+    for found in concerned:
+        for text, calls in list(found.items())[:SHOWN]:
+            yield "!!", f"{text}: {counted(len(calls), 'call')}"
+        if len(found) > SHOWN:
+            yield "", f"and {len(found) - SHOWN:,} more, in calls.csv"
+
+
+def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
+    """The figures, and below each that echo would change: that."""
+    beside = dict(_figures(with_echo(run.measures)))
+    for label, text in _figures(run.measures):
+        yield label, text
+        if beside.get(label, text) != text:
+            yield "  with echo", beside[label]
+
+
+def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    latency, lapses = m["response_latency_ms"], m["lapse_s"]
+    yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} opportunities"
+    if latency["n"]:
+        p90 = f" | p90 {amount(latency['p90'], 'ms')}" if latency["p90"] is not None else ""
+        yield "answer time", f"median {with_interval(latency)}{p90} | n = {latency['n']:,}"
+    yield "cut off", f"{_share(m['premature_per_turn'])} | no answer {_share(m['no_response_per_turn'])}"
+    stops = m["b_stopped_within_2s_per_long_a_onset"]
+    if stops["n"]:
+        chance = f" | by chance {amount(stops['by_chance'], 'share')}" if stops.get("by_chance") is not None else ""
+        yield "B stops", f"when A talks over it {_share(stops)} of {stops['n']:,}{chance}"
+    at_once = m["b_stopped_at_once_per_long_a_onset"]
+    if at_once["count"]:
+        yield "stops at once", f"{at_once['count']:,}x{by_chance(at_once)}"
+    longest = f", longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
+    if found := by_labels(m):
+        yield "by your labels", found
+    yield "long silences", f"{lapses['n']:,}x{longest}"
+
+
+def _worst(run: Survey) -> Iterator[tuple[str, str]]:
+    """The worst moment of each kind."""
+    kinds: list[MomentKind] = sorted(run.worst, key=lambda kind: -run.worst[kind][0].moment.severity)
+    for number, kind in enumerate(kinds):
+        found = run.worst[kind][0]
+        at = clock_text(ticks_to_s(found.moment.start_tick))
+        more = f" (and {run.found[kind] - 1:,} more of this kind)" if run.found[kind] > 1 else ""
+        yield "" if number else "worst", f"{found.call.name} {at} {found.moment.text}{more}"
+
+
+def _share(found: Mapping[str, Any]) -> str:
+    return with_interval(found) if found["n"] else "none"

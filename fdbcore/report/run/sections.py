@@ -1,0 +1,317 @@
+"""The parts of the page of a run that are text, tables and drawings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.score import summarise
+from fdbcore.analysis.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
+from fdbcore.measures.answers import UNANSWERED
+from fdbcore.measures.measure import MomentKind
+from fdbcore.measures.moments import limit_ticks
+from fdbcore.measures.quantities import Quantity
+from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
+from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
+from fdbcore.report.call.sections import voice_activity
+from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, vad_text
+from fdbcore.report.glossary import in_words
+from fdbcore.report.html.values import Fact, KeyFigure, flat
+from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
+from fdbcore.types import SIDES, Side, TurnSettings, ticks_to_s
+
+NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
+_PLANE: Final = (
+    "cut_off_per_labelled_a_pause", "response_latency_ms_per_labelled_turn_end", "response_latency_ms",
+)  # fmt: skip
+NAMED: Final = 200
+"""How many names a notice has."""
+
+KINDS: Final[Mapping[MomentKind, tuple[str, str]]] = {
+    "no_answer": ("No answer", "A has finished, and B does not come."),
+    "slow_answer": ("Slow answers", "Longest silences between A's end and B's start."),
+    "cut_off": ("A cut off", "B takes the floor before A has finished."),
+    "false_cut_off": ("False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished."),
+    "talk_over": ("Talking over each other", "Longest stretches in which both speak."),
+    "lapse": ("Other long silences", "Longest silences of both that are neither a missing nor a slow answer of B."),
+}
+
+Played = tuple[str, float, float]
+
+
+def title(run: Survey) -> str:
+    """The name of the run's folder."""
+    return run.corpus.path.resolve().name
+
+
+def header(run: Survey) -> list[str]:
+    """Size, and what decided on speech."""
+    seconds = sum(row.length_s or 0.0 for row in run.rows)
+    n, scored, settings = len(run.rows), len(run.scored), run.corpus.settings
+    parts = [counted(n, "call"), f"{clock_text(seconds)} of audio"]
+    parts += [f"{scored:,} scored"] if scored < n else []
+    return [*parts, *([f"voice activity by {vad_text(settings)}"] if settings else [])]
+
+
+def noticed(run: Survey, intervals: Iterable[str]) -> list[dict[str, Any]]:
+    """What must be known before any number, each with names. intervals: what must be known of these."""
+    return [_notice(what, names) for what, names in _noticed(run, intervals)]
+
+
+def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    for status in dict.fromkeys(row.call.status for row in run.rows):
+        rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
+        if rows:
+            of = f"{len(rows):,} of {len(run.rows):,} calls {status}, {'but ' if status == DONE else ''}in no figure"
+            yield of, [_told(row.call, row.call.unscored) for row in rows]
+    damaged = [_told(row.call, row.call.reason) for row in run.rows if row.call.status == DAMAGED]
+    if damaged:
+        yield f"{counted(len(damaged), 'call')} damaged: what is there is scored", damaged
+    for text, names in run.warned().items():
+        if not all(name in " ".join(damaged) for name in names):
+            yield f"{text}: {counted(len(names), 'call')}", names
+    for text in intervals:
+        yield f"{text[:1].upper()}{text[1:]}", []
+    settings = run.corpus.settings_sha256s
+    if len(settings) > 1:
+        counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]
+        yield "Calls were scored with different settings", counts
+
+
+def _told(call: Call, text: str | None) -> str:
+    return f"{call.name}: {in_short(call, text or '')}"
+
+
+def in_short(call: Call, text: str) -> str:
+    """What is said of a call, with the names of its files instead of their paths."""
+    for file in call.files:
+        name = Path(file).name
+        text = re.sub(rf"\S*/(?={re.escape(name)}: )", "", text.replace(file, name))
+    return text
+
+
+def odd(path: Path) -> list[dict[str, Any]]:
+    """What did not fit together, each with names."""
+    oddities = read_corpus(path)["oddities"] if is_replayed(path) else {}
+    return [_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items()]
+
+
+def _notice(what: str, names: Sequence[str]) -> dict[str, Any]:
+    return {"what": what, "names": names[:NAMED], "more": len(names) - NAMED}
+
+
+def lead(run: Survey) -> str:
+    """The run in one sentence."""
+    answered, latency = run.measures["answered_per_turn"], run.measures["response_latency_ms"]
+    if not answered["n"]:
+        return NOTHING_TO_ANSWER
+    share = f"B answered {amount(answered['mean'], 'share')} of {answered['n']:,} opportunities"
+    return (
+        f"{share}; half of the answers came within {amount(latency['median'], 'ms')}." if latency["n"] else f"{share}."
+    )
+
+
+def figures(run: Survey, settings: TurnSettings) -> list[KeyFigure]:
+    """The key figures with their 95 % intervals over calls, and their denominators."""
+    cells = [
+        _answer_time(run),
+        _share(run, "answered_per_turn", "Answered", "opportunities, within {response_window_ms}"),
+    ]
+    cells += [_share(run, "premature_per_turn", "Cut off", "opportunities: B began more than 0.2 s early")]
+    cells += [_share(run, "no_response_per_turn", "No answer", NO_ANSWER)]
+    cells += [_stops(run), _silences(run)]
+    return [KeyFigure(name, value, in_words(text, settings), interval) for name, value, interval, text in cells]
+
+
+Cell = tuple[str, str, str, str]
+
+
+def _answer_time(run: Survey) -> Cell:
+    latency = run.measures["response_latency_ms"]
+    if not latency["n"]:
+        return "Answer time", NONE, "", "no answers"
+    tail = [f"{name} {amount(latency[name], 'ms')}" for name in ("p90", "p95") if latency[name] is not None]
+    text = f"median of {latency['n']:,} answers" + (f"; {', '.join(tail)}" if tail else "")
+    return "Answer time", amount(latency["median"], "ms"), limits(latency["ci95"], "ms"), text
+
+
+def _share(run: Survey, measure: str, name: str, text: str) -> Cell:
+    found = run.measures[measure]
+    if not found["n"]:
+        return name, NONE, "", "there was nothing to answer"
+    told = amount(found["mean"], "share"), limits(found["ci95"], "share")
+    return name, *told, f"{found['count']:,} of {found['n']:,} {text}"
+
+
+def _stops(run: Survey) -> Cell:
+    name, text = "B stops when A talks over it", "times, within 2 s; A spoke for more than {short_ms}"
+    cell = _share(run, "b_stopped_within_2s_per_long_a_onset", name, text)
+    found = run.measures["b_stopped_within_2s_per_long_a_onset"]
+    if not found["n"]:
+        return name, NONE, "", f"A never did for more than {{short_ms}}{_at_once(run)}"
+    chance = f". By chance: {amount(found['by_chance'], 'share')}" if found.get("by_chance") is not None else ""
+    return (*cell[:3], f"{cell[3]}{chance}{_at_once(run)}")
+
+
+def _at_once(run: Survey) -> str:
+    """How often B stopped at once; empty if it never did."""
+    found = run.measures["b_stopped_at_once_per_long_a_onset"]
+    return f". It stopped at once {found['count']:,} times{by_chance(found)}" if found["count"] else ""
+
+
+def _silences(run: Survey) -> Cell:
+    lapses, n = run.measures["lapse_s"], len(run.scored)
+    having = sum(row.figures["lapse_s"][1] > 0 for row in run.scored)
+    longest = f"; the longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
+    text = f"of both, over {{lapse_ms}}, in {having:,} of {counted(n, 'call')}{longest}"
+    return "Long silences", f"{lapses['n']:,}", "", text
+
+
+def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
+    """The distributions over all calls."""
+    measures = run.measures
+    eligible = measures["answered_per_turn"]["n"]
+    latencies_s = [ms / 1000 for ms in run.values("response_latency_ms")]
+    fto_s = {side: [ms / 1000 for ms in run.fto_ms[side]] for side in ("B", "A")}
+    medians_s = [ms / 1000 for row in run.scored if (ms := row.figures["response_latency_ms"][0]) is not None]
+    drawn = [
+        curve(
+            "How soon B answers",
+            f"Share of {eligible:,} opportunities that B has begun to answer; the others never raise it.",
+            Axis(0, 5, 0.05, range(6), "seconds after A's end"),
+            latencies_s,
+            eligible,
+        ),
+        histogram(
+            "Floor transfer offset",
+            "From one side's end to the other's start: B after A (bars) and A after B (line); below 0 in overlap.",
+            Axis(-2, 4, 0.2, range(-2, 5), "seconds"),
+            fto_s,
+        ),
+        histogram(
+            "Answer time of each call",
+            "Its median, one item a call: a second hump is a group of calls to look at.",
+            Axis(0, 4, 0.1, range(5), "seconds"),
+            {"B": medians_s},
+        ),
+        histogram("Both speak", "Lengths of the overlaps.", Axis(0, 3, 0.1, range(4), "seconds"), {"": run.overlaps_s}),
+        histogram(
+            "Both silent",
+            in_words("Silences of more than {lapse_ms} in the middle of a call.", settings),
+            Axis(3, 15, 0.5, range(3, 16, 3), "seconds"),
+            {"": run.values("lapse_s")},
+        ),
+        histogram(
+            "How much B talks",
+            "Its share of each call's time, one item a call.",
+            Axis(0, 100, 5, range(0, 101, 25), "per cent", "%"),
+            {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
+        ),
+    ]
+    if points := cut_off_against_latency(run):
+        drawn.append(
+            plane(
+                "False cut-offs against answer time",
+                "Share of A's labelled pauses in which B cut in, over the median answer time: lower left is better. "
+                "One point a system, with 95 % intervals over calls.",
+                Axis(0, 2, 0.1, range(11), "seconds until B answers"),
+                points,
+            )
+        )
+    return drawn
+
+
+def cut_off_against_latency(run: Survey) -> list[Point]:
+    """A point for each system (of calls without that column: one) whose calls have labelled pauses and any answer.
+
+    The answer time is that after labelled ends of turns; where a system's calls have none, that after all turns.
+    """
+    systems: dict[str, list[Mapping[str, Quantity]]] = {}
+    for row, quantities in zip(run.scored, run.pooled, strict=True):
+        systems.setdefault(row.call.columns.get("system", ""), []).append(quantities)
+    found = []
+    for name, sessions in sorted(systems.items()):
+        told = summarise([{key: of[key] for key in _PLANE if key in of} for of in sessions])
+        share, (by_label, by_turn) = told.get(_PLANE[0]), (told.get(key) for key in _PLANE[1:])
+        latency = by_label if by_label and by_label["n"] else by_turn
+        if share and share["n"] and latency and latency["n"]:
+            ends = tuple(ms / 1000 for ms in latency["ci95"] or ())
+            values = (ends[0], ends[1]) if ends else None
+            note = f"{share['n']:,} pauses, {latency['n']:,} answers, {len(sessions):,} calls"
+            found.append(Point(name, latency["median"] / 1000, share["mean"], note, values, share["ci95"]))
+    return found
+
+
+def moments(
+    run: Survey,
+    settings: TurnSettings,
+    sound: Callable[[CallMoment], Played | None],
+    page: Callable[[CallMoment], str | None],
+    words: bool,
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The worst moments of each kind, with the speech around them drawn, to be heard, and with the words if known; and
+    the kinds of which there are none."""
+    listed, absent = [], []
+    for kind, (name, meaning) in KINDS.items():
+        found = run.worst.get(kind, [])
+        if found:
+            count = f"{run.found[kind]:,} over {ticks_to_s(limit_ticks(kind, settings)):g} s"
+            count += f", the worst {len(found)}" if run.found[kind] > len(found) else ""
+            cards = [_card(each, sound(each), page(each), words) for each in found]
+            listed.append({"name": name, "meaning": meaning, "count": count, "cards": cards})
+        elif kind != "false_cut_off" or "cut_off_per_labelled_a_pause" in run.measures:
+            absent.append(name.lower())
+    return listed, absent
+
+
+def _card(found: CallMoment, played: Played | None, page: str | None, words: bool) -> dict[str, Any]:
+    return {
+        "text": found.moment.text,
+        "call": found.call.name,
+        "at": clock_text(ticks_to_s(found.moment.start_tick)),
+        "page": page,
+        "played": played,
+        "strip": _strip(found),
+        "said": _said(found) if words else [],
+    }
+
+
+def _said(found: CallMoment) -> list[tuple[Side, str]]:
+    """What each side said in these ten seconds, where its words are known."""
+    return [(side, words) for side, words in found.said.items() if words]
+
+
+def _strip(found: CallMoment) -> str:
+    """Who speaks in the ten seconds of a moment, A above B; the moment itself is marked."""
+    start, end = clip_ticks(found.moment, found.n_ticks)
+    scale = 1000 / CLIP_TICKS
+    first, last = max(found.moment.start_tick, start), min(found.moment.end_tick, end)
+    mark = f'x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"'
+    parts = [f'<rect class="marked" {mark}/>']
+    for y, side in zip((2, 14), SIDES, strict=True):
+        parts += [
+            f'<rect class="{side.lower()}" x="{(s - start) * scale:g}" width="{(e - s) * scale:g}" y="{y}" height="9"/>'
+            for s, e in found.speech[side]
+        ]
+    parts.append(f'<rect class="frame" {mark}/>')
+    box = f'viewBox="0 0 {(end - start) * scale:g} 26" preserveAspectRatio="none"'
+    return f'<svg class="strip" {box} aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def evidence(run: Survey) -> list[Fact]:
+    """The settings and the versions."""
+    settings = run.corpus.settings
+    if settings is None:
+        return []
+    turns = flat({"turns": settings["turns"]})
+    made = flat({"settings SHA-256": list(run.corpus.settings_sha256s), "versions": run.corpus.versions})
+    return [*voice_activity(settings), *turns, *made]
+
+
+def footer(run: Survey) -> str:
+    """What else the run's folder holds."""
+    versions = ", ".join(run.corpus.versions.get("fdbcore", []))
+    return f"fdbcore {versions} · at most {OF_ONE_CALL} of the worst {WORST} moments are of one call"

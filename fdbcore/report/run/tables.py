@@ -1,0 +1,95 @@
+"""The tables of a run: a row a call, and a row an event; CSV, and Parquet where pyarrow is installed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Final
+
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.rows import EVENT_COLUMNS, EVENT_NUMBERS, CallColumns, Row, event_row
+from fdbcore.analysis.survey import CallRow, Survey, survey
+from fdbcore.errors import RecordingError
+from fdbcore.runtime.whole_files import whole_file
+from fdbcore.types import TurnEvent
+
+CALLS, EVENTS = "calls.csv", "events.csv"
+ROWS_PER_GROUP: Final = 10_000
+"""Of a Parquet file: about so many are kept in memory until they are written."""
+
+
+def write_tables(run: Run, on_call: Callable[[int, int], None] = lambda number, calls: None) -> Survey:
+    """Write calls.csv and events.csv into the folder of a run; the survey that they are made of.
+
+    on_call: told of the number of each call that was read, and how many there are. RecordingError if a table cannot be
+    written.
+    """
+    with _table(run.path / EVENTS, EVENT_COLUMNS, EVENT_NUMBERS) as write:
+
+        def add(call: Call, events: Iterable[tuple[TurnEvent, bool | None]]) -> None:
+            write(event_row(call.name, *each) for each in events)
+
+        found = survey(run, add, lambda number: on_call(number, len(run.calls)))
+    write_calls(run.path, found.rows)
+    return found
+
+
+def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
+    """Write calls.csv into the run's folder `path`, as `fdbcore.analysis.rows` has its rows and columns."""
+    columns = CallColumns.of(rows)
+    with _table(path / CALLS, columns.names, columns.numbers) as write:
+        write(map(columns.row, rows))
+
+
+@contextmanager
+def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Iterator[Callable[[Iterable[Row]], None]]:
+    """A function that writes rows as CSV and as Parquet; the files take their names when all are written."""
+    try:
+        with whole_file(path) as file, _parquet(path.with_suffix(".parquet"), header, numbers) as write_parquet:
+            text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
+            table = csv.DictWriter(text, header, lineterminator="\r\n")
+            table.writeheader()
+
+            def write(rows: Iterable[Row]) -> None:
+                cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
+                table.writerows(cells)
+                write_parquet(cells)
+
+            yield write
+            text.detach()
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _cell(value: object) -> object:
+    """What both files have of a value: a truth value as a word, no empty text, and of a text what UTF-8 can say."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.encode(errors="backslashreplace").decode() or None if isinstance(value, str) else value
+
+
+@contextmanager
+def _parquet(path: Path, header: Sequence[str], numbers: Collection[str]) -> Iterator[Callable[[Sequence[Row]], None]]:
+    """A function that writes rows: `numbers` as such, all else as text. It does nothing without pyarrow."""
+    if importlib.util.find_spec("pyarrow") is None:
+        yield lambda rows: None
+        return
+    import pyarrow
+    from pyarrow import parquet
+
+    schema = pyarrow.schema([(name, "double" if name in numbers else "string") for name in header])
+    rows: list[Row] = []
+    with whole_file(path) as file, parquet.ParquetWriter(file, schema) as table:
+
+        def write(more: Sequence[Row], least: int = ROWS_PER_GROUP) -> None:
+            rows.extend(more)
+            if len(rows) >= least:
+                table.write_table(pyarrow.Table.from_pylist(rows, schema))
+                rows.clear()
+
+        yield write
+        write([], 0)

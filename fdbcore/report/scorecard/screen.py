@@ -1,0 +1,118 @@
+"""A scorecard as plain text, for any terminal of 60 columns or more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from fdbcore.report.format import NONE
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, Group, columns, fitted, table, wrapped
+from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoreRow, Telling
+
+PROBLEMS: Final = 10
+PROBLEM_LINES: Final = 5
+HEADING_LINES: Final = 4
+NOTHING: Final = Figure(None)
+
+
+def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> str:
+    """The scorecard in at most `width` columns, without a newline at the end.
+
+    more: blocks of lines that only the suite has; they stand before the notes.
+    """
+    warnings = [fitted(f"!! {text}", PROBLEM_LINES * (width - 6)) for text in card.warnings]
+    blocks = [
+        [line for text in warnings for line in wrapped(text, width, 3)],
+        *(block for condition in card.conditions for block in _condition(card, condition, width)),
+        [_telling(case, card.scale(case.scale), width) for case in card.telling],
+        *more,
+        [line for text in card.notes for line in wrapped(text, width)],
+        list(problem_lines(card.problems, width)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _condition(card: Scorecard, condition: str, width: int) -> Iterator[list[str]]:
+    rows = [row for row in card.rows if row.condition == condition]
+    noted = [f"{fitted(row.system, NAME_COLUMNS)}: {row.note}" for row in rows if row.note]
+    notes = [line for text in noted for line in wrapped(text, width, 2)]
+    heading = wrapped(fitted(card.conditions[condition], HEADING_LINES * (width - 2)), width, 2)
+    yield [*heading, *rows_table(card.scales, rows, width), *notes]
+    compared = [one for one in card.differences if one.condition == condition]
+    yield list(_differences(card, compared, width))
+
+
+def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
+    """The lines of a table with a row for each system: the main scales, then the others by their parts."""
+    main = [scale for scale in scales if scale.main]
+    groups = [
+        Group("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
+        _group("mean [95 % interval]", main, rows, [[_with_interval(row, scale) for scale in main] for row in rows]),
+        _group("SD", main, rows, [[number_text(_figure(row, scale).sd, scale) for scale in main] for row in rows]),
+    ]
+    for part, found in groupby((scale for scale in scales if not scale.main), lambda scale: scale.part):
+        own = list(found)
+        cells = [[number_text(_figure(row, scale).value, scale) for scale in own] for row in rows]
+        groups.append(_group(part, own, rows, cells))
+    return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
+
+
+def _group(title: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> Group:
+    heads = [f"{scale.label} {scale.unit}".strip() for scale in scales]
+    widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    return Group(title, heads, widths, cells)
+
+
+def _figure(row: ScoreRow, scale: Scale) -> Figure:
+    return row.figures.get(scale.id, NOTHING)
+
+
+def _with_interval(row: ScoreRow, scale: Scale) -> str:
+    figure = _figure(row, scale)
+    return f"{number_text(figure.value, scale)} {interval_text(figure.interval):>11}"
+
+
+def number_text(value: float | None, scale: Scale | None = None, sign: str = "") -> str:
+    """With the decimals of its scale, three where there is none; sign: "+" to show it."""
+    return NONE if value is None else f"{value:{sign}.{3 if scale is None else scale.decimals}f}"
+
+
+def interval_text(limits: Sequence[float] | None, sign: str = "") -> str:
+    """Two decimals, as "[0.77,0.90]"."""
+    return f"[{','.join(f'{limit:{sign}.2f}' for limit in limits)}]" if limits else NONE
+
+
+def _differences(card: Scorecard, compared: Sequence[Difference], width: int) -> Iterator[str]:
+    if compared:
+        yield from wrapped(card.test, width, 2)
+    for (a, b), found in groupby(compared, lambda one: (one.a, one.b)):
+        own = list(found)
+        yield from wrapped(f"{fitted(a, NAME_COLUMNS)} - {fitted(b, NAME_COLUMNS)}", width, 2)
+        cells = [
+            [
+                f"{number_text(one.value, card.scale(one.scale), '+')} {interval_text(one.interval, '+'):>13}",
+                *(number_text(value) for value in (one.p, one.p_corrected, one.detectable)),
+            ]
+            for one in own
+        ]
+        groups = [
+            Group("", ["n"], [4], [[str(one.n)] for one in own]),
+            Group("", ["difference [95 %]", "p", "Holm", "detectable"], [20, 5, 5, 10], cells),
+        ]
+        yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)[1:]
+
+
+def _telling(case: Telling, scale: Scale, width: int) -> str:
+    start = f"{case.what:<18}{scale.label} {case.value:.2f}  {fitted(case.system, 16)} {fitted(case.id, 14)} "
+    return start + fitted(case.text, max(8, width - columns(start)))
+
+
+def problem_lines(problems: Sequence[Problem], width: int) -> Iterator[str]:
+    """How many things were left out, and the first of them."""
+    if problems:
+        yield f"left out: {len(problems)}"
+    for where, reason in problems[:PROBLEMS]:
+        yield from wrapped(fitted(f"  {where}: {reason}", PROBLEM_LINES * (width - 6)), width, 4)
+    if len(problems) > PROBLEMS:
+        yield f"  and {len(problems) - PROBLEMS} more (--json has all)"

@@ -1,0 +1,1 @@
+"""Drawings that need no script, and what they share."""

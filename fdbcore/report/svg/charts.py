@@ -1,0 +1,211 @@
+"""Small charts as SVG: they need no script, take the page's colours, and tell each bar's figure when pointed at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+WIDTH, HEIGHT = 360, 190
+LEFT, RIGHT, TOP, BOTTOM = 40, 346, 12, 150
+_PLOT: Final = RIGHT - LEFT
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The horizontal axis from `low` to `high`, in bins of `width`; `ticks` are labelled.
+
+    What lies beyond is counted in the outermost bins. unit: of the values; label: what is under the axis.
+    """
+
+    low: float
+    high: float
+    width: float
+    ticks: Sequence[float]
+    label: str
+    unit: str = "s"
+
+    @property
+    def edges(self) -> npt.NDArray[np.float64]:
+        """Of the bins."""
+        return np.linspace(self.low, self.high, round((self.high - self.low) / self.width) + 1)
+
+    def x(self, value: float) -> float:
+        """Where a value lies in the drawing."""
+        return LEFT + _PLOT * (value - self.low) / (self.high - self.low)
+
+    def counts(self, values: Sequence[float]) -> list[int]:
+        """How many values each bin has; a value on an edge is in the bin above it."""
+        bins = np.floor((np.array(values, dtype=np.float64) - self.low) / self.width + 1e-9).astype(np.int64)
+        counts: list[int] = np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
+        return counts
+
+    def bin_text(self, number: int) -> str:
+        """What a bin holds: "0.2 to 0.4 s", "less than -2 s"."""
+        edges = self.edges
+        low, high = edges[number], edges[number + 1]
+        if number == 0 and self.low != 0:
+            return f"less than {high:g} {self.unit}"
+        if number == len(edges) - 2:
+            return f"{low:g} {self.unit} or more"
+        return f"{low:.3g} to {high:.3g} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart under its title and note. svg: empty where there is nothing to show."""
+
+    title: str
+    note: str
+    svg: str = ""
+
+
+def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[float]]) -> Chart:
+    """A histogram. series: name to values; the first is drawn as bars, another as an outline over them.
+
+    Names are "A", "B" or "", and give the colour. Shares are of the series' own values, so that sizes compare.
+    """
+    shares = {name: _shares(axis.counts(values), len(values)) for name, values in series.items() if len(values)}
+    if not shares:
+        return Chart(title, note)
+    highest = max(max(share) for share in shares.values())
+    parts = [_frame(axis, highest, title)]
+    for number, (name, share) in enumerate(shares.items()):
+        draw = _bars if number == 0 else _outline
+        parts.append(draw(axis, share, highest, name, axis.counts(series[name])))
+    alone = len(shares) == 1
+    counted = ", ".join(f"{len(series[name]):,}{'' if alone else f' ({name})'}" for name in shares)
+    return Chart(title, f"{note} n\u00a0=\u00a0{counted}.", _svg(parts))
+
+
+def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -> Chart:
+    """A cumulative curve: the share of `of` opportunities that have a value of at most x."""
+    if not of:
+        return Chart(title, note)
+    ordered = np.sort(np.array(values, dtype=np.float64))
+    edges = axis.edges
+    reached = np.searchsorted(ordered, edges + 1e-9, side="right")
+    points = [f"{axis.x(x):.1f},{_y(n / of, 1.0):.1f}" for x, n in zip(edges, reached, strict=True)]
+    area = f"M{LEFT},{BOTTOM} L{' L'.join(points)} L{RIGHT},{BOTTOM} Z"
+    last = reached[-1] / of
+    parts = [
+        _frame(axis, 1.0, title),
+        f'<path class="area b" d="{area}"/><path class="line b" d="M{" L".join(points)}"/>',
+    ]
+    parts += [
+        f'<rect class="hit" x="{axis.x(x):.1f}" y="{TOP}" width="{_PLOT / len(edges):.1f}" height="{BOTTOM - TOP}">'
+        f"<title>within {x:.3g} {axis.unit}: {n:,} of {of:,} ({100 * n / of:.1f} %)</title></rect>"
+        for x, n in zip(edges, reached.tolist(), strict=True)
+    ]
+    anchor = TOP + 14 if last > 0.85 else _y(last, 1.0) - 5
+    if last <= 0.85:
+        parts.append(f'<text class="told" x="{RIGHT}" y="{anchor:.1f}" text-anchor="end">{100 * last:.0f} %</text>')
+    return Chart(title, note, _svg(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point on a plane, with the intervals of its value and of its share; None where there is no interval.
+
+    note: told beside the figures when it is pointed at.
+    """
+
+    name: str
+    value: float
+    share: float
+    note: str
+    values: tuple[float, float] | None = None
+    shares: tuple[float, float] | None = None
+
+
+def plane(title: str, note: str, axis: Axis, points: Sequence[Point]) -> Chart:
+    """Points on a plane, each with its name and a cross of its intervals; the axis is widened to hold them."""
+    reached = [x for point in points for x in (point.value, *(point.values or ()))]
+    low, high = min(axis.low, *reached), max(axis.high, *reached)
+    axis = replace(axis, low=low, high=high, ticks=[tick for tick in axis.ticks if low <= tick <= high])
+    highest = max(0.05, *(share for point in points for share in (point.share, *(point.shares or ()))))
+    parts = [_frame(axis, highest, title), *(_cross(axis, highest, point) for point in points)]
+    return Chart(title, note, _svg(parts))
+
+
+def _cross(axis: Axis, highest: float, point: Point) -> str:
+    x, y = axis.x(point.value), _y(point.share, highest)
+    parts = []
+    if point.values:
+        left, right = (axis.x(value) for value in point.values)
+        parts.append(f'<line class="line b" x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    if point.shares:
+        bottom, top = (_y(share, highest) for share in point.shares)
+        parts.append(f'<line class="line b" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>')
+    at = f"{100 * point.share:.1f} %, {point.value:.2f} {axis.unit}; {point.note}"
+    told = f"{point.name}: {at}" if point.name else at
+    is_left = x < (LEFT + RIGHT) / 2
+    anchor = f'x="{x + 6 if is_left else x - 6:.1f}" text-anchor="{"start" if is_left else "end"}"'
+    parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{escape(told)}</title></circle>')
+    parts.append(f'<text {anchor} y="{y - 6:.1f}">{escape(point.name)}</text>')
+    return "".join(parts)
+
+
+def _shares(counts: Sequence[int], n: int) -> list[float]:
+    return [count / n for count in counts]
+
+
+def _y(share: float, highest: float) -> float:
+    return BOTTOM - (BOTTOM - TOP) * share / highest
+
+
+def _bars(axis: Axis, shares: Sequence[float], highest: float, name: str, counts: Sequence[int]) -> str:
+    parts, edges = [], axis.edges
+    for number, (share, count) in enumerate(zip(shares, counts, strict=True)):
+        x, right, y = axis.x(edges[number]), axis.x(edges[number + 1]), _y(share, highest)
+        told = f"{name + ': ' if name else ''}{axis.bin_text(number)}: {count:,} ({100 * share:.1f} %)"
+        parts.append(
+            f'<g><rect class="bar {name.lower() or "both"}" x="{x + 0.5:.1f}" y="{y:.1f}" '
+            f'width="{max(right - x - 1, 0.5):.1f}" height="{BOTTOM - y:.1f}"/>'
+            f'<rect class="hit" x="{x:.1f}" y="{TOP}" width="{right - x:.1f}" height="{BOTTOM - TOP}">'
+            f"<title>{escape(told)}</title></rect></g>"
+        )
+    return "".join(parts)
+
+
+def _outline(axis: Axis, shares: Sequence[float], highest: float, name: str, counts: Sequence[int]) -> str:
+    edges = axis.edges
+    corners = [f"{axis.x(edges[0]):.1f},{BOTTOM}"]
+    for number, share in enumerate(shares):
+        y = _y(share, highest)
+        corners += [f"{axis.x(edges[number]):.1f},{y:.1f}", f"{axis.x(edges[number + 1]):.1f},{y:.1f}"]
+    corners.append(f"{axis.x(edges[-1]):.1f},{BOTTOM}")
+    return f'<polyline class="line {name.lower()}" points="{" ".join(corners)}"/>'
+
+
+def _frame(axis: Axis, highest: float, title: str) -> str:
+    """Title, grid and labels."""
+    parts = [f"<title>{escape(title)}</title>"]
+    for share in _rounded_steps(highest):
+        y = _y(share, highest)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * share:g} %</text>')
+    for tick in axis.ticks:
+        x = axis.x(tick)
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{BOTTOM}" y2="{BOTTOM + 4}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{BOTTOM + 17}" text-anchor="middle">{tick:g}</text>')
+    if axis.low < 0 < axis.high:
+        parts.append(f'<line class="zero" x1="{axis.x(0):.1f}" x2="{axis.x(0):.1f}" y1="{TOP}" y2="{BOTTOM}"/>')
+    parts.append(f'<text x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{escape(axis.label)}</text>')
+    return "".join(parts)
+
+
+def _rounded_steps(highest: float) -> list[float]:
+    """Shares to label on the vertical axis, from 0: two to five of them."""
+    step = next(
+        step for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if highest / step <= 4.01 or step == 0.5
+    )
+    return [number * step for number in range(int(highest / step + 1e-9) + 1)]
+
+
+def _svg(parts: Sequence[str]) -> str:
+    return f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'

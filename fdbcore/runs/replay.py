@@ -1,0 +1,270 @@
+"""Recorded conversations: from the files that a user names, through the loop, to recordings with scores."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fdbcore.analysis.score import score
+from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
+from fdbcore.endpoints.replay import replayed_sides
+from fdbcore.errors import InputError, RecordingError
+from fdbcore.measures.health.examine import HealthProbe, keep_health
+from fdbcore.measures.line import LINE_OPEN
+from fdbcore.measures.reading import Reading
+from fdbcore.protocols import Vad
+from fdbcore.recording.files import (
+    ACTIVITY,
+    AUDIO,
+    EVENTS,
+    HEALTH,
+    LABELS,
+    MARKS,
+    META,
+    QUANTITIES,
+    REPORT,
+    SCORES,
+    TURNS,
+    read_json,
+    settings_hash,
+    write_json,
+)
+from fdbcore.recording.labels import given_labels, keep_labels
+from fdbcore.recording.reader import Recording
+from fdbcore.recording.run import is_replayed
+from fdbcore.recording.versions import versions
+from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.loop import run
+from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
+from fdbcore.sources.names import real_path
+from fdbcore.sources.recorded import open_held, settings_of
+from fdbcore.sources.sessions import SessionInput, SessionSource, session_inputs
+from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
+
+AUDIO_END: Final = "audio_end"
+
+_PARTS: Final = frozenset(
+    {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
+    | {f"derived/{side}.json" for side in "AB"}
+)
+"""What the folder of a recording may hold."""
+
+
+def replay(
+    *paths: str | os.PathLike[str],
+    a: str | os.PathLike[str] | None = None,
+    b: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] = "fdbcore-run",
+    swap: bool = False,
+    offset_ms: int = 0,
+    vad: str | None = None,
+    settings: TurnSettings | None = None,
+    real_time: bool = False,
+    line_open: bool = False,
+) -> Reading:
+    """Replay one recorded session and score it; its folder in `out` has the recording, the scores and the report.
+
+    paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder or the folder of a
+    recording; or `a` and `b`. vad, settings: those of the recording, or else "silero" and the defaults. line_open: B
+    could have answered until the end, so that A's last turn without an answer has none.
+    Raises InputError for files that cannot be used, RecordingError if `out` cannot be written.
+    """
+    from fdbcore.report.call.document import document
+    from fdbcore.report.call.page import write_report
+
+    sessions = session_inputs(paths, a, b, swap=swap, offset_ms=offset_ms)
+    if len(sessions) != 1:
+        raise InputError(f"replay: expected one session, got {len(sessions)}: call it once for each")
+    if is_replayed(Path(out)):
+        raise InputError(
+            f"{out}: expected a folder for single sessions, got a run with tables: fdbcore replay renews it"
+        )
+    changes = asdict(settings) if settings else {}
+    reading = replay_session(sessions[0], Path(out), vad, changes, real_time, line_open=line_open)
+    write_report(reading, document(reading, score(reading)))
+    return reading
+
+
+def replay_session(
+    session: SessionInput,
+    run_path: Path,
+    vad: str | None = None,
+    changes: Mapping[str, int] | None = None,
+    real_time: bool = False,
+    on_tick: Callable[[int, float | None], None] = lambda tick, stated_s: None,
+    keep_audio: bool = True,
+    line_open: bool = False,
+) -> Reading:
+    """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
+
+    vad, changes: the detector of both sides, and settings of the turn detector, that differ from those with which the
+    session was recorded, or else from the defaults. on_tick: called after each tick with its number and the session's
+    stated length in seconds. keep_audio: write session.wav where a browser cannot play the source itself. line_open: B
+    could have answered until the recording ended.
+    """
+    path = _case_path(run_path, session)
+    held = open_held(session.recording) if session.recording is not None else None
+    clock = MonotonicClock() if real_time else VirtualClock()
+    with session.open() as source, HealthProbe() as probe:
+        settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
+        vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source.rates_hz)
+        meta = _meta(vads, settings, line_open)
+        with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
+            sides = replayed_sides(probe.tap(source.blocks()))
+            stated_s = source.stated_s
+            with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
+                ticks = run(*sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
+            timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
+            annotations = _keep_v1(session, recording.path)
+            recording.note(source=source.describe(), timing=timing, annotations=annotations)
+            if held is not None:
+                _keep_held(recording, held)
+        reading = Reading(path)
+        keep_health(reading, probe)
+    if held is not None:
+        reading.meta["held"] |= compared(held, reading)
+        write_json(path / META, reading.meta)
+    labels = session.labels or (given_labels(held.path) if held is not None else None)
+    if labels is not None:
+        keep_labels(path, *labels)
+    return reading
+
+
+def _keep_held(recording: RecordingWriter, held: Recording) -> None:
+    """Carry along what only the conversation itself can tell: its meta.json, and what happened at its edges."""
+    recording.note(held={"path": str(held.path.resolve()), "meta": held.original_meta})
+    for event in held.events:
+        if event["kind"] != AUDIO_END:
+            recording.event(**event)
+
+
+def _note_ends(recording: RecordingWriter, source: SessionSource, ticks: int) -> dict[Side, int]:
+    """Log the tick at which each side's audio ends; return the samples of silence behind it."""
+    samples = {side: source.sides[side].samples for side in SIDES}
+    for side in SIDES:
+        recording.event(-(-samples[side] // FRAME_SAMPLES), side, AUDIO_END)
+    return {side: ticks * FRAME_SAMPLES - samples[side] for side in SIDES}
+
+
+def _case_path(run_path: Path, session: SessionInput) -> Path:
+    """The folder of a case; an earlier recording in it is replaced, anything else is left alone."""
+    path = run_path / session.name
+    held = session.recording and session.recording / META
+    for source in filter(None, (session.a, session.b, held, *session.words.values())):
+        if real_path(path) in real_path(source).parents:
+            raise RecordingError(
+                f"{path}: expected a folder without the input, got the one that holds {source}: choose another --out"
+            )
+    if not _is_replaceable(path):
+        raise RecordingError(f"{path}: expected a new folder or an earlier recording, got something else")
+    return path
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether a recording may be made in `path`: nothing is there, or an earlier one, or what one that died has left.
+
+    That is a folder which holds derived/, the first that is made of any, and nothing but what a recording is made of.
+    """
+    if not os.path.lexists(path) or os.path.isfile(path / META):
+        return True
+    if not os.path.isdir(path):
+        return False
+    found = {item.relative_to(path).as_posix() for item in path.rglob("*")}
+    return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
+
+
+def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool) -> dict[str, Any]:
+    """The settings of a replay as its recording keeps them. vads: the descriptions of the detectors of A and B."""
+    decided = {"turns": asdict(settings), "vad": {side: dict(vad) for side, vad in zip(SIDES, vads, strict=True)}}
+    return decided | ({LINE_OPEN: True} if line_open else {})
+
+
+def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> dict[str, Any]:
+    described = decided_by(settings, [vad.describe() for vad in vads], line_open)
+    return {
+        "created": utc_now(),
+        "parties": {side: {"kind": "replay"} for side in SIDES},
+        "settings": described,
+        "settings_sha256": settings_hash(described),
+        "versions": versions(),
+    }
+
+
+def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
+    """Keep the words and annotations of a Full-Duplex-Bench v1 folder with the recording; return the annotations."""
+    for side, words in session.words.items():
+        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _v1_words(words))
+    folder = session.a.parent
+    return [
+        {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
+        for kind in ("pause", "turn_taking", "interrupt")
+        if session.words and (folder / f"{kind}.json").is_file()
+        for note in read_json(folder / f"{kind}.json")
+    ]
+
+
+def _v1_words(path: Path) -> dict[str, Any]:
+    """The words with both their times, and how many were left out because a recogniser gave them only one."""
+    try:
+        chunks = read_json(path)["chunks"]
+        words = [
+            {
+                "text": str(chunk["text"]).strip(),
+                "start_s": float(chunk["timestamp"][0]),
+                "end_s": float(chunk["timestamp"][1]),
+            }
+            for chunk in chunks
+            if None not in chunk["timestamp"]
+        ]
+        return {"words": words, "left_out": len(chunks) - len(words)}
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
+
+
+def compared(held: Recording, replayed: Recording) -> dict[str, Any]:
+    """Whether a replay gave the turn events and the activity of the conversation: {"same", "differences"}.
+
+    same: bit for bit; None where the conversation was cut off before they were kept. differences: a line each, first
+    those of the settings, then those of the results.
+    """
+    differences = list(_settings_differ(held, replayed))
+    if not (held.path / TURNS).is_file():
+        return {"same": None, "differences": differences}
+    results = list(_results_differ(held, replayed))
+    return {"same": not results, "differences": differences + results}
+
+
+def _settings_differ(held: Recording, replayed: Recording) -> Iterator[str]:
+    then, now = held.meta["settings"], replayed.meta["settings"]
+    for name, value in now["turns"].items():
+        if value != then["turns"].get(name):
+            yield f"{name} is {value}, was {then['turns'].get(name)}"
+    for side in SIDES:
+        if now["vad"][side] != then["vad"][side]:
+            yield f"the voice activity detector of {side} is {_named(now, side)}, was {_named(then, side)}"
+
+
+def _named(settings: dict[str, Any], side: Side) -> str:
+    vad = settings["vad"][side]
+    return f"{vad['name']} {vad.get('version', '')} {vad.get('settings', '')}".strip()
+
+
+def _results_differ(held: Recording, replayed: Recording) -> Iterator[str]:
+    if held.n_ticks != replayed.n_ticks:
+        yield f"{replayed.n_ticks} ticks, were {held.n_ticks}"
+    for side, active_then, active_now in zip(SIDES, held.activity, replayed.activity, strict=True):
+        both = min(len(active_then), len(active_now))
+        changed = int(np.count_nonzero(active_then[:both] != active_now[:both]))
+        if changed:
+            yield f"the activity of {side} differs in {changed} of {both} ticks"
+    then, now = held.turn_events, replayed.turn_events
+    if then != now:
+        gone, new = Counter(then) - Counter(now), Counter(now) - Counter(then)
+        yield f"of {len(then)} turn events {gone.total()} are gone, and {new.total()} are new"

@@ -1,0 +1,259 @@
+"""Replay thousands of calls into one run: what is done is kept, what fails is named, and a kill loses a few seconds."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.score import SUMMARY_SCHEMA
+from fdbcore.analysis.survey import Survey
+from fdbcore.clock import now_ns, utc_now
+from fdbcore.errors import RecordingError, SettingsError
+from fdbcore.measures.line import LINE_OPEN
+from fdbcore.recording.files import write_json
+from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
+from fdbcore.recording.versions import versions
+from fdbcore.registry import VADS, resolve
+from fdbcore.report.run.page import write_index
+from fdbcore.report.run.tables import write_tables
+from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
+from fdbcore.session.vad import DEFAULT_VAD
+from fdbcore.sources.calls import PlannedCall, named_calls
+from fdbcore.sources.names import Oddities, real_path
+from fdbcore.types import TurnSettings
+
+WRITTEN: Final = (
+    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet", LOG,
+)  # fmt: skip
+"""What a replay and the tables of its run write beside the calls."""
+
+SAVE_EVERY_S: Final = 10.0
+"""How often corpus.json is brought up to date: what a kill can cost; the recordings themselves are never lost."""
+
+_RATE_OVER_S: Final = 60.0
+_LEAVING_S: Final = 10.0  # what the processes of a replay that was killed are given to end
+_NOT_YET: Final = "not replayed yet"
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a replay is: calls by how they ended, seconds of audio, and the time left.
+
+    Those that could not even be read have `failed`, and so ended, before it began; they tell nothing about its speed.
+    """
+
+    calls: int
+    failed: int = 0
+    ended: int = field(init=False)
+    skipped: int = field(default=0, init=False)
+    audio_s: float = field(default=0.0, init=False)
+    _began_s: float = field(init=False)
+    _recent: deque[tuple[float, int, float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ended = self.failed
+        self._began_s = now_ns() / 1e9
+        self._recent = deque([(self._began_s, self.ended, self.audio_s)])
+
+    def add(self, replayed: ReplayResult) -> None:
+        """One more has ended."""
+        self.ended += 1
+        self.failed += replayed.status == FAILED
+        self.skipped += replayed.skipped
+        self.audio_s += replayed.audio_s
+        self._recent.append((now_ns() / 1e9, self.ended, self.audio_s))
+        while self._recent[-1][0] - self._recent[0][0] > _RATE_OVER_S and len(self._recent) > 2:
+            self._recent.popleft()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the replay began."""
+        return now_ns() / 1e9 - self._began_s
+
+    @property
+    def calls_per_s(self) -> float:
+        """Of the last minute."""
+        (start_s, before, _), (_, after, _) = self._recent[0], self._recent[-1]
+        return (after - before) / max(now_ns() / 1e9 - start_s, 1e-9)
+
+    @property
+    def times_real_time(self) -> float:
+        """Seconds of audio in a second, of the last minute."""
+        (start_s, _, before_s), (_, _, after_s) = self._recent[0], self._recent[-1]
+        return (after_s - before_s) / max(now_ns() / 1e9 - start_s, 1e-9)
+
+    @property
+    def left_s(self) -> float | None:
+        """None before the first call has been replayed."""
+        calls_per_s = self.calls_per_s
+        return (self.calls - self.ended) / calls_per_s if calls_per_s else None
+
+
+def replay_corpus(
+    calls: Sequence[PlannedCall],
+    settings: ReplaySettings,
+    jobs: int,
+    oddities: Oddities,
+    watch: Callable[[Progress, ReplayResult | None], None] = lambda progress, ended: None,
+) -> list[dict[str, Any]]:
+    """Replay all calls on `jobs` processes, and keep corpus.json in the run; its entries of the calls.
+
+    watch: told of each call that has ended, and several times a second of nothing. KeyboardInterrupt (also from
+    `watch`) ends the processes, and goes on to the caller, after what has ended was written down. Raises RecordingError
+    if the run cannot be written, or another process replays into it.
+    """
+    began = utc_now()
+    entries = [_entry(call) for call in calls]
+    progress = Progress(len(calls), failed=sum(call.error is not None for call in calls))
+    tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
+    with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(replayed(tasks, settings, jobs)) as ended:
+        _note_left_behind(entries, settings.run_path, oddities)
+        _save(entries, settings, oddities, began)
+        saved_s = now_ns() / 1e9
+        try:
+            for each in ended:
+                if each is not None:
+                    progress.add(each)
+                    entries[each.number] = _told(entries[each.number], each)
+                watch(progress, each)
+                if now_ns() / 1e9 - saved_s > SAVE_EVERY_S:
+                    _save(entries, settings, oddities, began)
+                    saved_s = now_ns() / 1e9
+            _note_copies(entries, oddities)
+        finally:
+            _save(entries, settings, oddities, began)
+    return entries
+
+
+def write_run(
+    path: Path,
+    entries: Sequence[Mapping[str, Any]],
+    on_call: Callable[[int, int], None] = lambda number, calls: None,
+) -> Survey:
+    """Write the tables, the page and the summary of a run that was replayed; the survey that they are made of.
+
+    entries: as `replay_corpus` gives them. on_call: told of each call, by its number of how many.
+    """
+    run = write_tables(Run(path), on_call)
+    write_index(run)
+    write_json(path / SUMMARY, summary_of(run, entries))
+    return run
+
+
+def summary_of(run: Survey, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """All measures pooled, which calls are in them, and which have what must be known before any number."""
+    read = [entry for entry in entries if entry["status"] not in (FAILED, WAITING)]
+    return {
+        "schema": SUMMARY_SCHEMA,
+        "recordings": [entry["name"] for entry in read],
+        "unscored": {entry["name"]: entry["unscored"] for entry in read if entry["unscored"]},
+        "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
+        "warnings": run.warned(),
+        "measures": run.measures,
+        "failed": [entry["reason"] for entry in entries if entry["status"] in ("failed", "damaged")],
+    }
+
+
+def _entry(call: PlannedCall) -> dict[str, Any]:
+    files = [{"path": str(real_path(path)), "sha256": None} for path in call.session.paths]
+    return {
+        "name": call.session.name,
+        "status": FAILED if call.error else WAITING,
+        "reason": call.error or _NOT_YET,
+        "unscored": call.error or _NOT_YET,
+        "files": files,
+        "columns": dict(call.columns),
+    }
+
+
+def _note_left_behind(entries: Sequence[Mapping[str, Any]], path: Path, oddities: Oddities) -> None:
+    """The recordings of the run that was here before, of which this one knows nothing."""
+    with suppress(RecordingError):
+        before = [entry["name"] for entry in read_corpus(path)["calls"]]
+        left = set(before) - {entry["name"] for entry in entries}
+        kept = [name for name in before if name in left and (path / name).is_dir()]
+        oddities.add("calls that are no longer part of the run, kept on disk", kept)
+
+
+def _note_copies(entries: Sequence[Mapping[str, Any]], oddities: Oddities) -> None:
+    """Calls that count as independent, and are not: the files of each are those of one before it."""
+    first: dict[tuple[str, ...], str] = {}
+    copies = []
+    for entry in entries:
+        content = tuple(file["sha256"] or "" for file in entry["files"])
+        if all(content) and (same := first.setdefault(content, entry["name"])) != entry["name"]:
+            copies.append(f"{entry['name']} (as {same})")
+    oddities.add("calls that have the audio of another, and count beside it", copies)
+
+
+def _told(entry: Mapping[str, Any], ended: ReplayResult) -> dict[str, Any]:
+    """The entry of a call that has ended."""
+    known = {"status": ended.status, "reason": ended.reason, "unscored": ended.unscored}
+    files = ended.files or entry["files"]
+    return {**entry, **known, "files": list(files), "columns": {**ended.columns, **entry["columns"]}}
+
+
+def _save(entries: Sequence[Mapping[str, Any]], settings: ReplaySettings, oddities: Oddities, began: str) -> None:
+    asked = {"vad": settings.vad or DEFAULT_VAD, "changes": dict(settings.changes), "real_time": settings.real_time}
+    asked |= {LINE_OPEN: True} if settings.line_open else {}
+    known = {"began": began, "updated": utc_now(), "settings": asked, "versions": versions()}
+    write_corpus(settings.run_path, known | {"oddities": oddities.found, "calls": entries})
+
+
+def replay_all(
+    *paths: str | os.PathLike[str],
+    out: str | os.PathLike[str] = "fdbcore-run",
+    swap: bool = False,
+    offset_ms: int = 0,
+    vad: str | None = None,
+    settings: TurnSettings | None = None,
+    line_open: bool = False,
+    meta: str | os.PathLike[str] | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+) -> Run:
+    """Replay and score many recorded sessions into one run, with its tables and its page; what is done is kept.
+
+    paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. meta: a
+    CSV table of the calls, joined by path and file name. labels: what people have labelled. jobs: processes, as many as
+    processors by default. The others are those of `replay`. What did not fit is told in "oddities" of corpus.json.
+    A call that fails stops no other: see the status and the reason of each in `calls`.
+    Raises InputError for files and tables that cannot be used, SettingsError for a folder of something else,
+    RecordingError if `out` cannot be written. Processes are spawned: a script that calls this needs the usual
+    `if __name__ == "__main__"`.
+    """
+    oddities = Oddities()
+    asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, line_open=line_open)
+    if vad is not None:
+        resolve("vad", VADS, vad)
+    calls = named_calls(
+        [Path(path) for path in paths], oddities, swap=swap, offset_ms=offset_ms, meta=meta, labels=labels
+    )
+    check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
+    write_run(asked.run_path, replay_corpus(calls, asked, jobs or len(os.sched_getaffinity(0)), oddities))
+    return Run(asked.run_path)
+
+
+def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]) -> None:
+    """SettingsError where a replay into `path` would write over what is not ours, or over what it reads.
+
+    That is its own table `meta`, or the run whose recordings it replays. A folder that holds a file of one of these
+    names must be a run, or hold recordings.
+    """
+    runs = {real_path(call.session.recording).parent for call in calls if call.session.recording is not None}
+    if real_path(path) in runs:
+        raise SettingsError(f"--out {path}: expected another folder than that of the recordings which are replayed")
+    if meta is not None and real_path(meta) in {real_path(path / name) for name in WRITTEN}:
+        raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes itself")
+    there = [name for name in WRITTEN if os.path.exists(path / name)]
+    if there and not is_run(path):
+        raise SettingsError(
+            f"{path}: expected a new folder or that of a run, got a folder with {there[0]} of something else, "
+            "which would be written over; give another by --out"
+        )

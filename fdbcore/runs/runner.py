@@ -1,0 +1,221 @@
+"""Hold the cases of a run: several at a time, in processes that may die, until each has ended one way or another."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from typing import Final
+
+from fdbcore.clock import now_ns
+from fdbcore.errors import FdbError
+from fdbcore.recording.run import LOG, Outcome
+from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.plan import Case, Plan, server
+from fdbcore.runs.workers import Call, Worker
+from fdbcore.types import TICKS_PER_S
+
+BACK_OFF_S: Final = (2.0, 15.0)
+"""The pauses before a case is held again: for the second and the third time."""
+
+CALLS_PER_PROCESS: Final = 4
+"""How many calls share a process: their packets leave within 2 ms (p99), with two WebRTC legs each (`python -m
+benchmarks live`), and what kills the process takes no more with it."""
+
+GO_ON, FINISH, NOW = 0, 1, 2
+"""What a run can be asked to do: begin no more calls; end those that are live as well."""
+
+_LOOK_S: Final = 0.25  # how often the progress is looked at, and whether to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run is. live: each call and its tick, or OPENING or CLOSING. left_s: about how long it still takes."""
+
+    live: Sequence[tuple[Case, int]]
+    left_s: float
+
+
+class Watch:
+    """Told how a run goes; derive from it."""
+
+    def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
+        """A case has ended, or its attempt has, and it will be held `again`."""
+
+    def progress(self, progress: Progress) -> None:
+        """Several times a second."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    case: Case
+    earlier: Sequence[Outcome]
+    not_before_ns: int = 0
+
+    @property
+    def servers(self) -> set[str]:
+        return {server(self.case.user.address), server(self.case.system.address)}
+
+
+@dataclass(slots=True)
+class _Process:
+    worker: Worker
+    calls: dict[int, _Attempt] = field(default_factory=dict)
+
+
+def run_cases(
+    folder: RunFolder,
+    *,
+    jobs: int = 1,
+    calls_per_process: int = CALLS_PER_PROCESS,
+    watch: Watch | None = None,
+    asked: Callable[[], int] = lambda: GO_ON,
+    back_off_s: Sequence[float] = BACK_OFF_S,
+) -> None:
+    """Hold every case of the open `folder` that has not ended, in the plan's order, `jobs` at a time.
+
+    `asked` is looked at several times a second: GO_ON, FINISH or NOW; after the last two it returns with cases left.
+    Raises FdbError, once the live calls are over, for what would keep all other cases from being held as well (a full
+    disk, an extra that is not installed). Processes are spawned: a script that calls this needs the usual
+    `if __name__ == "__main__"`.
+    """
+    _Runner(folder, jobs, calls_per_process, watch or Watch(), asked, back_off_s).run()
+
+
+def expected_wall_s(plan: Plan, cases: Iterable[Case], slots: int) -> float:
+    """About how long `cases` take with `slots` calls at a time, each as long as it is expected to be."""
+    return _wall_s(plan, [(case, plan.expected_s(case)) for case in cases], slots)
+
+
+def _wall_s(plan: Plan, left: Sequence[tuple[Case, float]], slots: int) -> float:
+    """The largest of the bounds: all over the slots, those of a server over what it holds at once, the longest."""
+    in_all = sum(left_s for _, left_s in left)
+    of_servers = [
+        sum(left_s for case, left_s in left if server(case.system.address) == name) / limit
+        for name, limit in plan.at_once.items()
+    ]
+    return max([in_all / slots, *of_servers, *(left_s for _, left_s in left)], default=0.0)
+
+
+class _Runner:
+    def __init__(
+        self,
+        folder: RunFolder,
+        jobs: int,
+        calls_per_process: int,
+        watch: Watch,
+        asked: Callable[[], int],
+        back_off_s: Sequence[float],
+    ) -> None:
+        self._folder = folder
+        self._plan = folder.plan
+        self._watch = watch
+        self._asked = asked
+        self._back_off_s = back_off_s
+        self._waiting = [_Attempt(case, folder.attempts(case)) for case in folder.left()]
+        self._at_once = max(1, min(jobs, len(self._waiting)))
+        self._n_processes = math.ceil(min(jobs, len(self._waiting)) / calls_per_process)
+        self._slots = min(calls_per_process, self._at_once)
+        self._processes: list[_Process] = []
+        self._error: str | None = None
+
+    def run(self) -> None:
+        with ExitStack() as at_end:
+            at_end.callback(self._close)
+            while (request := self._request()) < NOW and (self._live or (request == GO_ON and self._waiting)):
+                if request == GO_ON:
+                    self._begin_calls()
+                for connection in wait([process.worker.connection for process in self._processes], timeout=_LOOK_S):
+                    self._read(next(process for process in self._processes if process.worker.connection is connection))
+                self._watch.progress(self._progress())
+        if self._error is not None:
+            raise FdbError(self._error)
+
+    def _request(self) -> int:
+        return max(self._asked(), FINISH if self._error else GO_ON)
+
+    @property
+    def _live(self) -> list[tuple[_Attempt, int]]:
+        return [
+            (attempt, process.worker.progress[slot])
+            for process in self._processes
+            for slot, attempt in process.calls.items()
+        ]
+
+    def _begin_calls(self) -> None:
+        """Give free slots what may begin, once every process is loaded: loading would disturb calls that are live."""
+        while len(self._processes) < self._n_processes:
+            self._processes.append(_Process(Worker(self._folder.path, self._plan.settings, self._slots)))
+        if not all(process.worker.ready for process in self._processes):
+            return
+        for slot in range(self._slots):
+            for process in self._processes:
+                free = slot not in process.calls and len(self._live) < self._at_once
+                if free and (attempt := self._next()) is not None:
+                    self._begin(process, slot, attempt)
+
+    def _next(self) -> _Attempt | None:
+        """Take the first attempt whose time has come and whose servers are free."""
+        busy = Counter(name for attempt, _ in self._live for name in attempt.servers)
+        now = now_ns()
+        for attempt in self._waiting:
+            free = all(busy[name] < self._plan.at_once.get(name, math.inf) for name in attempt.servers)
+            if free and attempt.not_before_ns <= now:
+                self._waiting.remove(attempt)
+                return attempt
+        return None
+
+    def _begin(self, process: _Process, slot: int, attempt: _Attempt) -> None:
+        case = attempt.case
+        meta = {"case": case.to_json(), "attempts": attempt.earlier, "selftest": self._folder.selftest}
+        process.calls[slot] = attempt
+        path = self._folder.path / case.name
+        process.worker.hold(Call(slot, path, case.user.address, case.system.address, meta))
+
+    def _read(self, process: _Process) -> None:
+        ended = process.worker.ended()
+        if ended is None:
+            self._bury(process)
+            return
+        for call in ended:
+            attempt = process.calls.pop(call.slot)
+            if call.outcome is not None:
+                self._end(attempt, call.outcome)
+            else:
+                self._error = self._error or call.error
+
+    def _bury(self, process: _Process) -> None:
+        """A process has died: its calls are the harness's fault, and held again; the run goes on with a new process."""
+        cause = process.worker.cause_of_death()
+        self._processes.remove(process)
+        process.worker.close()
+        if not process.worker.ready:
+            self._error = f"a process for the calls could not start ({cause}): see {self._folder.path / LOG}"
+        for attempt in process.calls.values():
+            reason = f"the process that held the call died: {cause}"
+            self._end(attempt, {"kind": "invalid", "side": None, "reason": reason, "transient": True})
+
+    def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
+        case, earlier = attempt.case, attempt.earlier
+        self._folder.settle(case, outcome, earlier)
+        again = self._folder.outcome(case) is None
+        if again:
+            pause_ns = round(1e9 * self._back_off_s[min(len(earlier), len(self._back_off_s) - 1)])
+            self._waiting.insert(0, _Attempt(case, [*earlier, outcome], now_ns() + pause_ns))
+        self._watch.ended(case, outcome, again)
+
+    def _progress(self) -> Progress:
+        live = self._live
+        expected_s = self._plan.expected_s
+        left = [(a.case, max(0.0, expected_s(a.case) - max(0, tick) / TICKS_PER_S)) for a, tick in live]
+        left += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
+        return Progress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, self._at_once))
+
+    def _close(self) -> None:
+        for process in self._processes:
+            process.worker.stop()
+        for process in self._processes:
+            process.worker.close()

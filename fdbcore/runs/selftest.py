@@ -1,0 +1,194 @@
+"""What the harness itself adds: clicks through WebRTC, reflected packet by packet at its far end, and back.
+
+The mirror stands in this process where a peer would, and sends each packet on as it comes. So the clicks come back late
+by this harness's own two legs alone, which every recording states: the self-test shows that they do, on this machine,
+now. It says nothing of the path to a system elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.clock import MonotonicClock, utc_now
+from fdbcore.endpoints.webrtc.endpoint import LOOPBACK, WebRtcEndpoint
+from fdbcore.errors import MissingExtraError, PartyError
+from fdbcore.measures.harness_delay import HarnessLegs
+from fdbcore.protocols import Endpoint
+from fdbcore.recording.reader import Recording
+from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.loop import run
+from fdbcore.session.vad import EnergyVad
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Pcm, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.endpoints.webrtc.rtp import RtpPacket
+
+CLICK_EVERY_TICKS: Final = 20
+CLICK_SAMPLES: Final = SAMPLE_RATE_HZ // 500
+CLICK_HZ: Final = 1500
+ONSET_SHARE: Final = 0.5
+"""A click begins where it first reaches this share of its own peak."""
+TAIL_TICKS: Final = 30
+MAX_ERROR_MS: Final = 1.0
+
+
+def timing_selftest(seconds: float = 3.0) -> dict[str, Any]:
+    """Send clicks for `seconds` and compare when they come back with the delay that the legs state; JSON values.
+
+    delay_ms (median), jitter_ms (largest less smallest), drift_ppm: of the clicks. stated_ms: the median of what is
+    stated for the ticks in which they came back. error_ms: by how much clicks came later than is stated for their
+    own ticks, median. passed: it is at most 1 ms, all clicks came back, no tick was missed and packets left less than a
+    tick late (99th percentile); `broke` tells which of these did not hold. None where it cannot be done, and `why_not`.
+    """
+    try:
+        return reflect_clicks(seconds, Mirrored("webrtc"))
+    except MissingExtraError as error:
+        return {"created": utc_now(), "passed": None, "why_not": str(error)}
+
+
+def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> dict[str, Any]:
+    """The self-test with a mirror that is given; see `timing_selftest`."""
+    clicks = Clicks(round(seconds * TICKS_PER_S))
+    clock = MonotonicClock()
+    with TemporaryDirectory() as folder:
+        try:
+            mirror.open("B")
+            meta: dict[str, Any] = {"settings": {}}
+            with RecordingWriter(Path(folder), meta, keep_audio=False) as recording, clock.undisturbed():
+                run(clicks, mirror, clock, (EnergyVad(), EnergyVad()), TurnSettings(), recording, over=clicks.over)
+                legs = mirror.measured()
+                recording.note(timing={"sides": {"B": legs}})
+        finally:
+            mirror.close()
+        stated = HarnessLegs.of(Recording(Path(folder)), "B")
+    return _verdict(clicks, stated, legs["wire"], clock.certificate())
+
+
+def verdict(found: Mapping[str, Any]) -> str:
+    """One line for a reader: what the self-test found."""
+    if found["passed"] is None:
+        return f"timing self-test: not done: {found['why_not']}"
+    outcome = "passed" if found["passed"] else f"FAILED ({'; '.join(found['broke'])}; is the machine busy?)"
+    return (
+        f"timing self-test {outcome}: clicks back after {found['delay_ms']:.1f} ms, stated {found['stated_ms']:.1f}; "
+        f"jitter {found['jitter_ms']:.1f} ms, drift {found['drift_ppm']:.0f} ppm, "
+        f"on the wire p99 {found['wire']['p99_us'] / 1000:.2f} ms late, {found['missed']} ticks missed"
+    )
+
+
+class Clicks(Endpoint):
+    """Says a click every 200 ms for `ticks`, then listens a little longer; keeps what comes back."""
+
+    def __init__(self, ticks: int) -> None:
+        self._click_ticks = range(0, ticks, CLICK_EVERY_TICKS)
+        self._end_tick = ticks + TAIL_TICKS
+        self._click: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
+        n = np.arange(CLICK_SAMPLES)
+        self._click[:CLICK_SAMPLES] = 20_000 * np.sin(2 * np.pi * CLICK_HZ * n / SAMPLE_RATE_HZ)
+        self._heard: list[Pcm] = []
+
+    def say(self, tick: int) -> Pcm:
+        """A click at the very start of some frames."""
+        return self._click if tick in self._click_ticks else SILENT_FRAME
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep it."""
+        self._heard.append(frame.copy())
+
+    def over(self, tick: int, a_left: bool, b_left: bool) -> bool:
+        """Whether all clicks had their time."""
+        return b_left or tick >= self._end_tick
+
+    def returned(self) -> npt.NDArray[np.int64]:
+        """Of each click that came back, the tick, and by how many samples it was late: (n, 2)."""
+        heard = np.abs(np.concatenate(self._heard).astype(np.int32))
+        own = _onset(np.abs(self._click.astype(np.int32)))
+        window = CLICK_EVERY_TICKS * FRAME_SAMPLES
+        found = [
+            ((start + onset) // FRAME_SAMPLES, onset - own)
+            for start in (tick * FRAME_SAMPLES for tick in self._click_ticks)
+            if (onset := _onset(heard[start : start + window])) is not None and own is not None
+        ]
+        return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+    @property
+    def sent(self) -> int:
+        """How many clicks were said."""
+        return len(self._click_ticks)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The train."""
+        return {"kind": "clicks", "every_ticks": CLICK_EVERY_TICKS}
+
+
+class Mirrored(WebRtcEndpoint):
+    """A peer in this process that sends each packet back as it comes."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self._mirror = AsyncExitStack()
+
+    async def _connect(self) -> None:
+        from fdbcore.endpoints.webrtc.aiortc_seam import AudioWire
+        from fdbcore.endpoints.webrtc.peer import Peer
+
+        peer, mirror = await self._new_peer(), Peer(addresses=LOOPBACK)
+        self._mirror.push_async_callback(mirror.close)
+        await peer.accept(await mirror.answer(await peer.offer()))
+        wire = AudioWire(await mirror.transceiver(self._join_s), self._reflect)
+        self._mirror.callback(wire.close)
+        self._wire = wire
+
+    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+        self._wire.send(packet.payload, packet.sequence, packet.timestamp, arrival_ns)
+
+    async def _hang_up(self) -> None:
+        await self._mirror.aclose()
+
+
+def _onset(level: npt.NDArray[np.int32]) -> int | None:
+    """The first sample that reaches half the peak, or None in what is silent."""
+    peak = int(level.max(initial=0))
+    return int(np.argmax(level >= ONSET_SHARE * peak)) if peak > 2000 else None
+
+
+def _verdict(
+    clicks: Clicks, legs: HarnessLegs | None, wire: Mapping[str, Any], timing: Mapping[str, Any]
+) -> dict[str, Any]:
+    ticks, late_samples = clicks.returned().T
+    if legs is None or not len(ticks):
+        raise PartyError("self-test: expected clicks to come back, got none")
+    delays_ms = late_samples * 1000 / SAMPLE_RATE_HZ
+    stated_ms = np.array([legs.round_trip_ms(tick) for tick in ticks.tolist()])
+    error_ms = float(np.median(delays_ms - stated_ms))
+    seconds = np.arange(len(delays_ms)) * CLICK_EVERY_TICKS / TICKS_PER_S
+    lost = clicks.sent - len(delays_ms)
+    off = f"clicks came {error_ms:+.1f} ms later than stated, at most {MAX_ERROR_MS:g} is fine"
+    broke = [off] * (abs(error_ms) > MAX_ERROR_MS)
+    broke += [f"{lost} of {clicks.sent} clicks did not come back"] * (lost > 0)
+    broke += [f"{timing['missed']} ticks missed"] * (timing["missed"] > 0)
+    late_ms = wire["p99_us"] / 1000
+    broke += [f"packets left {late_ms:.1f} ms late (p99), at most {TICK_MS:g} is fine"] * (late_ms > TICK_MS)
+    drift_ppm = float(np.polyfit(seconds, delays_ms, 1)[0]) * 1000 if len(delays_ms) > 1 else 0.0
+    return {
+        "created": utc_now(),
+        "transport": "webrtc, reflected on this machine",
+        "clicks": clicks.sent,
+        "returned": len(delays_ms),
+        "delay_ms": float(np.median(delays_ms)),
+        "jitter_ms": float(np.ptp(delays_ms)),
+        "drift_ppm": drift_ppm,
+        "stated_ms": float(np.median(stated_ms)),
+        "error_ms": error_ms,
+        "wire": wire,
+        "missed": timing["missed"],
+        "passed": not broke,
+        "broke": broke,
+    }

@@ -1,0 +1,66 @@
+"""What a run has found: its cases counted by how they ended, and the measures of each system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fdbcore.analysis.score import score, summary
+from fdbcore.measures.health.examine import listen_again
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import SCORES, write_json
+from fdbcore.recording.run import SUMMARY
+from fdbcore.runs.folder import RunFolder
+
+RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
+OUTCOMES: Final = ("done", "failed", "invalid")
+
+
+def score_cases(folder: RunFolder) -> Iterator[Reading]:
+    """Score each recording of a run that has not been scored; not while calls are live."""
+    for case in folder.plan.cases:
+        reading = folder.recording(case)
+        if reading is not None and not (reading.path / SCORES).is_file():
+            listen_again(reading)
+            score(reading)
+            yield reading
+
+
+def summarise(folder: RunFolder) -> dict[str, Any]:
+    """The summary of a run, also written to its summary.json.
+
+    Each system has {"cases": counts, of which "planned" is the denominator, and "again" how many were held more than
+    once, "reasons": of those that have one, "recordings", "measures"}; its measures pool what can be scored, which
+    calls that failed after their first tick can.
+    """
+    values = {
+        "schema": RUN_SUMMARY_SCHEMA,
+        "plan": folder.plan.decided_by,
+        "systems": {name: _system(folder, name) for name in folder.plan.systems},
+    }
+    write_json(folder.path / SUMMARY, values)
+    return values
+
+
+def recordings_of(folder: RunFolder, system: str) -> list[Reading]:
+    """The scored recordings of one system, in the order of the plan."""
+    found = (folder.recording(case) for case in folder.plan.cases if case.system.name == system)
+    return [recording for recording in found if recording is not None and (recording.path / SCORES).is_file()]
+
+
+def _system(folder: RunFolder, name: str) -> dict[str, Any]:
+    cases = [case for case in folder.plan.cases if case.system.name == name]
+    outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
+    kinds = Counter(outcome["kind"] for outcome in outcomes)
+    reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["reason"])
+    again = sum(bool(folder.attempts(case)) for case in cases)
+    recordings = recordings_of(folder, name)
+    counts = {kind: kinds[kind] for kind in OUTCOMES}
+    pooled = summary(recordings) if recordings else {"recordings": [], "measures": {}}
+    return {
+        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes), "again": again},
+        "reasons": dict(reasons.most_common()),
+        "recordings": pooled["recordings"],
+        "measures": pooled["measures"],
+    }

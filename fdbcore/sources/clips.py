@@ -1,0 +1,188 @@
+"""Recorded users: which a folder or a list holds, with their labels, and the audio of each.
+
+What `clips_in` takes:
+
+- a folder of Full-Duplex-Bench, or any folder above its samples: GROUP/ID/input.wav, with the labels beside it as
+  pause.json, turn_taking.json, interrupt.json, transcription.json (v1) or metadata.json (v1.5, v3). A
+  clean_input.wav (v1.5: the same user undisturbed) is a clip too, named GROUP-ID-clean.
+- any other folder: all audio in it and below it. Labels of NAME.wav, if there are any, are in NAME.json beside it.
+- one audio file.
+- a list (.txt, .list or .jsonl): on each line a path, or a JSON object {"path": ..., "name": ..., "group": ...,
+  "labels": {...}} of which only the path must be there. Paths are relative to the list; lines that are empty or begin
+  with # are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import numpy as np
+
+from fdbcore._ext.pcm import to_mono
+from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, Block, resampler_to_48k
+from fdbcore.errors import AudioError, InputError
+from fdbcore.sources.names import is_fork
+from fdbcore.types import Clip, Pcm
+
+Channel: TypeAlias = Literal["mean", "left", "right"]
+"""Of a stereo file. A mono file has but one, whichever is named."""
+
+INPUT, CLEAN_INPUT = "input.wav", "clean_input.wav"
+LABELS: Final = ("pause", "turn_taking", "interrupt", "transcription", "metadata")
+"""Names of the files with a sample's labels, without .json; others beside it are results of earlier runs."""
+
+_LISTS: Final = frozenset({".txt", ".list", ".jsonl"})
+_MOST_NAME_CHARACTERS: Final = 100
+
+
+def fit_for_a_folder(name: str) -> str:
+    """`name` with all but letters, digits and "_.+-" replaced, so that it names a folder and nothing else."""
+    return re.sub(r"^\.+|[^\w.+-]+", "_", name)[:_MOST_NAME_CHARACTERS] or "_"
+
+
+def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
+    """The clips of a folder, a list or a file, by name; every file has been opened, none decoded.
+
+    A file that is no audio is a clip like the others, which cannot be played. Raises AudioError where that is so of
+    all, or a file is missing; InputError where there is no clip, a list or labels cannot be read, or two clips have the
+    same name.
+    """
+    path = Path(path).absolute()
+    if path.is_dir():
+        clips = list(_in_folder(path))
+    elif path.suffix.lower() in _LISTS:
+        clips = list(_in_list(path))
+    else:
+        clips = [_clip(path)]
+    if not clips:
+        raise InputError(f"{path}: expected clips ({INPUT} of Full-Duplex-Bench, or other audio), found none")
+    _refuse_duplicates(clips)
+    problems = [problem for clip in clips if (problem := why_unreadable(clip.path)) is not None]
+    if len(problems) == len(clips):
+        raise AudioError(problems[0])
+    return sorted(clips, key=lambda clip: _by_number(clip.name))
+
+
+def why_unreadable(path: Path) -> str | None:
+    """Why a file is no audio, or None if it is; AudioError if there is no such file."""
+    try:
+        AudioFile(path).close()
+    except AudioError as error:
+        if not path.is_file():
+            raise
+        return str(error)
+    return None
+
+
+def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[Pcm, dict[str, Any]]:
+    """The audio of a file as int16 (n,) at 48 kHz, and what the file is, as JSON values. Raises AudioError."""
+    with AudioFile(path) as file:
+        resampler = resampler_to_48k(file.rate_hz)
+        pick = _picker(channel, file.channels)
+        parts = [resampler.process(pick(block)) for block in file.blocks()]
+        described = file.describe() | {"channel": "mono" if file.channels == 1 else channel}
+    return np.concatenate([*parts, resampler.flush()]), described
+
+
+def _picker(channel: Channel, channels: int) -> Callable[[Block], Pcm]:
+    if channels == 1 or channel == "mean":
+        return to_mono
+    column = 0 if channel == "left" else 1
+    return lambda block: np.ascontiguousarray(block[:, column])
+
+
+def _in_folder(folder: Path) -> Iterator[Clip]:
+    """The samples of a benchmark below `folder`; where there is none, all audio."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_fork(file.name))
+    inputs = [file for file in files if file.name in (INPUT, CLEAN_INPUT)]
+    if inputs:
+        yield from map(_clip, inputs)
+        return
+    for file in files:
+        if file.suffix.lower() in AUDIO_SUFFIXES:
+            group = file.parent.relative_to(folder).as_posix()
+            yield _clip(file, group="" if group == "." else group)
+
+
+def _in_list(path: Path) -> Iterator[Clip]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: expected a list of clips in UTF-8, got: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if (entry := line.strip()) and not entry.startswith("#"):
+            yield _listed(entry, f"{path}, line {number}", path.parent)
+
+
+def _listed(entry: str, where: str, folder: Path) -> Clip:
+    if not entry.startswith("{"):
+        return _clip(folder / entry)
+    try:
+        values = json.loads(entry)
+    except ValueError as error:
+        raise InputError(f"{where}: expected a path or a JSON object, got: {error}") from error
+    kinds: dict[str, type] = {"path": str, "name": str, "group": str, "labels": dict}
+    for key, value in values.items():
+        if not isinstance(value, kinds.get(key, ())):
+            raise InputError(
+                f"{where}: expected path, name, group (text) and labels (an object), got {key} = {value!r}"
+            )
+    if "path" not in values:
+        raise InputError(f"{where}: expected a path, got {entry}")
+    return _clip(folder / values.pop("path"), **values)
+
+
+def _clip(
+    path: Path, name: str | None = None, group: str | None = None, labels: Mapping[str, Any] | None = None
+) -> Clip:
+    """The clip of a file; what is not told follows from where it lies."""
+    is_sample = path.name in (INPUT, CLEAN_INPUT)
+    if group is None:
+        group = path.resolve().parent.parent.name if is_sample else ""
+    if name is None:
+        clean = ["clean"] if path.name == CLEAN_INPUT else []
+        own = [path.resolve().parent.name, *clean] if is_sample else [path.stem]
+        name = "-".join([*group.split("/"), *own] if group else own)
+    if labels is None:
+        labels = _labels(path, is_sample)
+    return Clip(fit_for_a_folder(name), path, group, labels)
+
+
+def _labels(path: Path, is_sample: bool) -> dict[str, Any]:
+    if is_sample:
+        files = {name: path.with_name(f"{name}.json") for name in LABELS}
+        return {name: _json(file) for name, file in files.items() if file.is_file()}
+    file = path.with_suffix(".json")
+    values = _json(file) if file.is_file() else {}
+    if not isinstance(values, dict):
+        raise InputError(f"{file}: expected labels as a JSON object, got a {type(values).__name__}")
+    return values
+
+
+def _json(file: Path) -> Any:  # noqa: ANN401
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: expected labels as JSON, got: {error}") from error
+
+
+def _refuse_duplicates(clips: Sequence[Clip]) -> None:
+    seen: dict[str, Path] = {}
+    for clip in clips:
+        if clip.name in seen:
+            raise InputError(
+                f"{clip.path}: expected another name than that of {seen[clip.name]}, got {clip.name!r} for both "
+                '(a list in JSON lines can name them: {"path": ..., "name": ...})'
+            )
+        seen[clip.name] = clip.path
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Sorts 2 before 10."""
+    parts = cast(list[str], re.findall(r"\d+|\D+", name))
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -1,0 +1,372 @@
+"""Label files of other tools: CSV, Praat TextGrid, NIST RTTM, Audacity labels; one, or a folder of them.
+
+What cannot be read as a label is left out and noted, by what is wrong with it, with its place in the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+from urllib.parse import quote, unquote
+
+from fdbcore.errors import SettingsError
+from fdbcore.recording.labels import LabelKind
+from fdbcore.sources.label_set import FileLabel, LabelSet, Place
+from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, Oddities
+from fdbcore.types import TurnKind
+
+_PLACES: Final[Mapping[Place, Sequence[str]]] = {
+    "A": ("a", "user", "caller", "customer", "human", "examiner"),
+    "B": ("b", "system", "agent", "bot", "assistant", "evaluatee"),
+    "left": ("left", "l", "1"),
+    "right": ("right", "r", "2"),
+}
+SIDE_NAMES: Final = {name: place for place, names in _PLACES.items() for name in names}
+"""What a side may be called, in any case; a channel is a side once it is known which."""
+
+_KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
+    "turn_end": ("turn_end", "turn_ends", "end_of_turn", "eot", "turn", "turns"),
+    "speech": ("speech", "ipu", "ipus", "utterance", "speech_end"),
+    "pause": ("pause", "pauses", "mid_turn_pause"),
+    "interruption": ("interruption", "interruptions", "barge_in", "bargein"),
+    "backchannel": ("backchannel", "backchannels", "bc", "aizuchi"),
+    "side_talk": ("side_talk", "sidetalk", "side_speech", "talking_to_other"),
+    "noise": ("noise", "noises", "background", "background_speech"),
+}
+KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in names}
+"""What a kind may be called, in any case, with spaces, hyphens or underscores; of a span that is a turn, its end."""
+
+EVENTS: Final = frozenset({*get_args(TurnKind), "overlap"} - set(KIND_NAMES))
+"""What stands beside labels in exports of turn events, and is none."""
+
+_CENSORED: Final = "(censored)"  # decided only by the end of the recording
+
+_START: Final = {"start_s": 1.0, "start": 1.0, "begin_s": 1.0, "begin": 1.0, "onset": 1.0, "start_ms": 0.001}
+_END: Final = {"end_s": 1.0, "end": 1.0, "stop": 1.0, "offset": 1.0, "end_ms": 0.001}
+_SIDE_COLUMNS: Final = ("side", "channel", "speaker")
+_KIND_COLUMNS: Final = ("kind", "label", "type", "event")
+
+
+class Entry(NamedTuple):
+    """What a file says, as text. call: None where the file names none. where: its place in the file."""
+
+    call: str | None
+    side: str
+    kind: str
+    start_s: float | None
+    end_s: float | None
+    where: str
+
+
+Parser = Callable[[str, Path, Oddities], Iterator[Entry]]
+
+
+def read_labels(path: Path, oddities: Oddities) -> LabelSet:
+    """The labels of a file, or of all label files in a folder and below it; what is left out is noted.
+
+    A TextGrid, an Audacity track, and a CSV without a column of files are of the call that is called like the file,
+    and lies in a folder of the same name where that is one below `path`.
+    A file of a folder that cannot be read is noted as well. Raises SettingsError for a single file that cannot be read,
+    and where there is no label at all.
+    """
+    files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if os.path.isdir(path) else [path]
+    labels: list[FileLabel] = []
+    named = False
+    for file in files:
+        try:
+            entries = list(_parser(file)(_text(file), file, oddities))
+        except SettingsError as error:
+            if file == path:
+                raise
+            oddities.add("label files that cannot be read, left out", [str(error)])
+            continue
+        call = _call(file, path)
+        found = [label for entry in entries if (label := _label(entry, call, oddities)) is not None]
+        oddities.add("label files without a label", [] if found else [str(file)])
+        named = named or any(entry.call is not None for entry in entries)
+        labels += found
+    if not labels:
+        kinds = ", ".join(sorted(PARSERS))
+        raise SettingsError(f"{path}: expected labels ({kinds}), found none{_first(oddities)}")
+    return LabelSet(path, labels, is_one_call=len(files) == 1 and not named)
+
+
+def _first(oddities: Oddities) -> str:
+    return next((f": {what}: {names[0]}" for what, names in oddities.found.items()), "")
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()
+
+
+def _call(path: Path, top: Path) -> str:
+    """What a file calls its call: its own name without suffix, and the folders below `top` in which it lies.
+
+    An exported Audacity track ends with .labels as well.
+    """
+    below = path.relative_to(top) if path != top else Path(path.name)
+    return (below.parent / path.stem.removesuffix(".labels")).as_posix()
+
+
+def _parser(path: Path) -> Parser:
+    parser = PARSERS.get(_suffix(path))
+    if not os.path.exists(path):
+        raise SettingsError(f"{path}: expected a label file, or a folder of them, got no such file")
+    if parser is None:
+        raise SettingsError(f"{path}: expected a label file ({', '.join(sorted(PARSERS))}), got {_suffix(path)!r}")
+    return parser
+
+
+def _text(path: Path) -> str:
+    """The text of a file in UTF-8, or in UTF-16 as Praat writes it."""
+    try:
+        data = path.read_bytes()
+        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return data.decode("utf-16")
+        if b"\0" in data[:2]:
+            return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: expected text in UTF-8 or UTF-16, got: {error}") from error
+
+
+def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
+    """The label that an entry is, of `call` where it names none; None where it is none, noted but for EVENTS."""
+    if _plain(entry.kind) in EVENTS:
+        return None
+    kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
+    if kind is None:
+        oddities.add(f"labels of unknown kind {entry.kind!r}{_meant(entry.kind, KIND_NAMES)}, left out", [entry.where])
+        return None
+    if place is None:
+        near = _meant(entry.side, SIDE_NAMES)
+        oddities.add(f"labels of unknown side {entry.side!r} (expected A or B){near}, left out", [entry.where])
+        return None
+    start_s, end_s = entry.start_s, entry.end_s
+    if kind == "turn_end":  # a moment: of a span its end
+        start_s = end_s = start_s if end_s is None else end_s
+    if start_s is None or end_s is None or not 0 <= start_s <= end_s < math.inf:
+        oddities.add("labels whose times are no span of seconds, left out", [f"{entry.where}: {start_s} to {end_s}"])
+        return None
+    if kind != "turn_end" and start_s == end_s:
+        oddities.add(f"labels of kind {kind} without a length, left out", [entry.where])
+        return None
+    return FileLabel(entry.call or call, place, kind, start_s, end_s)
+
+
+def _plain(text: str) -> str:
+    """Lower case, words joined by underscores."""
+    return re.sub(r"[\s\-_]+", "_", text.strip().lower())
+
+
+def _meant(text: str, names: Mapping[str, object]) -> str:
+    near = get_close_matches(_plain(text), names, 1)
+    return f"; perhaps {names[near[0]]}" if near else ""
+
+
+def _number(text: str) -> float | None:
+    """A number with a decimal point or comma; None for anything else."""
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
+    """A table with a header; columns in any order, others passed over."""
+    head = _lines(text)[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count))
+    header = [_plain(name) for name in next(rows, [])]
+    side, kind = (_column(header, names) for names in (_SIDE_COLUMNS, _KIND_COLUMNS))
+    start, end, call = (_column(header, names) for names in (tuple(_START), tuple(_END), FILE_COLUMNS))
+    censored = _column(header, ("censored",))
+    if side is None or kind is None or start is None:
+        got = ", ".join(header) or "none"
+        raise SettingsError(f"{path}: expected the columns side, kind, start_s, end_s; got {got}")
+    for row in rows:
+        where = f"{path.name}, line {rows.line_num}"
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) < len(header):
+            oddities.add(f"rows with fewer than {len(header)} fields, left out", [where])
+            continue
+        is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # it was heard, whatever the end decided
+        if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
+            continue
+        name = row[call].strip() if call is not None else None
+        start_s, end_s = _scaled(row, start, header, _START), _scaled(row, end, header, _END)
+        yield Entry(name, row[side].strip(), row[kind].strip(), start_s, end_s, where)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a file: what Unicode calls the end of one may be part of a name."""
+    return re.split(r"\r\n|\r|\n", text)
+
+
+def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
+    return next((header.index(name) for name in names if name in header), None)
+
+
+def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float]) -> float | None:
+    """The time in a column, in seconds."""
+    number = _number(row[column]) if column is not None else None
+    return None if column is None or number is None else number * units[header[column]]
+
+
+def rttm_name(call: str) -> str:
+    """The name of a call as one field of RTTM: blanks, control characters and % are %20 and so on, as in a URL."""
+    return re.sub(r"[\s%\x00-\x1f\x7f]", lambda found: quote(found[0], safe=""), call)
+
+
+def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
+    """SPEAKER lines are speech; the side is the speaker's name, or else the channel if no other speaks on it.
+
+    Names of calls are as `rttm_name` makes them.
+    """
+    speakers: dict[tuple[str, str], set[str]] = {}
+    for fields in map(str.split, _lines(text)):
+        if fields[:1] == ["SPEAKER"] and len(fields) >= 8:
+            speakers.setdefault((fields[1], fields[2]), set()).add(fields[7])
+    for number, line in enumerate(_lines(text), 1):
+        fields, where = line.split(), f"{path.name}, line {number}"
+        if not fields or fields[0].startswith(";"):
+            continue
+        if fields[0] != "SPEAKER":
+            oddities.add(f"RTTM lines of type {fields[0]}, left out", [where])
+        elif len(fields) < 8:
+            oddities.add("RTTM lines with fewer than 8 fields, left out", [where])
+        else:
+            start, length = _number(fields[3]), _number(fields[4])
+            end = None if start is None or length is None else start + length
+            alone = len(speakers[fields[1], fields[2]]) == 1
+            side = fields[2] if alone and _plain(fields[7]) not in SIDE_NAMES else fields[7]
+            yield Entry(unquote(fields[1]), side, "speech", start, end, where)
+
+
+def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
+    """Start, end and a text that begins with the side and the kind: "A pause", "A interruption: cut off"."""
+    for number, line in enumerate(_lines(text), 1):
+        fields = line.split("\t", 2)
+        if not line.strip() or fields[0] == "\\":  # the second line of a label with a range of frequencies
+            continue
+        where = f"{path.name}, line {number}"
+        if len(fields) < 3:
+            oddities.add("lines that are not start, end and text, left out", [where])
+            continue
+        if fields[2].endswith(_CENSORED):
+            continue
+        side, kind = _side_and_kind(fields[2])
+        yield Entry(None, side, kind, _number(fields[0]), _number(fields[1]), where)
+
+
+def _side_and_kind(text: str) -> tuple[str, str]:
+    """The side and the kind with which a text begins, in either order; of a side alone, what follows it as the kind."""
+    words = re.findall(r"[^\W_]+", text)
+    has_side = bool(words) and _plain(words[0]) in SIDE_NAMES
+    for first, length in ((first, length) for first in (0, 1)[: 1 + has_side] for length in (3, 2, 1)):
+        kind, following = "_".join(words[first : first + length]), words[first + length : first + length + 1]
+        if len(words) >= first + length and _is_known(kind):
+            return words[0] if first else "".join(following), kind
+    return (words[0], " ".join(words[1:2])) if has_side else ("", " ".join(words[:1]))
+
+
+def _is_known(kind: str) -> bool:
+    return _plain(kind) in KIND_NAMES or _plain(kind) in EVENTS
+
+
+_TOKEN: Final = re.compile(
+    r'"((?:[^"]|"")*)"'  # a quote in a text is doubled
+    r"|(?<!\S)(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)"
+    r"|(?<!\S)<(\w+)>"
+    r"|(?<!\S)![^\n]*"  # a comment
+)
+
+
+class _Tokens:
+    """What Praat reads in a text file: texts in double quotes, free-standing numbers and flags, and nothing else.
+
+    So the long and the short form are one.
+    """
+
+    def __init__(self, text: str, path: Path) -> None:
+        self._found = (match for match in _TOKEN.finditer(text) if match[0][0] != "!")
+        self._path = path
+
+    def text(self) -> str:
+        return self._next(1, "a text in quotes").replace('""', '"')
+
+    def number(self) -> float:
+        return float(self._next(2, "a number"))
+
+    def count(self) -> int:
+        return int(self.number())
+
+    def flag(self) -> str:
+        return self._next(3, "<exists>")
+
+    def _next(self, group: int, what: str) -> str:
+        match = next(self._found, None)
+        if match is None or match[group] is None:
+            got = f"got {match[0]!r} at character {match.start()}" if match else "the file ends"
+            raise SettingsError(f"{self._path}: expected a TextGrid with {what} here, {got}")
+        return match[group]
+
+
+def _textgrid(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
+    """Tiers named by side and kind ("A pause"); or by one of them, and the other is the text of each interval."""
+    tokens = _Tokens(text, path)
+    if (form := tokens.text()) != "ooTextFile" or (form := tokens.text()) != "TextGrid":
+        raise SettingsError(f"{path}: expected a TextGrid in one of Praat's text forms, got {form!r}")
+    tokens.number(), tokens.number()
+    if tokens.flag() == "exists":
+        for _ in range(tokens.count()):
+            yield from _tier(tokens, path, oddities)
+
+
+def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
+    is_points, name = tokens.text() == "TextTier", tokens.text()
+    tokens.number(), tokens.number()
+    marks: list[tuple[float, float, str]] = []
+    for _ in range(tokens.count()):
+        start = tokens.number()
+        end = start if is_points else tokens.number()
+        marks.append((start, end, tokens.text().strip()))
+    side, kind = _side_and_kind(name)
+    has_side, has_kind = _plain(side) in SIDE_NAMES, _plain(kind) in KIND_NAMES
+    marks = [mark for mark in marks if mark[2] or (is_points and has_kind)]  # a point says enough by being there
+    marks = [mark for mark in marks if not mark[2].endswith(_CENSORED)]
+    told = [_from_mark(side, kind, has_side, has_kind, mark[2]) for mark in marks]
+    if not has_kind and not any(_is_known(each) for _, each in told):
+        told_of = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []
+        oddities.add("TextGrid tiers without a kind in their name or their texts, left out", told_of)
+        return
+    for (start, end, text), (own_side, own_kind) in zip(marks, told, strict=True):
+        yield Entry(None, own_side, own_kind, start, end, f"{path.name}, tier {name!r} at {start:g} s: {text[:30]!r}")
+
+
+def _from_mark(side: str, kind: str, has_side: bool, has_kind: bool, text: str) -> tuple[str, str]:
+    """Side and kind of an interval: those of its tier; what the tier does not tell, its text does."""
+    if has_side and has_kind:
+        return side, kind
+    if has_kind:
+        return text, kind
+    own_side, own_kind = _side_and_kind(text)
+    return (side if has_side else own_side), own_kind
+
+
+PARSERS: Final[Mapping[str, Parser]] = {
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".rttm": _rttm,
+    ".txt": _audacity,
+    ".textgrid": _textgrid,
+}

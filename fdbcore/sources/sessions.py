@@ -1,0 +1,327 @@
+"""From what a user names (files, pairs of files, folders) to the two sides of each session, at 48 kHz and in step."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+
+from fdbcore._ext.pcm import to_mono
+from fdbcore.audio.decode import AudioFile, Block, resampler_to_48k
+from fdbcore.errors import AudioError, RecordingError, SettingsError
+from fdbcore.recording.files import AUDIO, META, read_json
+from fdbcore.recording.labels import Label
+from fdbcore.sources.names import real_path, session_names
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
+
+BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
+MOST_OFFSET_MS: Final = 600_000
+
+V1_FILES: Final = ("input.wav", "output.wav")
+
+_OTHER_SIDE: Final = "give the file of each side, A's first"
+_PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInput:
+    """What one session is made of; nothing is opened yet.
+
+    name: for the session's folder; different for each session of one run.
+    a: the file of side A, or, if b is None, the stereo file of both (left A, right B).
+    b: the file of side B.
+    swap: exchange the sides, also in `words`.
+    offset_ms: B begins that much later than A; if negative, A later than B. Nothing is cut off.
+    words: files of Full-Duplex-Bench v1 with the words of a side and their times.
+    recording: the folder of the recording whose audio this is, its own or what it links, if it is one.
+    labels: what people have labelled in it, and in which file; None if nobody was asked.
+    """
+
+    name: str
+    a: Path
+    b: Path | None = None
+    swap: bool = False
+    offset_ms: int = 0
+    words: Mapping[Side, Path] = field(default_factory=dict)
+    recording: Path | None = None
+    labels: tuple[str, Sequence[Label]] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.offset_ms, int) or abs(self.offset_ms) > MOST_OFFSET_MS:
+            raise SettingsError(
+                f"offset_ms: expected a whole number from -{MOST_OFFSET_MS} to {MOST_OFFSET_MS}, got {self.offset_ms!r}"
+            )
+
+    @property
+    def paths(self) -> list[Path]:
+        """Its one or two files."""
+        return [self.a] if self.b is None else [self.a, self.b]
+
+    def refuse_change(self) -> None:
+        """SettingsError if it is a recording, which keeps its sides and times; its files may be swapped and offset."""
+        if self.recording is not None:
+            files = " and ".join(map(str, self.paths))
+            raise SettingsError(
+                f"{self.recording}: a recording keeps its sides and times: name {files} to swap or offset them"
+            )
+
+    def open(self) -> SessionSource:
+        """The audio of both sides. Raises AudioError."""
+        return SessionSource(self)
+
+
+def session_inputs(
+    paths: Sequence[_PathLike] = (),
+    a: _PathLike | None = None,
+    b: _PathLike | None = None,
+    *,
+    swap: bool = False,
+    offset_ms: int = 0,
+    searched: bool = False,
+) -> list[SessionInput]:
+    """The sessions that the arguments of a command name.
+
+    Either `a` and `b`, one file of each side; or `paths`: exactly two mono files are the sides of one session, unless
+    they were `searched` for, where nobody has said which is which; other files are stereo and a session each, and so
+    are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and recordings, alone or all those of a run.
+    Raises SettingsError for other combinations; a file that cannot be used shows when its session is opened.
+    """
+    if (a is None) != (b is None) or (a is None) == (not paths):
+        raise SettingsError("give recordings or folders, or both -a FILE and -b FILE")
+    named = [Path(path) for path in paths]
+    groups = [(Path(a), Path(b))] if a is not None and b is not None else _grouped(named, may_pair=not searched)
+    names = session_names([_name(group) for group in groups])
+    return [_session(name, group, swap, offset_ms) for name, group in zip(names, groups, strict=True)]
+
+
+def _grouped(paths: list[Path], may_pair: bool) -> list[tuple[Path, ...]]:
+    """The files of each session."""
+    if may_pair and len(paths) == 2 and all(map(_is_mono, paths)):
+        return [tuple(paths)]
+    return [files for path in paths for files in _in_folder(path)]
+
+
+def _in_folder(path: Path) -> list[tuple[Path, ...]]:
+    """The files of each session in a folder, a recording's folder itself; `path` if it is no such folder."""
+    v1 = tuple(path / name for name in V1_FILES)
+    if all(map(os.path.isfile, v1)) and not _is_recording(path):
+        return [v1]
+    cases = sorted(meta.parent for meta in path.glob(f"*/{META}")) if os.path.isdir(path) else []
+    return [(path,)] if _is_recording(path) or not cases else [(case,) for case in cases]
+
+
+def _is_recording(path: Path) -> bool:
+    return os.path.isfile(path / META)
+
+
+def _is_mono(path: Path) -> bool:
+    try:
+        with AudioFile(path) as file:
+            return file.channels == 1
+    except AudioError:
+        return False
+
+
+def _is_v1(files: tuple[Path, ...]) -> bool:
+    return tuple(file.name for file in files) == V1_FILES and files[0].parent == files[1].parent
+
+
+def _name(files: tuple[Path, ...]) -> tuple[Path, str]:
+    """The folder that a session lies in, and its name there."""
+    if _is_v1(files):
+        task = real_path(files[0]).parent
+        return task.parent.parent, "-".join(task.parts[-2:])  # a task's folders are only numbered
+    path = real_path(files[0]) if _is_recording(files[0]) else Path(os.path.abspath(files[0]))
+    return path.parent, path.name if _is_recording(files[0]) else "+".join(file.stem for file in files)
+
+
+def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
+    if _is_recording(files[0]):
+        session = recorded_session(name, files[0])
+        if swap or offset_ms:
+            session.refuse_change()
+        return session
+    return _of_files(name, files, swap, offset_ms)
+
+
+def recorded_session(name: str, folder: Path) -> SessionInput:
+    """What the recording in a folder was made of: its own audio, or the files that it links, as they were replayed."""
+    source: dict[str, Any] = {}
+    if not (folder / AUDIO).is_file():
+        with suppress(RecordingError, AttributeError):  # it shows when it is opened
+            source = read_json(folder / META).get("source") or {}
+    if not source.get("files"):
+        return SessionInput(name, folder / AUDIO, recording=folder)
+    files = tuple(folder / file["path"] for file in source["files"])
+    return replace(_of_files(name, files, source["swap"], source["offset_ms"]), recording=folder)
+
+
+def _of_files(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
+    words = zip(_in_order(swap), (file.with_suffix(".json") for file in files if _is_v1(files)), strict=False)
+    found: dict[Side, Path] = {side: file for side, file in words if file.is_file()}
+    return SessionInput(name, files[0], files[1] if len(files) == 2 else None, swap, offset_ms, found)
+
+
+def _in_order(swap: bool) -> tuple[Side, Side]:
+    """The sides of the left and right channel, or of the first and second file."""
+    return ("B", "A") if swap else ("A", "B")
+
+
+class SideSource:
+    """One side of a session.
+
+    file, channel: where it comes from: "left", "right", "mono", or the "mean" of two channels.
+    lead_samples: silence before the file's time 0, from offset_ms, at 48 kHz.
+    samples: how many have been taken, at 48 kHz, with the lead; after the end of the session its length.
+    """
+
+    def __init__(self, file: AudioFile, channel: str, blocks: Iterator[Pcm], lead_samples: int) -> None:
+        self.file = file
+        self.channel = channel
+        self.lead_samples = lead_samples
+        self.samples = 0
+        self._blocks = _at_session_rate(blocks, file.rate_hz, lead_samples)
+        self._rest = np.zeros(0, np.int16)
+
+    def take(self, samples: int) -> Pcm | None:
+        """The next `samples`; fewer at the end, None after it."""
+        parts, have = [self._rest], len(self._rest)
+        while have < samples and (block := next(self._blocks, None)) is not None:
+            parts.append(block)
+            have += len(block)
+        joined = np.concatenate(parts)
+        self._rest = joined[samples:]
+        self.samples += min(have, samples)
+        return joined[:samples] if have else None
+
+
+class SessionSource:
+    """Both sides of a session as int16 mono at 48 kHz, in step; memory does not grow with the length.
+
+    files: the file, or those of A and B. sides: where each side comes from. Raises AudioError for a lone mono file, and
+    when two files have the same content.
+    """
+
+    def __init__(self, session: SessionInput) -> None:
+        self._session = session
+        with ExitStack() as opened:
+            self.files = tuple(opened.enter_context(AudioFile(path)) for path in session.paths)
+            _refuse_one_side(self.files)
+            lead = {"A": max(-session.offset_ms, 0), "B": max(session.offset_ms, 0)}
+            self.sides: dict[Side, SideSource] = {
+                side: SideSource(file, channel, blocks, lead[side] * SAMPLE_RATE_HZ // 1000)
+                for side, (file, channel, blocks) in zip(_in_order(session.swap), self._tracks(), strict=True)
+            }
+            self._opened = opened.pop_all()
+
+    def blocks(self) -> Iterator[tuple[Pcm | None, Pcm | None]]:
+        """The next 48,000 samples of A and of B, again and again; fewer at the end of a side, None after it. Once.
+
+        AudioError as in `AudioFile.blocks`; and at the end, if both channels of the file turn out to be the same.
+        """
+        while True:
+            a, b = self.sides["A"].take(BLOCK_SAMPLES), self.sides["B"].take(BLOCK_SAMPLES)
+            if a is None and b is None:
+                return
+            yield a, b
+
+    def _tracks(self) -> list[tuple[AudioFile, str, Iterator[Pcm]]]:
+        """Of left and right channel, or of the first and second file: file, channel, mono blocks at the file's rate."""
+        if len(self.files) == 2:
+            return [
+                (file, "mono" if file.channels == 1 else "mean", map(to_mono, file.blocks())) for file in self.files
+            ]
+        (file,) = self.files
+        known_sides = self._session.recording is not None
+        left, right = itertools.tee(file.blocks() if known_sides else _with_different_channels(file))
+        return [
+            (file, "left", (block[:, 0].copy() for block in left)),
+            (file, "right", (block[:, 1].copy() for block in right)),
+        ]
+
+    @property
+    def stated_s(self) -> float | None:
+        """The session's length as the files claim it; None if one does not."""
+        stated = [(side.file.stated_s, side.lead_samples / SAMPLE_RATE_HZ) for side in self.sides.values()]
+        ends_s = [file_s + lead_s for file_s, lead_s in stated if file_s is not None]
+        return max(ends_s) if len(ends_s) == len(stated) else None
+
+    @property
+    def rates_hz(self) -> tuple[int, int]:
+        """The rates of the files that A and B come from."""
+        return self.sides["A"].file.rate_hz, self.sides["B"].file.rate_hz
+
+    @property
+    def playable_in_browser(self) -> bool:
+        """Whether a browser can play the file itself as both sides of the session, at the session's times so far."""
+        return len(self.files) == 1 and self._session.offset_ms == 0 and self.files[0].playable_in_browser
+
+    def describe(self) -> dict[str, Any]:
+        """Files, sides and settings as JSON values; complete after the last block."""
+        sides = {
+            name: {
+                "file": self.files.index(side.file),
+                "channel": side.channel,
+                "lead_samples": side.lead_samples,
+                "samples": side.samples,
+            }
+            for name, side in self.sides.items()
+        }
+        return {
+            "files": [file.describe() for file in self.files],
+            "sides": sides,
+            "swap": self._session.swap,
+            "offset_ms": self._session.offset_ms,
+            "playable_in_browser": self.playable_in_browser,
+        }
+
+    def close(self) -> None:
+        """Release the files."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _refuse_one_side(files: tuple[AudioFile, ...]) -> None:
+    first, *others = files
+    if not others and first.channels == 1:
+        raise AudioError(f"{first.path}: expected two channels (left A, right B), got mono: {_OTHER_SIDE}")
+    for other in others:
+        if first.path.stat().st_size == other.path.stat().st_size and first.sha256 == other.sha256:
+            raise AudioError(f"{other.path}: expected another side than {first.path}, got the same content")
+
+
+def _with_different_channels(file: AudioFile) -> Iterator[Block]:
+    """The blocks of a stereo file; AudioError at its end if left and right were the same, and not silent."""
+    same, silent = True, True
+    for block in file.blocks():
+        if same:
+            same = np.array_equal(block[:, 0], block[:, 1])
+            silent = silent and not block.any()
+        yield block
+    if same and not silent:
+        raise AudioError(
+            f"{file.path}: expected two different channels (left A, right B), got the same in both: {_OTHER_SIDE}"
+        )
+
+
+def _at_session_rate(blocks: Iterator[Pcm], rate_hz: int, lead_samples: int) -> Iterator[Pcm]:
+    for start in range(0, lead_samples, BLOCK_SAMPLES):
+        yield np.zeros(min(BLOCK_SAMPLES, lead_samples - start), np.int16)
+    resampler = resampler_to_48k(rate_hz)
+    for block in blocks:
+        yield resampler.process(block)
+    yield resampler.flush()

@@ -1,0 +1,96 @@
+"""Are systems told apart by these items? Permutation p values, their correction, and what n items can show at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import InputError
+from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, Floats
+from fdbcore.stats.student import t_quantile
+
+POWER: Final = 0.8
+EXACT_ITEMS: Final = 16
+"""With at most so many differences that are not 0, all signs are tried: 65,536."""
+
+_FLIPS_PER_CHUNK: Final = 2**18
+_TOLERANCE: Final = 1e-9  # of the sum of all absolute differences: sums in another order are the same sum
+
+
+def sign_flip_p(differences: npt.ArrayLike, *, flips: int = RESAMPLES, seed: int = SEED) -> list[float | None]:
+    """The two-sided p of each column's mean being 0, from flipping the signs of its paired differences.
+
+    differences: (items, columns), NaN where an item has none; the flips are the same for all columns. Exact with up to
+    EXACT_ITEMS differences that are not 0; else the share of `flips` random ones and the one observed that are as far
+    from 0 (so never 0: Phipson and Smyth 2010). None for a column without items. InputError for another shape.
+    """
+    given = np.asarray(differences, dtype=np.float64)
+    if given.ndim != 2 or np.isinf(given).any():
+        raise InputError(f"differences: expected finite numbers (items, columns), got {given.shape}")
+    columns = np.nan_to_num(given)
+    counts = np.count_nonzero(columns, axis=0)
+    sampled = _sampled_p(columns, flips, seed) if (counts > EXACT_ITEMS).any() else counts
+    return [
+        None if np.isnan(given[:, k]).all() else _exact_p(columns[:, k]) if count <= EXACT_ITEMS else float(sampled[k])
+        for k, count in enumerate(counts)
+    ]
+
+
+def _exact_p(column: Floats) -> float:
+    values = column[column != 0]
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return float(np.mean(_as_far(sums, values)))
+
+
+def _sampled_p(columns: Floats, flips: int, seed: int) -> Floats:
+    generator = np.random.Generator(np.random.PCG64(seed))
+    step = max(1, _FLIPS_PER_CHUNK // len(columns))
+    hits = np.ones(columns.shape[1])
+    for first in range(0, flips, step):
+        size = (min(step, flips - first), len(columns))
+        signs = generator.integers(2, size=size, dtype=np.int8) * 2.0 - 1.0
+        hits += _as_far(signs @ columns, columns).sum(axis=0)
+    return hits / (flips + 1)
+
+
+def _as_far(sums: Floats, values: Floats) -> npt.NDArray[np.bool_]:
+    """Whether each sum is at least as far from 0 as that of `values`."""
+    slack = _TOLERANCE * np.abs(values).sum(axis=0)
+    return np.asarray(np.abs(sums) >= np.abs(values.sum(axis=0)) - slack)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values of one family, corrected so that any of them is below a level by chance only that often (Holm 1979).
+
+    In the order given; none above 1.
+    """
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, k in enumerate(sorted(range(len(p_values)), key=lambda k: p_values[k])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[k]))
+        corrected[k] = largest
+    return corrected
+
+
+def detectable_difference(sd: float, n: int, *, level: float = LEVEL, power: float = POWER) -> float | None:
+    """The smallest true mean of n paired differences that a two-sided t test finds with this power.
+
+    sd: the standard deviation of the differences. It is (t[(1 + level) / 2] + t[power]) * sd / sqrt(n), with n - 1
+    degrees of freedom; None for n < 4, for which the quantiles below are not good.
+    """
+    return (t_quantile((1 + level) / 2, n - 1) + t_quantile(power, n - 1)) * sd / math.sqrt(n) if n >= 4 else None
+
+
+def items_needed(sd: float, difference: float, *, level: float = LEVEL, power: float = POWER) -> int:
+    """The least n of which `detectable_difference` is at most `difference` (more than 0)."""
+    quantiles = t_quantile((1 + level) / 2, math.inf) + t_quantile(power, math.inf)
+    n = max(4, math.floor((quantiles * sd / difference) ** 2))
+    while (detectable_difference(sd, n, level=level, power=power) or 0) > difference:
+        n += 1
+    return n

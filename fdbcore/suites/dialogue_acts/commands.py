@@ -1,0 +1,165 @@
+"""`fdbcore dataset generate` and `fdbcore dataset speak`: records by a language model, and their users as clips."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Command, Console
+from fdbcore.types import Option, Problem, clock_text
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.generate import Price, Progress
+
+MODEL_HELP: Final = (
+    "gemini:NAME or openai:NAME; NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
+)
+TTS_HELP: Final = (
+    "Who speaks: open-jtalk; exec:COMMAND (a text in UTF-8 on its standard input, a WAV on its standard output, a "
+    "process a text, which is given 120 s; exec:timeout_s=N COMMAND: N s); dir:FOLDER (recordings that are there: "
+    "ID.wav, ID.flac, ...)."
+)
+
+
+def _generate(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.registry import model
+    from fdbcore.suites.dialogue_acts import generate as made
+    from fdbcore.suites.dialogue_acts.prompts import Prompts
+
+    prompts: Path | None = options["prompts"]
+    if prompts is not None and not prompts.is_dir():
+        raise SettingsError(f"--prompts {prompts}: expected a folder of prompts")
+    told = Prompts(options["locale"], prompts)
+    plan = made.Plan(options["n"], told.topics(options["topics"]), told, options["seed"])
+    price = None if options["price"] is None else _price(options["price"])
+    out: Path = options["out"]
+    with console.interruptible():
+        watch = partial(_watch, console)
+        progress = made.generate(plan, model(options["model"]), out, options["jobs"], price, watch)
+    for item, reason in progress.left.items():
+        console.complain(f"{item}: left, the same command asks again: {reason}")
+    console.say(_summary(progress, price))
+    if out.exists():
+        console.say(str(out / made.RECORDS))
+    return bool(progress.records) and not progress.left
+
+
+def _price(text: str) -> Price:
+    try:
+        price_in, price_out = map(float, text.split(","))
+    except ValueError:
+        price_in = price_out = -1.0
+    if not (0 <= price_in < 1e6 and 0 <= price_out < 1e6):
+        raise SettingsError(f"--price {text}: expected IN,OUT, in USD per million tokens, such as 0.3,2.5")
+    return price_in, price_out
+
+
+def _watch(console: Console, progress: Progress) -> None:
+    """A line on a terminal; elsewhere one for each record."""
+    so_far = f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; of all answers so far {_tokens(progress)}"
+    console.show(so_far)
+    if progress.settled is not None:
+        console.note(f"{progress.settled[0].id}: {so_far}")
+
+
+def _counts(progress: Progress) -> str:
+    left = f", {len(progress.left)} left" if progress.left else ""
+    plural = "" if len(progress.records) == 1 else "s"
+    return f"{len(progress.records)} record{plural}, {len(progress.dropped)} dropped{left}"
+
+
+def _tokens(progress: Progress) -> str:
+    return f"{progress.usage.tokens_in:,} tokens in, {progress.usage.tokens_out:,} out"
+
+
+def _summary(progress: Progress, price: Price | None) -> str:
+    from fdbcore.suites.dialogue_acts.generate import cost_usd
+
+    cost = "" if price is None else f", {cost_usd(progress.usage, price):.4f} USD"
+    replies = f"{progress.usage.replies} answers: {_tokens(progress)}{cost}"
+    reasons = [f"  dropped {dropped['id']}: {dropped['reason']}" for dropped in progress.dropped]
+    return "\n".join([_counts(progress), *reasons, replies])
+
+
+def _speak(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.registry import speaker
+    from fdbcore.suites.dialogue_acts.records import read_records
+    from fdbcore.suites.dialogue_acts.speak import RECORDS, speak_records
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
+    folder: Path = options["dir"]
+    records, problems = read_records(folder / RECORDS)
+    problems += speak_records(records, folder, speaker(options["tts"]), console.show)
+    for line in reasons(problems):
+        console.complain(line)
+    console.say(_what_is_there(folder))
+    return not problems
+
+
+def reasons(problems: Iterable[Problem]) -> list[str]:
+    """A line for each reason, which names all that it holds for."""
+    found: dict[str, list[str]] = {}
+    for where, reason in problems:
+        found.setdefault(reason, []).append(where)
+    return [f"{', '.join(names)}: {reason}" for reason, names in found.items()]
+
+
+def _what_is_there(folder: Path) -> str:
+    from fdbcore.recording.files import read_json
+    from fdbcore.suites.dialogue_acts.speak import SPEAK
+
+    notes = read_json(folder / SPEAK)
+    done = [file for file in notes["files"].values() if file]
+    length = clock_text(sum(file["length_s"] for file in done))
+    lines = [f"{len(done)} of {len(notes['files'])} records spoken, {length}"]
+    for name, speaker in notes["speakers"].items():
+        count = sum(file["speaker"] == name for file in done)
+        credit = f"; credit: {speaker['credit']}" if "credit" in speaker else ""
+        lines.append(f"  {count} by {speaker['kind']}{credit}")
+    return "\n".join([*lines, str(folder / SPEAK)])
+
+
+COMMANDS: Final = (
+    Command(
+        "generate",
+        """Let a language model write requests of users, good replies and their dialogue acts, to DIR/records.jsonl.
+
+        Each is checked; what is wrong goes back to the model, and in the end to DIR/dropped.jsonl. The same command
+        again goes on where an earlier one was stopped or killed, and with a greater -n it adds records.
+        """,
+        (
+            Option("--model", MODEL_HELP, metavar="VENDOR:NAME", required=True),
+            Option("-n", "How many records.", kind="count", required=True),
+            Option(
+                "--topics",
+                "A topic a line: name, tab, instruction, or the name alone. Default: the shipped ones.",
+                kind="path",
+            ),
+            Option("--out", "Folder of the set.", kind="path", metavar="DIR", required=True),
+            Option("--seed", "Record k is asked for with seed + k.", kind="integer", default=0),
+            Option("--jobs", "Requests at a time.", kind="count", default=4),
+            Option("--locale", "Language of the set; its prompts must be there.", default="ja-JP"),
+            Option("--prompts", "Prompt files that go before the shipped ones.", kind="path", metavar="DIR"),
+            Option("--price", "USD per million tokens, in and out: says what the answers cost.", metavar="IN,OUT"),
+        ),
+        _generate,
+        failed="the same command goes on",
+    ),
+    Command(
+        "speak",
+        """Speak the user of each record in DIR/records.jsonl, to DIR/ID.wav.
+
+        24 kHz, 16 bit, mono, with 120 ms of digital silence before and after; DIR/speak.json says who spoke. The same
+        command again goes on where an earlier one was stopped; another speaker speaks everything anew.
+        """,
+        (
+            Option("DIR", kind="path", required=True),
+            Option("--tts", TTS_HELP, default="open-jtalk", metavar="SPEAKER"),
+        ),
+        _speak,
+    ),
+)

@@ -1,0 +1,105 @@
+"""The dialogue-act benchmark as the rest of fdbcore sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Suite
+from fdbcore.suites.dialogue_acts.commands import COMMANDS
+from fdbcore.types import Option, Scorecard, Scored, SideA
+
+REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
+ANNOTATOR_HELP: Final = (
+    "Label the replies that lack it, and the reference texts (the ceiling), with this model; "
+    "NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
+)
+
+
+class DialogueActs(Suite):
+    """Records with reference replies; recorded users on side A; replies as sequences of weighted dialogue acts."""
+
+    name = "dialogue-acts"
+    schema = "fdbcore.dialogue_acts/1"
+    score_options = (
+        Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
+        Option("--annotator", ANNOTATOR_HELP, several=True, metavar="VENDOR:NAME"),
+        Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
+        Option("--repeats", "Annotations of each reply.", kind="count", default=1),
+        Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
+        Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
+    )
+    commands = COMMANDS
+    kept = ("annotator-replies.jsonl",)
+    labels = ".jsonl"
+    agree_options = (
+        Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
+        Option("--b", "Acts: whose in SECOND.", metavar="NAME"),
+        Option("--as-given", "Acts: take importances as they are, whatever they sum to.", kind="flag"),
+    )
+
+    def ship(self, folder: Path, show: Callable[[str], None]) -> None:
+        """The smoke set, spoken by Open JTalk where it has not been spoken yet."""
+        from fdbcore.suites.dialogue_acts.users import shipped
+
+        shipped(folder, show)
+
+    def side_a(self, data: str) -> SideA:
+        """The users of a data set, as `fdbcore dataset speak` left them."""
+        from fdbcore.suites.dialogue_acts.users import side_a
+
+        return side_a(data)
+
+    def score(
+        self,
+        paths: Sequence[Path],
+        options: Mapping[str, Any],
+        jobs: int | None,
+        out: Path,
+        show: Callable[[str], None],
+    ) -> Scored:
+        """Files of responses, and runs; a response belongs to the set that has a record of its id."""
+        from fdbcore.suites.dialogue_acts.inputs import score
+
+        return score(paths, options, jobs, out, show)
+
+    def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
+        """Two annotators, by their files of responses or records."""
+        from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
+        from fdbcore.suites.dialogue_acts.agreement_screen import screen
+
+        if len(paths) != 2 or {path.suffix for path in paths} != {self.labels}:
+            raise SettingsError(f"expected two {self.labels} files of dialogue acts, got {', '.join(map(str, paths))}")
+        a, problems_a = read_labels(paths[0], options["a"], options["as_given"])
+        b, problems_b = read_labels(paths[1], options["b"], options["as_given"])
+        content = agreement(a, b, [*problems_a, *problems_b])
+        return content, screen(content, width)
+
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        """A condition is a set as one annotator sees it."""
+        from fdbcore.suites.dialogue_acts.card import card
+
+        return card(document)
+
+    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
+        """Which acts are missing, redundant and swapped; the paper's own figures."""
+        from fdbcore.suites.dialogue_acts.screen import details
+
+        return details(document, width)
+
+    def page(self, document: Mapping[str, Any]) -> str:
+        """The scores with the picture of each alignment, and acts against acts."""
+        from fdbcore.suites.dialogue_acts.page import page
+
+        return page(document)
+
+    def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
+        """Telling replies, systems, and acts against acts."""
+        from fdbcore.suites.dialogue_acts.figures import figures
+
+        return figures(document)
+
+
+SUITE: Final = DialogueActs()

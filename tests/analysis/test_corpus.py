@@ -1,0 +1,84 @@
+"""A run as a table sees it: replayed or live, all its calls are there, with what is known of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fakes.run_parties import install
+from helpers.voices import DIALOGUE, voices, write
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.score import quantities, read_quantities
+from fdbcore.cli.main import main
+from fdbcore.errors import RecordingError
+from fdbcore.recording.files import META, QUANTITIES, write_json
+from fdbcore.recording.run import DONE, FAILED, WAITING, read_corpus
+from fdbcore.runs.replay import replay
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Path:
+    return write(tmp_path / "call.wav", voices(DIALOGUE))
+
+
+def test_a_scored_recording_keeps_the_items_of_its_measures(call: Path, tmp_path: Path) -> None:
+    recording = replay(call, out=tmp_path / "run", vad="energy")
+    assert read_quantities(recording) == (quantities(recording), {})
+    (recording.path / QUANTITIES).write_text('{"quantities": [1]}')
+    with pytest.raises(RecordingError, match=r"quantities.json: expected quantities of schema"):
+        read_quantities(recording)
+
+
+def test_a_folder_of_recordings_is_a_run(call: Path, tmp_path: Path) -> None:
+    recording = replay(call, out=tmp_path / "run", vad="energy")
+    for path in (tmp_path / "run", recording.path):
+        corpus = Run(path)
+        (found,) = corpus.calls
+        assert (found.name, found.status, found.unscored, found.files) == ("call", DONE, None, (str(call.resolve()),))
+        assert found.quantities == quantities(recording)
+        assert corpus.settings == recording.meta["settings"]
+        assert corpus.settings_sha256s == {recording.meta["settings_sha256"]: 1}
+        assert corpus.versions["fdbcore"] == [recording.meta["versions"]["fdbcore"]]
+    (recording.path / QUANTITIES).unlink()
+    assert found.quantities == quantities(recording)
+    write_json(recording.path / META, recording.meta | {"status": "interrupted", "reason": "stopped"})
+    (cut_off,) = Run(tmp_path / "run").calls
+    assert (cut_off.status, cut_off.unscored, cut_off.quantities) == (FAILED, "stopped", {})
+
+
+def test_a_live_run_has_the_columns_of_its_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
+    systems = ["--system", "good=fake:?speak=80-150", "--system", "bad=fake:?open_error=bug", "--trials", "2"]
+    command = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
+    CliRunner().invoke(main, [*command, "--quiet", "--out", str(tmp_path / "run")], catch_exceptions=False)
+    corpus = Run(tmp_path / "run")
+    told = {
+        call.name: (call.columns["system"], call.columns["trial"], call.columns["outcome"]) for call in corpus.calls
+    }
+    assert told == {
+        "good-1": ("good", "1", "done"),
+        "good-2": ("good", "2", "done"),
+        "bad-1": ("bad", "1", "invalid"),
+        "bad-2": ("bad", "2", "invalid"),
+    }
+    assert sorted(call.name for call in corpus.scored) == ["good-1", "good-2"]
+    assert {call.unscored for call in corpus.calls if call.columns["system"] == "bad"} == {
+        "invalid: RuntimeError: a bug of the endpoint"
+    }
+    plan = json.loads((tmp_path / "run" / "run.json").read_text())
+    write_json(tmp_path / "run" / "run.json", plan | {"cases": [*plan["cases"], plan["cases"][0] | {"name": "late"}]})
+    late = Run(tmp_path / "run").calls[-1]
+    assert (late.name, late.status, late.columns["outcome"], late.quantities) == ("late", WAITING, WAITING, {})
+
+
+def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"expected a run or a recording, found no meta.json"):
+        Run(tmp_path)
+    write_json(tmp_path / "corpus.json", {"schema": "other/1"})
+    with pytest.raises(RecordingError, match=r"corpus.json: expected schema fdbcore.corpus/1, got 'other/1'"):
+        read_corpus(tmp_path)
+    with pytest.raises(RecordingError, match=r"corpus.json: expected schema"):
+        Run(tmp_path)

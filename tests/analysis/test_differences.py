@@ -1,0 +1,227 @@
+"""Differences of groups: paired or not, against scipy and published figures; p and interval agree."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from fdbcore.analysis.differences import Pool, difference, estimate, with_holm
+from fdbcore.errors import InputError
+from fdbcore.measures.quantities import Ratio, Share, Values
+from fdbcore.stats.bootstrap import MEDIAN, ONE_CLUSTER, bootstrap_ci, difference_ci, mean
+from fdbcore.stats.shares import wilson_difference
+from fdbcore.stats.significance import detectable_difference, holm
+from fdbcore.stats.student import t_quantile
+
+
+@pytest.mark.parametrize("freedom", [1, 1.5, 2, 2.7, 3, 4, 7, 14.2, 99, 100_000])
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.8, 0.9, 0.975, 0.999])
+def test_quantiles_of_t_are_scipys(p: float, freedom: float) -> None:
+    assert t_quantile(p, freedom) == pytest.approx(scipy_stats.t.ppf(p, freedom), rel=0.00001, abs=1e-9)
+
+
+@pytest.mark.parametrize(("freedom", "published"), [(1, 12.706), (4, 2.776), (30, 2.042), (math.inf, 1.960)])
+def test_quantiles_of_t_are_those_of_the_tables(freedom: float, published: float) -> None:
+    assert t_quantile(0.975, freedom) == pytest.approx(published, abs=5e-4)
+
+
+def test_quantiles_of_t_far_out_of_many_clusters_are_normal() -> None:
+    assert t_quantile(1 - 1e-7, 1e9) == pytest.approx(NormalDist().inv_cdf(1 - 1e-7), rel=1e-6)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("calls", [10, 20, 40])
+def test_shares_that_are_the_same_are_rarely_told_apart(calls: int, paired: bool) -> None:
+    """Lognormal numbers of turns, shares of 10 % with intraclass correlation 0.3, hard or easy for both if paired."""
+    random, told = np.random.default_rng(calls), 0
+    for _ in range(400):
+        n_a, n_b = np.maximum(1, np.rint(6 * np.exp(random.normal(0, 0.9, (2, calls))))).astype(int)
+        hard = random.beta(0.1 * 7 / 3, 0.9 * 7 / 3, (2, calls))
+        a, b = random.binomial(n_a, hard[0]), random.binomial(n_b, hard[0 if paired else 1])
+        none = np.zeros(0 if paired else calls)
+        found = wilson_difference([*a, *none], [*n_a, *none], [*none, *b], [*none, *n_b])
+        assert found.p is not None
+        told += found.p < 0.05
+    assert told / 400 < 0.07
+
+
+@pytest.mark.parametrize("clusters", [5, 12, 40])
+def test_an_interval_of_a_mean_is_as_wide_as_students(clusters: int) -> None:
+    values = np.random.default_rng(clusters).normal(0, 1, clusters)
+    low, high = bootstrap_ci(values, np.arange(clusters)).interval or (0.0, 0.0)
+    t = scipy_stats.t.interval(0.95, clusters - 1, values.mean(), scipy_stats.sem(values))
+    assert high - low == pytest.approx(t[1] - t[0], rel=0.12)
+
+
+def apart(a: tuple[int, int], b: tuple[int, int]) -> list[list[int]]:
+    """Successes and trials of both, each trial a cluster of its own."""
+    successes = [[1] * count + [0] * (n - count) for count, n in (a, b)]
+    none_a, none_b = [0] * a[1], [0] * b[1]
+    return [[*successes[0], *none_b], [*[1] * a[1], *none_b], [*none_a, *successes[1]], [*none_a, *[1] * b[1]]]
+
+
+# Newcombe (1998), Statistics in Medicine 17, 873-890, table II, method 10
+@pytest.mark.parametrize(
+    ("a", "b", "limits"),
+    [
+        ((56, 70), (48, 80), (0.0524, 0.3339)),
+        ((9, 10), (3, 10), (0.1705, 0.8090)),
+        ((10, 10), (0, 20), (0.6791, 1.0)),
+        ((5, 56), (0, 29), (-0.0381, 0.1926)),
+    ],
+)
+def test_differences_of_independent_shares_are_the_published_ones(
+    a: tuple[int, int], b: tuple[int, int], limits: tuple[float, float]
+) -> None:
+    successes_a, n_a, successes_b, n_b = apart(a, b)
+    found = wilson_difference(successes_a, n_a, successes_b, n_b)
+    assert found.value == pytest.approx(a[0] / a[1] - b[0] / b[1])
+    assert found.interval == pytest.approx(limits, abs=0.00006)
+
+
+def test_shares_that_go_together_are_told_apart_sooner() -> None:
+    random = np.random.default_rng(1)
+    hard = random.uniform(-0.4, 0.4, 40)
+    n = np.full(40, 10)
+    a, b = random.binomial(n, 0.5 + hard), random.binomial(n, 0.45 + hard)
+    none = np.zeros(40)
+    paired = wilson_difference(a, n, b, n)
+    unpaired = wilson_difference([*a, *none], [*n, *none], [*none, *b], [*none, *n])
+    assert paired.value == unpaired.value
+    assert paired.interval is not None
+    assert unpaired.interval is not None
+    assert paired.interval.high - paired.interval.low < 0.7 * (unpaired.interval.high - unpaired.interval.low)
+
+
+counts = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=2, max_size=12)
+
+
+@given(counts, st.data())
+def test_shares_are_symmetric_and_p_agrees_with_the_interval(
+    trials: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    n_a, n_b = (np.array(of) for of in zip(*trials, strict=True))
+    a = np.array([data.draw(st.integers(0, int(n))) for n in n_a])
+    b = np.array([data.draw(st.integers(0, int(n))) for n in n_b])
+    found, mirrored = wilson_difference(a, n_a, b, n_b), wilson_difference(b, n_b, a, n_a)
+    if not n_a.sum() or not n_b.sum():
+        assert found.value is None
+        assert found.reason == "no items"
+        return
+    if min((n_a > 0).sum(), (n_b > 0).sum()) < 2:
+        assert (found.interval, found.p, found.reason) == (None, None, ONE_CLUSTER)
+        return
+    assert found.interval is not None
+    assert found.p is not None
+    low, high = found.interval
+    assert mirrored.interval == pytest.approx((-high, -low))
+    assert -1 - 1e-9 <= low <= found.value <= high <= 1 + 1e-9  # type: ignore[operator]
+    if abs(found.p - 0.05) > 1e-6:
+        assert (found.p < 0.05) == (low > 0 or high < 0)
+
+
+def test_shares_of_one_cluster_are_not_told_apart() -> None:
+    several = [Share(k, 20) for k in (3, 1, 4, 2)]
+    for clusters_a in (["x"] * 4, list("abcd")):
+        found = difference((several, clusters_a), (several, ["y"] * 4))
+        assert (found.value, found.interval, found.p, found.reason) == (0.0, None, None, ONE_CLUSTER)
+    alone = estimate((several, ["x"] * 4))
+    assert (alone.value, alone.interval, alone.reason) == (0.125, None, ONE_CLUSTER)
+
+
+def latencies(seed: int, clusters: int, shift_ms: float, prefix: str = "") -> Pool:
+    random, of = np.random.default_rng(seed), np.random.default_rng(99).normal(0, 200, clusters)
+    values = [Values("ms", (800 + of[k] + shift_ms + random.normal(0, 50, 8)).tolist()) for k in range(clusters)]
+    return values, [f"{prefix}{k}" for k in range(clusters)]
+
+
+def test_clusters_in_common_make_it_paired() -> None:
+    a, b = latencies(1, 30, 0.0), latencies(2, 30, 60.0)
+    paired, unpaired = difference(a, b), difference(a, latencies(2, 30, 60.0, "other"))
+    assert (paired.shared, paired.clusters) == (30, 30)
+    assert (unpaired.shared, unpaired.clusters) == (0, 60)
+    assert paired.value == unpaired.value == pytest.approx(-60, abs=40)
+    assert paired.p is not None
+    assert unpaired.p is not None
+    assert paired.p < 0.01 < unpaired.p
+    assert paired.detectable is not None
+    assert unpaired.detectable is not None
+    assert paired.detectable < unpaired.detectable
+
+
+def test_what_is_compared_is_what_stats_compares() -> None:
+    a, b = latencies(1, 12, 0.0), latencies(2, 9, 60.0)
+    values = [np.concatenate([q.values for q in of if isinstance(q, Values)]) for of, _ in (a, b)]
+    clusters = [np.repeat(np.arange(n), 8) for n in (12, 9)]
+    found = difference(a, b)
+    expected = difference_ci(values[0], clusters[0], values[1], clusters[1], MEDIAN, paired=True)
+    assert found.value == expected.value
+    assert found.interval == pytest.approx(expected.interval, abs=25)  # other names, so other draws
+    other = difference(a, (b[0], [f"o{name}" for name in b[1]]))
+    independent = difference_ci(values[0], clusters[0], values[1], clusters[1] + 100, MEDIAN, paired=False)
+    assert other.interval == pytest.approx(independent.interval, abs=25)
+
+
+def test_independent_means_are_welchs() -> None:
+    random = np.random.default_rng(6)
+    a, b = random.normal(0, 1, 60), random.normal(0.5, 2, 45)
+    found = difference_ci(a, np.arange(60), b, np.arange(45), mean, paired=False)
+    welch = scipy_stats.ttest_ind(a, b, equal_var=False)
+    assert found.interval == pytest.approx(tuple(welch.confidence_interval()), abs=0.08)
+    assert found.p == pytest.approx(welch.pvalue, abs=0.03)
+
+
+@pytest.mark.parametrize("shift_ms", [0.0, 20.0, 40.0, 60.0, 80.0])
+def test_p_of_a_bootstrap_agrees_with_its_interval(shift_ms: float) -> None:
+    found = difference(latencies(3, 14, 0.0), latencies(4, 14, shift_ms))
+    assert found.interval is not None
+    assert found.p is not None
+    assert (found.p < 0.05) == (found.interval.low > 0 or found.interval.high < 0)
+
+
+def test_the_detectable_difference_of_a_mean_is_that_of_a_t_test() -> None:
+    random = np.random.default_rng(5)
+    totals = random.normal(5, 1, (2, 40))
+    pools: list[Pool] = [([Ratio("1/min", float(t), 1.0, 1) for t in of], list(map(str, range(40)))) for of in totals]
+    found = difference(*pools)
+    sd = float(np.std(totals[0] - totals[1], ddof=1))
+    assert found.detectable == pytest.approx(detectable_difference(sd, 40), rel=0.1)
+
+
+def test_what_is_detectable_is_found_in_four_of_five_studies() -> None:
+    random, n = np.random.default_rng(7), np.full(60, 10)
+    first = wilson_difference(random.binomial(n, 0.3), n, random.binomial(n, 0.3), n)
+    assert first.interval is not None
+    seen = (first.interval.high - first.interval.low) / 2 * (1 + NormalDist().inv_cdf(0.8) / 1.96)
+    found = [wilson_difference(random.binomial(n, 0.3 + seen), n, random.binomial(n, 0.3), n).p for _ in range(200)]
+    assert 0.7 < np.mean([p < 0.05 for p in found if p is not None]) < 0.9
+
+
+def test_holm_is_over_those_that_have_a_p() -> None:
+    family = [difference(latencies(k, 10, 0.0), latencies(k + 50, 10, 20.0 * k)) for k in range(4)]
+    nothing = difference(([], []), latencies(1, 10, 0.0))
+    corrected = with_holm([family[0], nothing, *family[1:]])
+    assert (nothing.value, nothing.reason) == (None, "no items")
+    assert corrected[1].p_holm is None
+    of = [corrected[0], *corrected[2:]]
+    assert [each.p_holm for each in of] == holm([each.p for each in of if each.p is not None])
+
+
+def test_shares_without_any_success_have_an_interval() -> None:
+    pools: list[Pool] = [([Share(0, 20), Share(0, 30)], ["x", "y"]), ([Share(0, 25), Share(0, 9)], ["x", "z"])]
+    found = difference(*pools)
+    assert found.value == 0.0
+    assert found.interval is not None
+    assert found.interval.low < 0 < found.interval.high
+    assert found.p == pytest.approx(1.0)
+
+
+def test_more_successes_than_trials_are_refused() -> None:
+    with pytest.raises(InputError, match="expected successes from 0 to n"):
+        wilson_difference([3], [2], [1], [2])

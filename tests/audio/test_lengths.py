@@ -1,0 +1,175 @@
+"""What is whole, what is cut off, and where audio ends: files of real encoders, whole, cut, and with wrong headers."""
+
+from __future__ import annotations
+
+import struct
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from oracles.audio_files import Int16, encode, noise
+
+from fdbcore.audio.decode import AudioFile
+from fdbcore.audio.lengths import WavData, wav_data
+from fdbcore.audio.wav import WavWriter
+from fdbcore.errors import AudioError
+
+SAMPLE = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"  # 24 kHz
+
+
+def read(path: Path) -> tuple[Int16, list[str], str | None]:
+    """The samples, the notes and the damage."""
+    with AudioFile(path) as audio:
+        return np.concatenate(list(audio.blocks())), audio.notes, audio.damage
+
+
+# --- the data chunk of a WAV states too little, and what may follow one that does not
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    return name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
+
+
+def wav(pcm: Int16, stated_bytes: int | None = None, after: bytes = b"") -> bytes:
+    """A plain WAV of 48 kHz that states another size of its audio than it has, and what follows the audio."""
+    form = struct.pack("<HHIIHH", 1, pcm.shape[1], 48_000, 96_000 * pcm.shape[1], 2 * pcm.shape[1], 16)
+    data = b"data" + struct.pack("<I", pcm.nbytes if stated_bytes is None else stated_bytes) + pcm.tobytes()
+    content = b"WAVE" + chunk(b"fmt ", form) + data + after
+    return b"RIFF" + struct.pack("<I", len(content)) + content
+
+
+@pytest.mark.parametrize("stated_bytes", [4, 1000, 1001, 40_000])
+def test_audio_beyond_the_stated_size_is_read(tmp_path: Path, stated_bytes: int) -> None:
+    pcm = noise(20_000, 2)
+    path = tmp_path / "x.wav"
+    path.write_bytes(wav(pcm, stated_bytes))
+    got, notes, damage = read(path)
+    assert np.array_equal(got, pcm)
+    assert notes == [f"read to its end: {80_000 - stated_bytes} bytes more than its header states"]
+    assert damage is None
+
+
+def test_a_browser_would_not_play_what_its_header_does_not_state(tmp_path: Path) -> None:
+    (tmp_path / "x.wav").write_bytes(wav(noise(20_000, 2), 1000))
+    with AudioFile(tmp_path / "x.wav") as audio:
+        assert not audio.playable_in_browser
+        assert audio.stated_s is None
+
+
+INFO = chunk(b"LIST", b"INFO" + chunk(b"INAM", b"Call 7"))
+AFTER = {
+    "nothing": b"",
+    "a title": INFO,
+    "a title and an ID3 chunk": INFO + chunk(b"id3 ", b"ID3" + bytes(99)),
+    "a chunk of its own": chunk(b"zzzz", noise(500).tobytes()),
+    "a chunk that was cut off": INFO[:-5],
+    "an ID3 tag": b"TAG" + bytes(125),
+    "zeros up to the end of a page": bytes(3000),
+    "the byte that makes it even, twice": b"\0\0",
+}
+
+
+@pytest.mark.parametrize("after", AFTER.values(), ids=AFTER.keys())
+@pytest.mark.parametrize("odd", [False, True])
+def test_what_follows_the_audio_is_none(tmp_path: Path, after: bytes, odd: bool) -> None:
+    pcm = np.random.default_rng(0).integers(0, 256, (4001 if odd else 4000, 1)).astype(np.uint8)
+    form = struct.pack("<HHIIHH", 1, 1, 48_000, 48_000, 1, 8)
+    for data in {chunk(b"data", pcm.tobytes()), chunk(b"data", pcm.tobytes())[: 8 + len(pcm)]}:  # not all writers pad
+        content = b"WAVE" + chunk(b"fmt ", form) + data + after
+        (tmp_path / "x.wav").write_bytes(b"RIFF" + struct.pack("<I", len(content)) + content)
+        got, notes, damage = read(tmp_path / "x.wav")
+        assert np.array_equal(got[:, 0], (pcm[:, 0].astype(np.int16) - 128) * 256)
+        assert (notes, damage) == ([], None)
+
+
+def test_a_recorder_that_was_killed_leaves_the_size_of_its_last_flush(tmp_path: Path) -> None:
+    pcm = noise(48_000, 2)
+    with open(tmp_path / "x.wav", "wb") as file, wave.open(file) as writer:
+        writer.setparams((2, 2, 48_000, 0, "NONE", ""))
+        writer.writeframes(pcm[:12_000].tobytes())  # states the size so far
+        writer.writeframesraw(pcm[12_000:].tobytes())
+        file.flush()
+        (tmp_path / "killed.wav").write_bytes((tmp_path / "x.wav").read_bytes())
+    got, notes, damage = read(tmp_path / "killed.wav")
+    assert np.array_equal(got, pcm)
+    assert notes == ["read to its end: 144000 bytes more than its header states"]
+    assert damage is None
+
+
+def test_our_own_files_state_all_that_they_hold(tmp_path: Path) -> None:
+    with WavWriter(tmp_path / "x.wav", 2) as writer:
+        for seed in range(3):
+            writer.write(noise(4800, 2, seed))
+            assert wav_data(tmp_path / "x.wav") == WavData(19_200 * (seed + 1), 19_200 * (seed + 1))
+    assert read(tmp_path / "x.wav")[1:] == ([], None)
+
+
+def test_the_size_of_an_rf64_file_is_that_of_64_bits(tmp_path: Path) -> None:
+    pcm = noise(20_000, 2)
+    soundfile.write(tmp_path / "x.wav", pcm, 48_000, format="RF64")
+    plain = (tmp_path / "x.wav").read_bytes()
+    at = plain.index(b"ds64") + 16
+    for stated in (80_000, 5000):
+        (tmp_path / "x.wav").write_bytes(plain[:at] + struct.pack("<Q", stated) + plain[at + 8 :])
+        got, notes, damage = read(tmp_path / "x.wav")
+        assert np.array_equal(got, pcm)
+        assert (len(notes), damage) == (int(stated == 5000), None)
+
+
+# --- whole or cut off
+
+
+def sample(rate_hz: int, channels: int = 2) -> Int16:
+    pcm: Int16 = soundfile.read(SAMPLE, rate_hz * 20, dtype="int16", always_2d=True)[0][:, :channels]
+    return pcm
+
+
+WHOLE: list[tuple[str, str, int, dict[str, Any]]] = [
+    ("variable.mp3", "libmp3lame", 24_000, {"variable": True, "options": {"write_xing": "0"}}),
+    ("titled.mp3", "libmp3lame", 24_000, {"variable": True, "options": {"write_xing": "0", "write_id3v1": "1"}}),
+    ("constant.mp3", "libmp3lame", 24_000, {"options": {"write_xing": "0"}}),
+    ("xing.mp3", "libmp3lame", 24_000, {"variable": True}),
+    ("x.mp2", "mp2", 24_000, {}),
+    ("x.aac", "aac", 24_000, {}),
+    ("x.amr", "libopencore_amrnb", 8_000, {}),
+    ("x.wma", "wmav2", 24_000, {"bit_rate": 64_000}),
+    ("x.flac", "flac", 24_000, {}),
+]
+
+
+@pytest.mark.parametrize(("name", "codec", "rate_hz", "how"), WHOLE, ids=[name for name, *_ in WHOLE])
+def test_a_whole_file_is_whole_and_one_that_was_cut_off_is_not(
+    tmp_path: Path, name: str, codec: str, rate_hz: int, how: dict[str, Any]
+) -> None:
+    pcm = sample(rate_hz, channels=1 if codec == "libopencore_amrnb" else 2)
+    path = encode(tmp_path / name, codec, pcm, rate_hz, **how)
+    got, _, damage = read(path)
+    assert damage is None
+    assert len(pcm) <= len(got) <= len(pcm) + 4000
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2 + 31])
+    try:
+        damage = read(path)[2]
+    except AudioError as error:
+        damage = str(error)
+    assert "cut off" in str(damage) or "damaged" in str(damage)
+
+
+@pytest.mark.parametrize("samples", [320 * 50, 320 * 50 + 1, 320 * 51 - 1, 320 * 51])
+def test_gsm_with_an_odd_number_of_blocks_is_whole(tmp_path: Path, samples: int) -> None:
+    pcm = soundfile.read(SAMPLE, 3 * samples, dtype="int16")[0][::3, 0].copy()
+    path = tmp_path / "x.wav"
+    soundfile.write(path, pcm, 8_000, subtype="GSM610")
+    content = bytearray(path.read_bytes())
+    at = content.index(b"data") + 4
+    size = int.from_bytes(content[at : at + 4], "little")
+    content[at : at + 4] = struct.pack("<I", size + size % 2)  # sox counts the byte that makes it even
+    path.write_bytes(content)
+    got, notes, damage = read(path)
+    assert (notes, damage) == ([], None)
+    assert 0 <= len(got) - samples < 320
+    path.write_bytes(content[: len(content) // 2])
+    assert "damaged" in str(read(path)[2]) or "cut off" in str(read(path)[2])

@@ -1,0 +1,89 @@
+"""Opus against PyAV's use of the same codec, and against what a codec has to do."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import av
+import numpy as np
+import numpy.typing as npt
+import pytest
+from av.audio.codeccontext import AudioCodecContext
+from av.audio.frame import AudioFrame
+
+from fdbcore.audio.opus import OpusDecoder, OpusEncoder
+from fdbcore.errors import FrameError
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+
+def tone(seconds: float, hz: float = 440.0) -> Pcm:
+    n = np.arange(int(seconds * SAMPLE_RATE_HZ))
+    return (8000 * np.sin(2 * np.pi * hz * n / SAMPLE_RATE_HZ)).astype(np.int16)
+
+
+def similarity(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    return float(np.corrcoef(a.astype(np.float64), b.astype(np.float64))[0, 1])
+
+
+def other_decoder() -> AudioCodecContext:
+    codec = AudioCodecContext.create("opus", "r")  # FFmpeg's own, which shares no code with libopus
+    codec.sample_rate, codec.layout = SAMPLE_RATE_HZ, "mono"
+    return codec
+
+
+@pytest.mark.parametrize("application", ["voip", "lowdelay"])
+@pytest.mark.parametrize("frame_ms", [10, 20, 60])
+def test_another_decoder_hears_the_same_late_by_the_stated_look_ahead(application: str, frame_ms: int) -> None:
+    encoder = OpusEncoder(frame_ms, application=application)  # type: ignore[arg-type]
+    pcm = tone(0.6)
+    other = other_decoder()
+    heard = []
+    for frame in pcm.reshape(-1, encoder.frame_samples):
+        for decoded in other.decode(av.Packet(encoder.encode(frame))):
+            heard.append(decoded.to_ndarray().reshape(-1))
+    decoded_pcm = np.concatenate(heard)
+    late = encoder.look_ahead_samples
+    assert (
+        similarity(decoded_pcm[late + 4800 : late + 24000], pcm[4800:24000]) > 0.97
+    )  # voip filters out what lies below speech
+
+
+def test_stereo_of_another_encoder_comes_out_as_mono() -> None:
+    codec = AudioCodecContext.create("libopus", "w")
+    codec.sample_rate, codec.format, codec.layout = SAMPLE_RATE_HZ, "s16", "stereo"
+    codec.time_base, codec.options = Fraction(1, SAMPLE_RATE_HZ), {"frame_duration": "20"}
+    decoder = OpusDecoder()
+    pcm = tone(0.4)
+    heard = []
+    for n, samples in enumerate(pcm.reshape(-1, 960)):
+        frame = AudioFrame.from_ndarray(np.repeat(samples, 2).reshape(1, -1), format="s16", layout="stereo")
+        frame.sample_rate, frame.pts = SAMPLE_RATE_HZ, n * 960
+        heard += [decoder.decode(bytes(packet)).copy() for packet in codec.encode(frame)]
+    assert similarity(np.concatenate(heard)[312 + 4800 : 312 + 14400], pcm[4800:14400]) > 0.99
+
+
+def test_a_lost_packet_is_concealed_and_the_voice_fades_when_more_are_lost() -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    for frame in tone(0.3).reshape(-1, 480):
+        packet = encoder.encode(frame)
+        decoder.decode(packet)
+    lost = bytes([packet[0] & 0xFC])
+    levels = [int(np.abs(decoder.decode(lost).astype(np.int32)).max()) for _ in range(30)]
+    assert len(decoder.decode(lost)) == 480
+    assert levels[0] > 4000
+    assert levels[-1] < levels[0] / 4
+
+
+@pytest.mark.parametrize("packet", [b"", b"\x03\xff", b"\xff" * 3, b"\x0b\x80\x00"])
+def test_what_is_no_packet_is_refused_and_harms_nothing(packet: bytes) -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    with pytest.raises(FrameError, match="expected a packet"):
+        decoder.decode(packet)
+    assert len(decoder.decode(encoder.encode(tone(0.01)))) == 480
+
+
+@pytest.mark.parametrize("pcm", [np.zeros(481, np.int16), np.zeros(480, np.float32), np.zeros(960, np.int16)[::2]])
+def test_a_frame_of_another_kind_is_refused(pcm: Pcm) -> None:
+    with pytest.raises(FrameError, match="expected int16"):
+        OpusEncoder().encode(pcm)

@@ -1,0 +1,314 @@
+"""`fdbcore report` as a user meets it: pages of a run and of single calls, with or without what is private."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from fakes.browser import BROWSER, dump_dom
+from fakes.run_parties import install
+from helpers.corpus import BUILT, Ran, ran, replay
+from helpers.voices import RATE_HZ, voices, write
+
+from fdbcore.cli.main import main
+from fdbcore.recording.files import AUDIO, REPORT
+from fdbcore.recording.reader import Recording
+
+__all__ = ["ran"]
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_screen_fits_the_terminal_and_names_the_index(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    before = (ran.run / "index.html").read_text()
+    result = report(ran.run)
+    assert result.exit_code == 0
+    *lines, last = result.stdout.splitlines()
+    assert last == str(ran.run / "index.html")
+    assert max(map(len, (line for line in lines if "/" not in line))) < columns
+    assert lines[0].startswith("7 calls ")
+    assert "6 scored, 1 not" in lines[0]
+    assert (ran.run / "index.html").read_text() == before
+
+
+def test_a_calls_own_page_is_made_when_asked_for_and_linked(ran: Ran) -> None:
+    assert not list(ran.run.glob(f"*/{REPORT}"))
+    result = report(ran.run, "--call", "slow", "--call", "quick")
+    assert result.stdout.splitlines() == [str(ran.run / name / REPORT) for name in ("slow", "quick")]
+    page = (ran.run / "slow" / REPORT).read_text()
+    assert 'src="../../calls/slow.wav"' in page
+    assert '<a href="../index.html">' in page
+    listed = {call["name"]: call.get("page") for call in _calls((ran.run / "index.html").read_text())}
+    assert {name for name, link in listed.items() if link} == {"slow", "quick"}
+    assert listed["slow"] == "slow/report.html"
+    linked = (ran.run / "index.html").read_text()
+    report(ran.run, "--quiet")
+    assert _calls((ran.run / "index.html").read_text()) == _calls(linked)
+    assert 'href="slow/report.html#t=' in (ran.run / "index.html").read_text()
+
+
+def test_the_worst_calls_get_pages(ran: Ran) -> None:
+    assert report(ran.run, "--worst", "1", "--quiet").stdout == ""
+    assert (ran.run / "mute" / REPORT).is_file()  # nothing is worse than no answer for ten seconds
+    assert not (ran.run / "mixed" / REPORT).exists()
+
+
+def test_a_name_that_is_not_there_suggests_those_that_are(ran: Ran) -> None:
+    result = report(ran.run, "--call", "quik")
+    assert result.exit_code == 2
+    assert "--call quik: expected one of the 7 calls of" in result.stderr
+    assert "perhaps quick" in result.stderr
+
+
+def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
+    result = report(tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[-1] == f"Error: {tmp_path}: expected a run or a recording, found no meta.json"
+
+
+def test_embedded_clips_are_ten_seconds_of_both_sides_and_the_size_is_said(ran: Ran) -> None:
+    result = report(ran.run, "--embed-clips")
+    assert re.search(r"index.html \(\d+\.\d MB with its clips\)$", result.stdout.rstrip())
+    page = (ran.run / "index.html").read_text()
+    assert "calls/" not in page.split("</main>")[0].replace(str(ran.calls), "")
+    cut = re.findall(r'data-src="data:audio/webm;base64,([^"]+)" data-from="0" data-to="(\d+(?:\.\d+)?)"[^>]+>', page)
+    assert len(cut) == page.count('class="play"')
+    sound, length_s = max(cut, key=lambda each: float(each[1]))
+    assert float(length_s) == 10.0
+    with av.open(io.BytesIO(base64.b64decode(sound)), "r") as container:
+        frames = [frame.to_ndarray() for frame in container.decode(audio=0)]
+        assert container.streams.audio[0].codec_context.name in ("opus", "libopus")
+    pcm = np.concatenate(frames, axis=1)
+    assert pcm.shape[0] == 2
+    assert pcm.shape[1] == pytest.approx(480_000, abs=2_000)
+    report(ran.run, "--quiet")
+
+
+def test_a_page_without_audio_and_words_has_none(ran: Ran) -> None:
+    report(ran.run, "--no-audio", "--no-words", "--quiet")
+    page = (ran.run / "index.html").read_text()
+    assert "data-src" not in page.split("</main>")[0]
+    assert all("audio" not in call or call["audio"] is None for call in _calls(page))
+    report(ran.run, "--call", "early", "--no-audio")
+    assert not re.search(r"<audio [^>]*src=", (ran.run / "early" / REPORT).read_text())
+    assert report(ran.run, "--no-audio", "--embed-clips").exit_code == 2
+    refused = report(ran.run, "--call", "early", "--embed-clips")
+    assert refused.exit_code == 2
+    assert "it puts clips of all calls into index.html" in refused.stderr
+    report(ran.run, "--quiet")
+
+
+def _calls(page: str) -> list[dict[str, object]]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    calls: list[dict[str, object]] = json.loads(found[1])["calls"]
+    return calls
+
+
+def test_words_that_are_known_are_shown_unless_they_are_private(tmp_path: Path) -> None:
+    folder = tmp_path / "v1" / "7"
+    folder.mkdir(parents=True)
+    samples = voices(BUILT["slow"].drawing)
+    write(folder / "input.wav", samples[:, 0])
+    write(folder / "output.wav", samples[: -RATE_HZ // 2, 1])
+    words = [{"text": " <b>Yes</b>,", "timestamp": [3.9, 4.2]}]
+    (folder / "output.json").write_text(json.dumps({"text": "", "chunks": words}))
+    other = write(tmp_path / "other.wav", voices(BUILT["early"].drawing))
+    assert replay(folder, other, out=tmp_path / "run").exit_code == 0
+    index = tmp_path / "run" / "index.html"
+    assert "&lt;b&gt;Yes&lt;/b&gt;," in index.read_text()
+    assert re.search(r'data-src="clips/v1-7-\d+.webm"', index.read_text())  # two files, which no browser plays as one
+    assert not (tmp_path / "run" / "v1-7" / AUDIO).exists()
+    report(tmp_path / "run", "--no-words", "--quiet")
+    assert "Yes" not in index.read_text()
+    report(tmp_path / "run", "--call", "v1-7")
+    with av.open(str(tmp_path / "run" / "v1-7" / AUDIO)) as audio:
+        n_samples = sum(frame.samples for frame in audio.decode(audio=0))
+    assert abs(n_samples - Recording(tmp_path / "run" / "v1-7").n_ticks * 480) < 480
+    folder.joinpath("input.wav").unlink()
+    report(tmp_path / "run", "--quiet")
+    assert 'data-src="v1-7/session.wav"' in index.read_text()
+
+
+def test_a_source_that_is_gone_leaves_a_page_without_audio(tmp_path: Path) -> None:
+    pair = [write(tmp_path / f"{side}.wav", voices(BUILT["slow"].drawing)[:, i]) for i, side in enumerate("ab")]
+    other = write(tmp_path / "other.wav", voices(BUILT["early"].drawing))
+    (tmp_path / "v1").mkdir()
+    for path, name in zip(pair, ("input.wav", "output.wav"), strict=True):
+        path.rename(tmp_path / "v1" / name)
+    replay(tmp_path / "v1", other, out=tmp_path / "run")
+    (tmp_path / "v1" / "input.wav").unlink()
+    (name,) = (path.parent.name for path in (tmp_path / "run").glob("*v1/meta.json"))
+    result = report(tmp_path / "run", "--call", name)
+    assert result.exit_code == 0
+    assert "a page without audio" in result.stderr
+    assert (tmp_path / "run" / name / REPORT).is_file()
+
+
+def test_a_source_that_has_changed_is_not_heard(tmp_path: Path) -> None:
+    calls = [write(tmp_path / f"{name}.wav", voices(BUILT[name].drawing)) for name in ("slow", "mute", "early")]
+    replay(*calls, out=tmp_path / "run")
+    index = tmp_path / "run" / "index.html"
+    calls[0].write_bytes(calls[2].read_bytes())
+    calls[1].touch()
+    calls[2].unlink()
+    result = report(tmp_path / "run", "--embed-clips")
+    changed = "slow.wav has another content than when it was replayed"
+    assert result.stderr.splitlines() == [
+        f"fdbcore report: slow: no audio: {changed}",
+        "fdbcore report: early: no audio: early.wav is gone, or cannot be read",
+    ]
+    made = index.read_text()
+    assert re.search(r"MB with its clips; \d+ of \d+ could not be had\)$", result.stdout.rstrip())
+    assert {moment.split(" ")[0] for moment in re.findall(r'data-title="([^"]+)"', made)} == {"mute"}
+    notes = {str(call["name"]): call["notes"] for call in _calls(index.read_text())}
+    assert notes["slow"] == [f"no audio: {changed}"]
+    report(tmp_path / "run", "--quiet")
+    assert {call["name"]: call["audio"] for call in _calls(index.read_text())} == {
+        "slow": None, "mute": "../mute.wav", "early": None,
+    }  # fmt: skip
+    assert changed in report(tmp_path / "run", "--call", "slow").stderr
+    page = (tmp_path / "run" / "slow" / REPORT).read_text()
+    assert f"No audio: {changed}" in page
+    assert 'src="../../slow.wav"' not in page
+
+
+def test_a_call_whose_own_audio_is_gone_costs_the_others_nothing(tmp_path: Path) -> None:
+    for name in ("slow", "mute"):
+        write(tmp_path / f"{name}.flac", voices(BUILT[name].drawing))
+    replay(*(tmp_path / f"{name}.flac" for name in ("slow", "mute")), out=tmp_path / "run")
+    meta_path = tmp_path / "run" / "slow" / "meta.json"
+    meta = json.loads(meta_path.read_text())
+    meta_path.write_text(json.dumps(meta | {"source": None}))  # as of a live call, which has no source
+    (tmp_path / "run" / "slow" / "session.wav").unlink(missing_ok=True)
+    result = report(tmp_path / "run")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == ["fdbcore report: slow: no audio: session.wav is gone"]
+
+
+def test_a_recording_that_cannot_be_read_fails_the_command_and_leaves_the_rest(tmp_path: Path) -> None:
+    for name in ("slow", "mute"):
+        write(tmp_path / f"{name}.wav", voices(BUILT[name].drawing))
+    replay(*(tmp_path / f"{name}.wav" for name in ("slow", "mute")), out=tmp_path / "run")
+    (tmp_path / "run" / "slow" / "meta.json").write_text("{")
+    result = report(tmp_path / "run")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"fdbcore report: {tmp_path / 'run' / 'slow' / 'meta.json'}: expected JSON")
+    assert (tmp_path / "run" / "index.html").is_file()
+
+
+def test_a_page_without_audio_does_not_tell_which_file_it_was(ran: Ran) -> None:
+    report(ran.run, "--call", "slow", "--no-audio")
+    page = (ran.run / "slow" / REPORT).read_text()
+    assert str(ran.calls) not in page
+    assert Recording(ran.run / "slow").meta["source"]["files"][0]["sha256"] not in page
+    report(ran.run, "--no-audio", "--quiet")
+    assert str(ran.calls) not in (ran.run / "index.html").read_text()
+    (ran.run / "slow" / REPORT).unlink()
+
+
+def test_damage_is_told_once_and_names_the_file_alone(ran: Ran) -> None:
+    report(ran.run, "--quiet")
+    (broken,) = (call for call in _calls((ran.run / "index.html").read_text()) if call["name"] == "broken")
+    assert isinstance(broken["notes"], list)
+    (note,) = (note for note in broken["notes"] if "cut off" in note)
+    assert note.startswith("broken.wav: cut off: 64000 bytes fewer")
+
+
+def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
+    for name in ("slow", "mute"):
+        with av.open(str(tmp_path / f"{name}.wav"), "w") as container:
+            stream = container.add_stream("pcm_mulaw", rate=8_000, layout="stereo")
+            pcm = voices(BUILT[name].drawing)[::2].reshape(1, -1)
+            frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm), format="s16", layout="stereo")
+            frame.sample_rate = 8_000
+            container.mux(stream.encode(frame))
+            container.mux(stream.encode(None))
+    replay(tmp_path, out=tmp_path / "run")
+    index = tmp_path / "run" / "index.html"
+    assert all(
+        "no browser plays its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
+    )
+    report(tmp_path / "run", "--call", "slow", "--quiet")
+    report(tmp_path / "run", "--quiet")
+    told = {call["name"]: (call["audio"], call["unplayable"] is None) for call in _calls(index.read_text())}
+    assert told == {"slow": ("slow/session.wav", True), "mute": (None, False)}
+
+
+def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
+    systems = ["--system", "good=fake:?speak=80-150", "--system", "bad=fake:?open_error=bug"]
+    command = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
+    CliRunner().invoke(main, [*command, "--quiet", "--out", str(tmp_path / "run")], catch_exceptions=False)
+    assert report(tmp_path / "run").exit_code == 0
+    assert "all 2 systems together" in (tmp_path / "run" / "index.html").read_text()
+    calls = {call["name"]: call for call in _calls((tmp_path / "run" / "index.html").read_text())}
+    assert calls["good"]["columns"] == ["good", "", "1", "done"]
+    assert calls["good"]["audio"] == "good/session.wav"
+    assert calls["bad"]["why"] == "invalid: RuntimeError: a bug of the endpoint"
+    assert (
+        (tmp_path / "run" / "calls.csv")
+        .read_text()
+        .splitlines()[0]
+        .startswith("name,file,status,reason,length_s,findings,health,warnings,system,clip,trial,outcome,")
+    )
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
+    report(ran.run, "--quiet")
+    page = (ran.run / "index.html").read_text()
+    wanted = {
+        "cut_off>0 !!": "",
+        "cut_off>0": "early mixed",
+        "median>=1.4": "slow",
+        "answered<=50%": "early mixed mute",
+        "agent_channel=left": "slow",
+        "language>1": "",
+        "length>1 language=fr": "mixed",
+    }
+    wrong = {
+        "answerd<80%": "no column answerd to compare by <; there are call, length, answered, ",
+        "answered<abc": "answered<abc: expected a number, got abc",
+        "median>0,5": "median>0,5: expected a number, got 0,5; words are separated by blanks, decimals have a point",
+        "langage=fr": "no column langage to compare by =; there are ",
+        "language=xx": "no call has language=xx",
+        "language=fr,health=ok": "no call has language=fr,health=ok; words are separated by blanks",
+        "answered<60": "answered<60 compares counts, and none is so large; a share is 60%",
+        "language=": "",
+        "answered<": "",
+    }
+    asked = json.dumps([*wrong, *wanted])
+    script = (
+        f"const told = {asked}.map((text) => {{ const box = document.getElementById('filter'); box.value = text; "
+        "box.dispatchEvent(new Event('input')); "
+        "const names = [...document.querySelectorAll('#calls tbody th button')].map((button) => button.textContent); "
+        "const shown = document.getElementById('shown'); "
+        "return shown.classList.contains('bad') ? shown.textContent : names.sort().join(' '); }); "
+        "document.body.dataset.told = JSON.stringify(told);"
+    )
+    (tmp_path / "page.html").write_text(page.replace("</body>", f'<script type="module">{script}</script></body>'))
+    dom = dump_dom((tmp_path / "page.html").as_uri(), tmp_path / "profile")
+    assert '<span class="meta">language fr · agent_channel right</span>' in dom
+    found = re.search(r'data-told="([^"]*)"', dom)
+    assert found
+    told = dict(zip([*wrong, *wanted], json.loads(unescape(found[1])), strict=True))
+    assert {word: told[word] for word in wanted} == wanted
+    for word, start in wrong.items():
+        assert told[word].startswith(start), word
+        assert start or "no " not in told[word]

@@ -1,0 +1,172 @@
+"""`fdbcore score RUN`: the whole command, its screen at any width, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from helpers.commands import score, scored
+from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
+from helpers.voices import DIALOGUE, voices, write
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.survey import survey
+from fdbcore.cli.main import main
+from fdbcore.recording.files import SCORES, TURNS
+from fdbcore.report.format import NOT_CORRECTED
+from fdbcore.report.groups.screen import statements_screen
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    manners = {"quick": Manner(0.4, premature=0.1), "slow": Manner(1.0, pause_s=0.35), "same": Manner(1.0)}
+    calls = [
+        MadeCall(call.name, call.activity, {"system": name, "scenario": f"s{k % 5}"})
+        for seed, (name, manner) in enumerate(manners.items())
+        for k, call in enumerate(drawn_calls(10, seed, lambda _, of=manner: of, prefix=name))  # type: ignore[misc]
+    ]
+    return made_run(tmp_path_factory.mktemp("run") / "run", calls)
+
+
+def test_the_pooled_table_is_that_of_the_run(run: Path) -> None:
+    content = scored(run)
+    assert content["measures"] == json.loads(json.dumps(survey(Run(run)).measures))
+    assert (content["calls"], content["clusters"], content["unscored"]) == (30, 30, {})
+    assert json.loads((run / "scores.json").read_text()) == content
+
+
+def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None:
+    options = ["--by", "system", "--cluster", "scenario", "--sensitivity", "--reference", run, "--out", tmp_path]
+    content = scored(run, *options)
+    for columns in (60, 80, 130):
+        lines = statements_screen(content, columns).splitlines()
+        assert max(map(len, lines)) < columns
+        joined = " ".join(" ".join(lines).split())
+        latency = next(g for g in content["groups"] if g["name"] == "quick")["measures"]["response_latency_ms"]
+        low, high = (limit / 1000 for limit in latency["ci95"])
+        ranged = content["sensitivity"]["groups"][0]["measures"]["response_latency_ms"]
+        settings = f"settings {ranged['low'] / 1000:.2f}–{ranged['high'] / 1000:.2f}"
+        assert f"quick {latency['median'] / 1000:.2f} s [{low:.2f}, {high:.2f}], {settings}" in joined
+        assert (
+            "!! only 5 values of scenario in quick, 5 in same, 5 in slow: with fewer than 10 an interval may be "
+            "too narrow" in joined
+        )
+        assert "!! order flips B speaks:" in joined
+        assert "paired by scenario; p is corrected for" in joined
+        assert "bins of 200 ms from -2 to 4 s" in joined
+
+
+def test_the_screen_says_what_differs(run: Path) -> None:
+    text = " ".join(score(run, "--by", "system", "--out", run).stdout.split())
+    assert "95 % intervals over 30 calls" in text
+    assert "quick - slow -0." in text
+    assert "they differ, p" in text
+    assert "not told apart, p" in text
+    assert "seen from" in text
+    assert "not paired; p is corrected for" in text
+    assert NOT_CORRECTED in text
+
+
+def test_many_groups_show_only_what_is_told_apart(tmp_path: Path) -> None:
+    calls = [
+        MadeCall(call.name, call.activity, {"version": str(k)})
+        for k, latency_s in enumerate((0.3, 1.2, 1.2, 1.2))
+        for call in drawn_calls(8, k, lambda _, s=latency_s: Manner(s), prefix=f"v{k}-")  # type: ignore[misc]
+    ]
+    lines = score(made_run(tmp_path / "run", calls), "--by", "version").stdout.splitlines()
+    first = lines[lines.index("answer time (median, s)") : lines.index("answered (%)")]
+    assert [line.split()[:3] for line in first if " - " in line] == [["0", "-", str(k)] for k in (1, 2, 3)]
+    assert any("the other 3 pairs; at this n" in line for line in first)
+
+
+def test_a_folder_of_audio_is_a_reference_too(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "people").mkdir()
+    for k in range(2):
+        write(tmp_path / "people" / f"p{k}.wav", voices(DIALOGUE))
+    content = scored(run, "--reference", tmp_path / "people", "--out", tmp_path / "out")
+    assert content["reference"]["calls"] == 2
+    assert content["reference"]["detectors"] == {"run": "energy", "reference": "energy"}
+    assert (tmp_path / "out" / "reference" / "p1" / "meta.json").is_file()
+    assert sorted(path.name for path in (tmp_path / "people").iterdir()) == ["p0.wav", "p1.wav"]
+
+
+def test_a_call_that_cannot_be_scored_fails_the_command_and_leaves_the_rest(tmp_path: Path) -> None:
+    path = made_run(tmp_path / "run", drawn_calls(3, 1))
+    (path / "call0001" / TURNS).write_text("half")
+    result = score(path)
+    assert result.exit_code == 1
+    assert "fdbcore score: call0001:" in result.stderr
+    assert "2 calls scored, 1 not" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "expected one RUN, or --suite dialogue-acts, got 0 paths"),
+        (["RUN", "--cluster", "scenari"], "--cluster scenari: expected one of system, scenario; perhaps scenario"),
+        (["RUN", "--by", "x"], "--by x: expected one of system, scenario"),
+        (["RUN", "--annotator", "x:y"], "--annotator needs --suite dialogue-acts"),
+        (["--suite", "dialogue-acts", "--by", "x"], "--by goes without --suite"),
+        (["RUN", "--reference", "EMPTY"], "expected a folder with audio"),
+        (["RUN", "--reference", "nosuch"], "--reference nosuch: expected a run, or audio, got no such file"),
+    ],
+)
+def test_wrong_usage_is_one_line(run: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    names = {"RUN": run, "EMPTY": tmp_path / "empty"}
+    result = score(*(names.get(argument, argument) for argument in arguments), "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert not (tmp_path / "out" / "reference").exists()
+
+
+def test_sides_that_each_agree_are_told_apart_by_no_interval(tmp_path: Path) -> None:
+    """In so few calls, of which all are alike, sameness is no proof: it is said, and not that they may be the same."""
+    for name, drawing in (("own", "A 0.5-2 2.4-4 | B 5-7"), ("people", DIALOGUE)):
+        (tmp_path / name).mkdir()
+        for k in range(3):
+            write(tmp_path / name / f"{name}{k}.wav", voices(drawing))
+    arguments = ["replay", "--vad", "energy", "--quiet", "--out", tmp_path / "run", tmp_path / "own"]
+    CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+    said = " ".join(score(tmp_path / "run", "--reference", tmp_path / "people").stdout.split())
+    assert re.search(r"\| reference 0.00\S*, no interval: every resample gives the same value", said), said
+
+
+def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
+    result = score(tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("fdbcore score: ")
+    assert "expected a run or a recording" in result.stderr
+
+
+def test_a_run_that_cannot_be_written_names_what_helps(tmp_path: Path) -> None:
+    calls = drawn_calls(2, 1, lambda _: Manner(0.4))
+    path = made_run(tmp_path / "run", [MadeCall(call.name, call.activity, {}) for call in calls])
+    path.chmod(0o555)
+    command = [sys.executable, "-m", "fdbcore.cli", "score", str(path)]
+    if os.geteuid() == 0:  # root may write it all the same, unless it gives that up
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    result = subprocess.run(command, capture_output=True, text=True)
+    path.chmod(0o755)
+    assert result.returncode == 2
+    assert result.stderr.endswith("run: cannot be written: choose another folder for the results by --out\n")
+
+
+def test_another_folder_for_the_results_leaves_the_run_as_it_is(tmp_path: Path) -> None:
+    """As on a read-only disk: where nothing can be written nothing is needed, and where it can nothing changes."""
+    calls = drawn_calls(2, 1, lambda _: Manner(0.4))
+    path = made_run(tmp_path / "run", [MadeCall(call.name, call.activity, {}) for call in calls])
+    for scores in path.glob(f"*/{SCORES}"):
+        scores.write_text("{}")
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    result = CliRunner().invoke(main, ["score", str(path), "--out", str(tmp_path / "out"), "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["calls"] == 2
+    assert (tmp_path / "out" / "scores.json").is_file()
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before

@@ -1,0 +1,113 @@
+"""Ctrl-C at any time ends a command with 130 and without a traceback, in its process and those that it starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers.voices import voices, write
+
+# Ctrl-C at the moment at which a module is first looked for.
+AT_IMPORT = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+class Interrupting(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+if __name__ == "__main__":
+    sys.meta_path.insert(0, Interrupting())
+    from fdbcore.cli.entry import main
+    sys.argv[1:] = {arguments!r}
+    main()
+"""
+
+
+def commanded(script: Path, *arguments: object) -> subprocess.Popen[str]:
+    """A command in a process group of its own, in which Ctrl-C does what it does by default."""
+    return subprocess.Popen(
+        [sys.executable, str(script), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Path:
+    (tmp_path / "calls").mkdir()
+    for number in range(3):
+        write(tmp_path / "calls" / f"{number}.wav", voices("A 0.5-2 | B 2.4-3", number))
+    return tmp_path / "calls"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "click",
+        "fdbcore.cli.main",
+        "fdbcore.cli.replay",
+        "numpy",
+        "fdbcore.sources.calls",
+        "fdbcore.report.run.page",
+        "fdbcore.runs.replay_many",
+    ],
+)
+def test_while_a_command_is_loaded(module: str, calls: Path, tmp_path: Path) -> None:
+    script = tmp_path / "fdbcore"
+    arguments = ["replay", str(calls), "--vad", "energy", "--out", str(tmp_path / "RUN")]
+    script.write_text(AT_IMPORT.format(module=module, arguments=arguments))
+    process = commanded(script)
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130, stderr
+    assert stdout == ""
+    assert re.fullmatch(r"\n?fdbcore[\w. ]*: interrupted[^\n]*\n", stderr), stderr
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["replay", "run", "score"])
+def test_while_its_processes_start(command: str, calls: Path, tmp_path: Path) -> None:
+    """The whole group of the terminal gets it, as soon as a process of ours is there, and once more when it leaves."""
+    script = tmp_path / "fdbcore"
+    script.write_text(
+        AT_IMPORT.format(module="no module of this name", arguments=None).replace("sys.argv[1:] = None", "")
+    )
+    run = tmp_path / "RUN"
+    arguments: dict[str, list[object]] = {
+        "replay": ["replay", calls, "--vad", "energy", "--out", run],
+        "run": ["run", "--system", "echo", "--clips", calls, "--vad", "energy", "--out", run],
+        "score": ["score", run],
+    }
+    if command == "score":
+        many = tmp_path / "many"
+        many.mkdir()
+        for number in range(45):  # more than are scored by the process itself
+            os.link(calls / "0.wav", many / f"{number}.wav")
+        commanded(script, "replay", many, "--vad", "energy", "--out", run, "--quiet").communicate(timeout=300)
+    process = commanded(script, *arguments[command])
+    while process.poll() is None and len(children_of(process.pid)) < 2:  # the first is that of multiprocessing itself
+        pass
+    os.killpg(process.pid, signal.SIGINT)
+    if command == "run":
+        os.killpg(process.pid, signal.SIGINT)  # the first lets live calls end
+    _, stderr = process.communicate(timeout=120)
+    told = stderr + ((run / "workers.log").read_text() if (run / "workers.log").is_file() else "")
+    assert process.returncode == 130, told
+    assert "Traceback" not in told
+    assert "Aborted" not in told
+    assert "interrupted" in stderr

@@ -1,0 +1,69 @@
+"""What is drawn on a terminal of 60 columns, and taken away; nothing where there is no terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from fdbcore.cli.status import Status
+
+DRAW = """
+from fdbcore.cli.status import Part, Status
+
+with Status() as status:
+    status("1 of 4 [calls]", 1, 4, [Part("one", 5, 20, "0:05 of 0:20"), Part("t" * 60, 30, 20, "closing")])
+    status.clear()
+    print("a line")
+    status("2 of 4 [calls]")
+"""
+
+
+def drawn() -> str:
+    """What a program with a terminal as standard error writes to it."""
+    ours, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    told = subprocess.run(
+        [sys.executable, "-c", DRAW],
+        stderr=its,
+        stdout=subprocess.PIPE,
+        env=environment | {"TERM": "xterm"},
+        check=True,
+    )
+    os.close(its)
+    text = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert told.stdout == b"a line\n"
+    return text
+
+
+def test_each_part_has_its_line_within_the_width() -> None:
+    plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", drawn()).split("\n")
+    assert any("1 of 4 [calls]" in line for line in plain)
+    (one,) = {line for line in plain if "0:05 of 0:20" in line}  # drawn once more to be erased
+    (two,) = {line for line in plain if "closing" in line}
+    assert "one" in one
+    assert "ttt…" in two
+    assert "━" in one
+    assert "━" in two
+    assert max(map(len, plain)) <= 60
+
+
+def test_what_was_drawn_is_erased_and_the_cursor_shown() -> None:
+    text = drawn()
+    after = text[text.index("2 of 4") :]
+    assert "\x1b[2K" in after
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 2
+
+
+def test_nothing_is_drawn_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
+    with Status() as status:
+        status("text", 1, 2)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,120 @@
+"""A benchmark as another package would bring it: clips on side A, and how often the systems answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fdbcore.protocols import Command, Console, Suite
+from fdbcore.recording.reader import Recording
+from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.runs.plan import users_of
+from fdbcore.sources.clips import clips_in
+from fdbcore.types import (
+    Difference,
+    Figure,
+    Material,
+    Option,
+    Problem,
+    Scale,
+    Scorecard,
+    Scored,
+    ScoreRow,
+    SideA,
+    Telling,
+)
+
+
+def _name(options: Mapping[str, Any], console: Console) -> bool:
+    console.say(f"{options['dir'].name}: {', '.join(clip.name for clip in clips_in(options['dir']))}")
+    return True
+
+
+class Answers(Suite):
+    """How many clips each system answered at all."""
+
+    name = "answers"
+    schema = "answers/1"
+    score_options = (Option("--least-s", "What counts as an answer.", kind="count", default=1),)
+    commands = (Command("name", "Name the clips.", (Option("DIR", kind="path", required=True),), _name),)
+
+    def side_a(self, data: str) -> SideA:
+        clips = clips_in(data)
+        return SideA(users_of(clips, "tail_s=0.5"), material=Material(self.name, data, {}))
+
+    def score(
+        self,
+        paths: Sequence[Path],
+        options: Mapping[str, Any],
+        jobs: int | None,
+        out: Path,
+        show: Callable[[str], None],
+    ) -> Scored:
+        items, problems = [], []
+        for path in paths:
+            for case in read_plan(path)["cases"]:
+                show(case["name"])
+                if outcome_in(path / case["name"]) is None:
+                    problems.append(Problem(case["name"], "not held yet"))
+                    continue
+                events = Recording(path / case["name"]).turn_events
+                spoke = any(event.side == "B" and event.kind == "speech_start" for event in events)
+                items.append({"id": case["name"], "system": case["system"], "answered": spoke})
+        shares = {
+            name: [item["answered"] for item in items if item["system"] == name]
+            for name in dict.fromkeys(item["system"] for item in items)
+        }
+        rows = {name: {"n": len(found), "answered": sum(found) / len(found)} for name, found in shares.items()}
+        return Scored(
+            {
+                "schema": self.schema,
+                "least_s": options["least_s"],
+                "rows": rows,
+                "items": items,
+                "problems": [problem._asdict() for problem in problems],
+            }
+        )
+
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        items = document["items"]
+        return Scorecard(
+            "Were the clips answered?",
+            [Scale("answered", "answered", 1, main=True), Scale("silent", "not answered", -1, part="silence")],
+            {"all": f"{len(items)} calls"},
+            [
+                ScoreRow("all", "system", name, row["n"], {"answered": Figure(row["answered"], 0.0, (0.5, 1.0))})
+                for name, row in document["rows"].items()
+            ],
+            [Difference("all", "e", "f", "answered", 2, 0.5, (-0.5, 1.0), 0.04, 0.08, 0.3)],
+            [Telling("first", "answered", float(i["answered"]), i["system"], i["id"], "<words>", i) for i in items[:1]],
+            problems=[Problem(**problem) for problem in document["problems"]],
+            notes=("answered: the system spoke.",),
+        )
+
+    def picture(self, item: Mapping[str, Any]) -> str:
+        return f"<svg><title>{item['id']}</title></svg>"
+
+
+SUITE: Final = Answers()
+
+
+class Other(Answers):
+    """Another benchmark with a command of the same name."""
+
+    name = "other"
+
+
+OTHER: Final = Other()
+
+
+def install(path: Path) -> Path:
+    """Make a folder that, on the path of imports, brings the benchmarks; return it."""
+    distribution = path / "fdbcore_answers-1.0.dist-info"
+    distribution.mkdir(parents=True)
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: fdbcore-answers\nVersion: 1.0\n")
+    (distribution / "entry_points.txt").write_text(
+        "[fdbcore.suites]\nanswers = fakes.stranger_suite:SUITE\nother = fakes.stranger_suite:OTHER\n"
+        "broken = fakes.no_such_module:SUITE\n"
+    )
+    return path

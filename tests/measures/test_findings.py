@@ -1,0 +1,153 @@
+"""What is said of a call before any figure, in calls drawn by hand: on the screen, the page, in tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from fakes.recordings import drawn_recording
+from helpers.documents import document_of
+from helpers.drawn import activity
+
+from fdbcore.analysis.score import score
+from fdbcore.audio.wav import WavWriter
+from fdbcore.cli.main import main
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.labels import Label, keep_labels
+from fdbcore.report.call.page import page
+from fdbcore.report.call.screen import screen
+from fdbcore.types import FRAME_SAMPLES
+
+ALIVE = "A 0-2 6-8 12-14 18-20 24-26 | B 2.5-5 8.5-11 14.5-17 20.5-23 26.5-29"
+
+
+def found(path: Path, drawing: str, tail_s: float = 3.0, **meta: Any) -> list[tuple[str, str, float]]:
+    scores = score(drawn_recording(path, drawing, tail_s, **meta))
+    return [(finding["id"], finding["text"], finding["start_s"]) for finding in scores["findings"]]
+
+
+def drawing(a: list[tuple[float, float]], b: list[tuple[float, float]]) -> str:
+    return "A {} | B {}".format(*(" ".join(f"{start:g}-{end:g}" for start, end in side) for side in (a, b)))
+
+
+def dead_agent(seconds_apart: float) -> str:
+    """B answers seven times, and dies at 0:50; A asks 18 more times."""
+    a, b = [(7.0 * k, 7.0 * k + 2) for k in range(7)], [(7.0 * k + 3, 7.0 * k + 5) for k in range(6)] + [(45.0, 50.0)]
+    later = [52 + k * (2 + seconds_apart) for k in range(18)]
+    return drawing(a + [(start, start + 2) for start in later], b)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [
+        (ALIVE, []),
+        (dead_agent(4), [("fell_silent", "B silent from 0:50 to the end while A spoke 18 times", 50.0)]),
+        (dead_agent(1.5), [("fell_silent", "B silent from 0:50 to the end while A spoke 18 times", 50.0)]),
+        ("A 0-2 6-8 |", [("never_spoke", "B never spoke: no speech found, digitally silent", 0.0)]),
+        ("A | B 1-3 8-9", [("never_spoke", "A never spoke: no speech found, digitally silent", 0.0)]),
+        # A good-bye of two words, and a long last answer of B to which A listens, are nothing.
+        ("A 0-2 6-8 9.5-10 | B 2.5-5", []),
+        ("A 0-2 | B 2.5-9 10.5-17 18.5-25 27-33", []),
+        # A voice that comes back; a caller who is asked again and again, and says nothing.
+        (
+            "A 0-2 10-12 20-22 30-32 | B 2.5-5 40-41",
+            [("fell_silent", "B silent from 0:05 to 0:40 while A spoke 3 times", 5.0)],
+        ),
+        (
+            "A 0-2 | B 2.5-5 10-12 20-22 30-32",
+            [("fell_silent", "A silent from 0:02 to the end while B spoke 4 times", 2.0)],
+        ),
+    ],
+)
+def test_who_was_silent_is_said_in_plain_words(
+    drawn: str, expected: list[tuple[str, str, float]], tmp_path: Path
+) -> None:
+    assert found(tmp_path / "call", drawn) == expected
+
+
+def test_one_side_that_holds_nearly_all_of_the_speech(tmp_path: Path) -> None:
+    text = drawing(
+        [(12.0 * k, 12.0 * k + 10) for k in range(10)], [(12.0 * k + 10.5, 12.0 * k + 11.5) for k in range(10)]
+    )
+    assert found(tmp_path / "call", text) == [("one_sided", "one side holds 91 % of the speech: A", 0.0)]
+
+
+def test_a_file_that_ends_early(tmp_path: Path) -> None:
+    files = [{"path": "a.wav"}, {"path": "b.wav"}]
+    sides = {"A": {"file": 0, "channel": "mono", "samples": 32 * 48_000}, "B": {"file": 1, "channel": "mono"}}
+    sides["B"]["samples"] = 20 * 48_000
+    source = {"files": files, "sides": sides, "swap": False, "playable_in_browser": False}
+    assert found(tmp_path / "call", ALIVE, source=source) == [("file_ends", "B's file ends 12 s early, at 0:20", 20.0)]
+    of_one_turn = [{"path": "1/input.wav"}, {"path": "1/output.wav"}]
+    sides["A"]["samples"], sides["B"]["samples"] = sides["B"]["samples"], sides["A"]["samples"]
+    assert found(tmp_path / "v1", ALIVE, source=source | {"files": of_one_turn}) == []
+
+
+def test_labels_that_fit_the_speech_of_the_other_side(tmp_path: Path) -> None:
+    for name, ends, expected in (
+        ("right", (2.0, 8.1, 13.9, 20.0), []),
+        ("swapped", (5.0, 11.1, 16.9, 23.0), ["labels_elsewhere"]),
+        ("few", (5.0, 11.0), []),
+    ):
+        recording = drawn_recording(tmp_path / name, ALIVE)
+        keep_labels(recording.path, "hand.csv", [Label("A", "turn_end", end, end) for end in ends])
+        assert [finding["id"] for finding in score(recording)["findings"]] == expected
+    told = score(drawn := drawn_recording(tmp_path / "again", ALIVE))["findings"]
+    assert told == []
+    keep_labels(drawn.path, "hand.csv", [Label("A", "turn_end", end, end) for end in (5.0, 11.0, 17.0)])
+    assert [finding["text"] for finding in score(Reading(drawn.path))["findings"]] == [
+        "3 of 3 labels fit the speech of the other side: sides exchanged? (--swap)"
+    ]
+
+
+def test_it_comes_first_and_can_be_heard(tmp_path: Path) -> None:
+    recording = drawn_recording(tmp_path / "call", dead_agent(4))
+    content = document_of(recording)
+    text = "B silent from 0:50 to the end while A spoke 18 times"
+    assert screen(recording, content).splitlines()[1] == f"!! {text}"
+    html = page(recording, content)
+    assert f'<li>{text}. <a href="#t=50">0:50</a></li>' in html
+    assert '<p class="lead">B fell silent. B answered 7 of ' in html
+    assert [finding["text"] for finding in content["findings"]] == [text]
+
+
+def wav(path: Path, pcm: np.ndarray[Any, np.dtype[np.int16]]) -> None:
+    with WavWriter(path, channels=2) as file:
+        file.write(np.ascontiguousarray(pcm))
+
+
+def test_where_both_are_silent_there_is_nothing_to_measure(tmp_path: Path) -> None:
+    """Digital silence, and a file that is far too quiet: never "ok", never "nothing out of the ordinary"."""
+    (tmp_path / "calls").mkdir()
+    wav(tmp_path / "calls" / "silent.wav", np.zeros((30 * 48_000, 2), np.int16))
+    wav(tmp_path / "calls" / "one.wav", np.zeros((1, 2), np.int16))
+    quiet = np.stack(activity(ALIVE), axis=1).repeat(FRAME_SAMPLES, axis=0)
+    noise = np.random.default_rng(1).integers(-8, 9, quiet.shape)
+    wav(tmp_path / "calls" / "quiet.wav", (quiet * noise).astype(np.int16))
+    replay = ["replay", "--vad", "energy"]
+    run = CliRunner().invoke(main, [*replay, str(tmp_path / "calls"), "--out", str(tmp_path / "run")])
+    assert run.exit_code == 0
+    expected = {
+        "silent": "nothing to measure: both digitally silent",
+        "one": "nothing to measure: both digitally silent",
+        "quiet": "nothing to measure: both silent, loudest -72 dBFS",
+    }
+    for name, text in expected.items():
+        told = json.loads((tmp_path / "run" / name / "derived" / "health.json").read_text())
+        assert (told["verdict"], [finding["id"] for finding in told["findings"]]) == (
+            "warn",
+            ["no_speech", "no_speech"],
+        )
+        scores = json.loads((tmp_path / "run" / name / "derived" / "scores.json").read_text())
+        assert scores["unscored"] == text
+        assert f"{name}: {text}" in (tmp_path / "run" / "index.html").read_text()
+    alone = CliRunner().invoke(main, [*replay, str(tmp_path / "calls" / "quiet.wav"), "--out", str(tmp_path / "alone")])
+    assert f"not scored       {expected['quiet']}" in alone.output
+    report = (tmp_path / "alone" / "quiet" / "report.html").read_text()
+    assert "out of the ordinary" not in report.split("<script")[0]
+    assert "Input health: ok" not in report
+    assert "Not scored. Nothing to measure: both silent, loudest -72 dBFS." in report

@@ -1,0 +1,148 @@
+"""Synthetic speech: the same each time, and at the level asked for by the standard's own measure."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from oracles.speech_level import active_level_dbov as standard_level_dbov
+
+from fdbcore.audio.level import FULL_SCALE, active_level_dbov, levelled, tick_powers, within_range
+from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.models.tts.espeak import Voice, describe_synthesiser, synthesise
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
+
+SAYINGS = (
+    ("Hello, I would like to change my booking.", Voice("en-us+m3", 170)),
+    ("Moment, ich schaue kurz nach.", Voice("de+f2", 150, pitch=70)),
+    ("Right, so what shall we do about the dog?", Voice("en-gb-x-rp", 200, pitch=30)),
+)
+
+
+def digest(saying: tuple[str, Voice]) -> str:
+    return hashlib.sha256(synthesise(*saying).tobytes()).hexdigest()
+
+
+def test_the_same_text_gives_the_same_bytes_in_any_order_and_at_once() -> None:
+    said: dict[tuple[str, Voice], set[str]] = {saying: set() for saying in SAYINGS}
+    for order in itertools.permutations(SAYINGS):
+        time.sleep(0.2)  # more than a second in all: espeak-ng's own random numbers come from the time of day
+        for saying in order:
+            said[saying].add(digest(saying))
+    with ThreadPoolExecutor(4) as pool:
+        for saying, made in zip(SAYINGS * 2, pool.map(digest, SAYINGS * 2), strict=True):
+            said[saying].add(made)
+    assert [len(digests) for digests in said.values()] == [1, 1, 1]
+    assert len(set.union(*said.values())) == 3
+
+
+def test_settings_are_heard() -> None:
+    text = "Could you tell me what it costs?"
+    quick, slow = synthesise(text, Voice(words_per_minute=240)), synthesise(text, Voice(words_per_minute=120))
+    assert 1.5 < len(slow) / len(quick) < 2.6
+    assert not np.array_equal(synthesise(text, Voice(pitch=20)), synthesise(text, Voice(pitch=80)))
+
+
+def test_speech_begins_and_ends_with_its_words() -> None:
+    pcm = synthesise("Okay.", Voice())
+    assert pcm.dtype == np.int16
+    assert pcm.ndim == 1
+    assert 0.2 < len(pcm) / SAMPLE_RATE_HZ < 1.0
+    powers = tick_powers(pcm)
+    assert min(powers[0], powers[-1]) >= powers.max() / 1e4
+    assert within_range(pcm)[[0, -1]].all()
+
+
+@pytest.mark.parametrize("name", ["xx", "en-us+nobody", "en-us+../en"])
+def test_a_voice_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"name: expected a voice of espeak-ng .*, got '" + name.replace("+", r"\+")
+    ):
+        synthesise("Hello.", Voice(name))
+
+
+@pytest.mark.parametrize("text", ["", "...", "   \n"])
+def test_a_text_without_a_sound_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="text: expected words that can be said"):
+        synthesise(text, Voice())
+
+
+@pytest.mark.parametrize(
+    "settings", [{"name": ""}, {"words_per_minute": 20}, {"words_per_minute": 175.5}, {"pitch": 100}, {"pitch": True}]
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
+    (name,) = settings
+    with pytest.raises(SettingsError, match=f"^{name}: expected "):
+        Voice(**settings)  # type: ignore[arg-type]
+
+
+def test_a_missing_synthesiser_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "espeakng_loader", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'fdbcore\[live\]'"):
+        synthesise("Hello.", Voice())
+
+
+def test_the_synthesiser_is_described() -> None:
+    described = describe_synthesiser(Voice("de", 160))
+    assert described["name"] == "espeak-ng"
+    assert described["voice"] == {"name": "de", "words_per_minute": 160, "pitch": 50}
+
+
+def with_noise(pcm: Pcm, level_dbov: float) -> Pcm:
+    noise = np.random.default_rng(5).normal(0, FULL_SCALE * 10 ** (level_dbov / 20), len(pcm))
+    return np.clip(np.rint(pcm + noise), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
+
+
+def silence(seconds: float) -> Pcm:
+    return np.zeros(round(seconds * SAMPLE_RATE_HZ), np.int16)
+
+
+@pytest.mark.parametrize("noise_dbov", [None, -70, -50])
+@pytest.mark.parametrize("saying", SAYINGS)
+def test_the_active_level_is_that_of_the_standard(saying: tuple[str, Voice], noise_dbov: float | None) -> None:
+    """Whatever silence or room there is between the words; 0.4 dB apart at the most, for speech of 2 s."""
+    words = synthesise(*saying)
+    pcm = np.concatenate((silence(1), words, silence(10), words, silence(3)))
+    if noise_dbov is not None:
+        pcm = with_noise(pcm, noise_dbov)
+    assert active_level_dbov(pcm) == pytest.approx(standard_level_dbov(pcm, SAMPLE_RATE_HZ), abs=0.4)
+
+
+def test_the_active_level_of_what_never_pauses_is_its_power() -> None:
+    square = np.where(np.arange(SAMPLE_RATE_HZ) // 50 % 2, 3277, -3277).astype(np.int16)
+    assert active_level_dbov(square) == pytest.approx(-20, abs=0.01)
+    assert active_level_dbov(silence(1)) == -np.inf
+    assert active_level_dbov(silence(0)) == -np.inf
+
+
+def test_levelled_speech_has_the_level() -> None:
+    pcm, gain_db = levelled(synthesise(*SAYINGS[0]), -26)
+    assert active_level_dbov(pcm) == pytest.approx(-26, abs=0.02)
+    again, more_db = levelled(pcm, -40)
+    assert active_level_dbov(again) == pytest.approx(-40, abs=0.05)
+    assert more_db == pytest.approx(-14, abs=0.05)
+    assert np.corrcoef(pcm, again)[0, 1] > 0.999
+    assert gain_db != 0
+
+
+def test_a_level_that_clips_is_refused_with_the_highest_that_does_not() -> None:
+    pcm = synthesise(*SAYINGS[0])
+    with pytest.raises(SettingsError, match=r"expected at most -\d+\.\d, or it clips, got -5") as refused:
+        levelled(pcm, -5)
+    highest_dbov = float(str(refused.value).split("at most ")[1].split(",")[0])
+    assert np.abs(levelled(pcm, highest_dbov - 0.1)[0].astype(int)).max() > 0.97 * FULL_SCALE
+    for level_dbov in (1.0, -80.0, float("nan")):
+        with pytest.raises(SettingsError, match="level_dbov: expected from -70 to 0"):
+            levelled(pcm, level_dbov)
+
+
+def test_silence_has_no_level_to_change() -> None:
+    pcm, gain_db = levelled(silence(0.1), -26)
+    assert gain_db == 0
+    assert not pcm.any()
+    assert len(pcm) == 10 * FRAME_SAMPLES

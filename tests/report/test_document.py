@@ -1,0 +1,61 @@
+"""The JSON document keeps to its published schema and loses nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.recordings import drawn_recording, sample_recording
+from helpers.schema import SCHEMA
+from jsonschema import Draft202012Validator, ValidationError
+
+from fdbcore.analysis.score import score
+from fdbcore.measures.reading import Reading
+from fdbcore.report.call.document import document
+from fdbcore.report.call.document_types import SCHEMA_FILE, schema_text
+from fdbcore.types import TurnEvent
+
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+DRAWINGS = {
+    "every kind of event": "A 0-3 3.5-7 20-22 24-26.6 | B 2.5-5 8-9 22.1-22.4 26-29",
+    "no answer": "A 0-2 13-15 |",
+    "nobody speaks": "A | B 0-0.03",
+}
+
+
+def document_of(recording: Reading) -> dict[str, Any]:
+    """The document as a reader of the file gets it."""
+    written: dict[str, Any] = json.loads(json.dumps(document(recording, score(recording)), allow_nan=False))
+    return written
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_documents_keep_to_the_schema(name: str, tmp_path: Path) -> None:
+    VALIDATOR.validate(document_of(drawn_recording(tmp_path / "call", DRAWINGS[name])))
+
+
+def test_the_sample_keeps_to_the_schema(tmp_path: Path) -> None:
+    VALIDATOR.validate(document_of(sample_recording(tmp_path / "sample")))
+
+
+def test_the_schema_is_one_and_refuses_what_is_not_in_it(tmp_path: Path) -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    content = document_of(drawn_recording(tmp_path / "call", DRAWINGS["every kind of event"]))
+    assert {event["kind"] for event in content["events"]} >= {"gap", "pause", "overlap_within", "intrusion", "turn"}
+    intrusion = next(event for event in content["events"] if event["kind"] == "intrusion")
+    del intrusion["outcome"]
+    with pytest.raises(ValidationError, match="outcome"):
+        VALIDATOR.validate(content)
+
+
+def test_the_published_schema_is_what_the_types_give() -> None:
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text(), "make schema writes it anew"
+
+
+def test_the_events_can_be_read_back(tmp_path: Path) -> None:
+    recording = sample_recording(tmp_path / "sample")
+    events = document_of(recording)["events"]
+    assert [TurnEvent.from_json(event) for event in events] == recording.turn_events

@@ -1,0 +1,105 @@
+"""A measure that is registered and computed is shown by every table, gate and comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from helpers.made_runs import Manner, drawn_calls, made_run
+
+from fdbcore.cli.main import main
+from fdbcore.measures import timing
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.measure import Column, Measure, Shown
+from fdbcore.measures.quantities import Quantity, Values
+
+NEW = Measure(
+    "b_sigh_ms", "values", "ms", timing.TURNS, "Length of B's sighs",
+    "From the first breath to the last, over {short_ms}.", "sigh (Nobody 1999)",
+    better="less", shown=Shown(("slow_answer",), "B"), headline="B's sighs",
+    column=Column(9, "long sighs", "sighs", "how long B sighs"),
+)  # fmt: skip
+CALLS = 12
+
+
+@pytest.fixture
+def sighing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a developer adds: the entry, and what computes it. Three sighs a call, as long as its first gap."""
+    plain = timing.composition
+
+    def composition(dialogue: Dialogue) -> dict[str, Quantity]:
+        first = dialogue.told("gap", side="B")[0]
+        length_ms = 10.0 * ((first.end_tick or 0) - first.start_tick)
+        return plain(dialogue) | {NEW.id: Values("ms", [length_ms, length_ms + 1, length_ms + 2])}
+
+    monkeypatch.setattr(timing, "composition", composition)
+    monkeypatch.setitem(MEASURES, NEW.id, NEW)
+
+
+@pytest.fixture
+def run(sighing: None, tmp_path: Path) -> Path:
+    """A run of two systems, of which the second is slower."""
+    calls = drawn_calls(CALLS, 1, lambda _: Manner(0.4, 0.1), "brisk", system="brisk")
+    calls += drawn_calls(CALLS, 2, lambda _: Manner(1.6, 0.1), "tired", system="tired")
+    return made_run(tmp_path / "run", calls)
+
+
+def told(*arguments: object) -> str:
+    result = CliRunner().invoke(main, [*map(str, arguments)], env={"COLUMNS": "200"}, catch_exceptions=False)
+    assert result.exit_code in (0, 1), result.output
+    return " ".join(result.stdout.split())
+
+
+def test_it_stands_in_the_tables_of_a_call_and_in_its_glossary(run: Path) -> None:
+    told("report", run, "--call", "brisk0000")
+    page = unescape((run / "brisk0000" / "report.html").read_text())
+    assert "Length of B's sighs" in page
+    assert "From the first breath to the last, over 1 s." in page
+    assert "sigh (Nobody 1999)" in page
+    assert "<code>b_sigh_ms</code>" in page
+
+
+def test_it_stands_in_the_tables_of_a_run(run: Path) -> None:
+    screen = told("report", run)
+    assert "stopped lapses sighs" in screen
+    assert "sighs: how long B sighs" in screen
+    assert '"title":"long sighs","is":"time","first":-1' in (run / "index.html").read_text().replace(": ", ":").replace(
+        ", ", ","
+    )
+    assert "b_sigh_ms,b_sigh_ms_n" in (run / "calls.csv").read_text()
+
+
+def test_groups_are_compared_by_it(run: Path) -> None:
+    screen = told("score", run, "--by", "system", "--out", run)
+    assert "B's sighs (median, s)" in screen
+    assert "brisk - tired -1." in screen.partition("B's sighs")[2]
+
+
+def test_a_comparison_says_which_way_it_is_better(run: Path, tmp_path: Path) -> None:
+    screen = told("report", run, "--by", "system", "--figures", tmp_path / "figures")
+    row = screen.partition("Length of B's sighs: ")[2]
+    assert row.startswith("0.4")
+    assert row.partition(" s ")[2]
+    assert "better" in row.partition("Holm")[0]
+    assert "Length of B's sighs" in (tmp_path / "figures" / "table.md").read_text()
+
+
+def test_a_gate_decides_on_it_in_its_unit_and_names_moments(run: Path, tmp_path: Path) -> None:
+    gates = tmp_path / "gates.toml"
+    gates.write_text('gates = ["b_sigh_ms.p90 <= 900"]')
+    screen = told("report", run, "--gate", gates, "--junit", tmp_path / "junit.xml")
+    assert "FAIL b_sigh_ms.p90 <= 900" in screen
+    assert "limit 0.9 s" in screen
+    assert "slow answer" in screen
+    assert "limit 0.9 s" in (tmp_path / "junit.xml").read_text()
+
+
+def test_without_an_entry_nothing_knows_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(MEASURES, NEW.id)
+    assert "sighs" not in told("report", run)
+    monkeypatch.setitem(MEASURES, NEW.id, replace(NEW, headline="", column=None))
+    assert "sighs" not in told("score", run, "--by", "system", "--out", run)

@@ -1,0 +1,161 @@
+"""The terminal screen: what it says of drawn dialogues, and that it fits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.recordings import META, drawn_recording, sample_recording
+from helpers.documents import document_of
+
+from fdbcore.analysis.score import score, summary
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import HEALTH, write_json
+from fdbcore.recording.labels import Label, keep_labels
+from fdbcore.report.call.key_figures import figures
+from fdbcore.report.call.screen import run_screen, screen
+from fdbcore.types import TurnSettings
+
+SILENT = "A 0-3 |"
+ONE_ANSWER = "A 0-3 5-6 | B 3.4-3.8"
+NO_ANSWER = "A 0-2 13-15 | B 30-31"
+
+
+def shown(path: Path, drawing: str, **meta: Any) -> str:
+    recording = drawn_recording(path, drawing, **meta)
+    return screen(recording, document_of(recording))
+
+
+def test_the_sample(tmp_path: Path) -> None:
+    recording = sample_recording(tmp_path / "sample")
+    lines = screen(recording, document_of(recording)).splitlines()
+    assert lines[0] == "sample.flac 1:06   A left   B right   VAD silero 0.4.0, 10 ms"
+    assert lines[1] == "B answers        6/7  median 0.60 s | premature 1/7 | none within 10 s 0/7"
+    assert lines[2].startswith("A speaks over B  3  B stopped 2 (by chance ")
+    assert lines[2].endswith("), median 0.38 s | short ones 1, B stopped for 0")
+    assert re.fullmatch(
+        r"B speaks over A  2 \| A stopped at once 1 \(by chance 0\.\d\) \| short ones 0 \| both silent > 3 s: 1x, "
+        r"longest 4\.00 s \| B silent at start 0\.70 s",
+        f"{lines[3]} {lines[4].strip()}",
+    )
+    assert lines[5] == "worst            0:35 slow answer 4.0 s   0:50 talk-over 1.6 s   report.html#t=34.99"
+    assert lines[6] == "VAD bias         onset +10 ms, offset +20 ms (it shifts every latency)"
+
+
+def test_nothing_is_invented_where_there_is_nothing(tmp_path: Path) -> None:
+    text = shown(tmp_path / "call", SILENT)
+    assert "!! B never spoke: no speech found, digitally silent" in text
+    assert "no finished turn of A to answer" in text
+    assert "no speech of B" in text
+    assert "nothing out of the ordinary" not in text
+    assert not re.search(r"\bnan\b", text.lower())
+    assert "None" not in text
+
+
+def test_no_answers_are_no_latency(tmp_path: Path) -> None:
+    assert "0/2  no answers | premature 0/2 | none within 10 s 2/2" in shown(tmp_path / "call", NO_ANSWER)
+
+
+def test_a_barge_in_that_was_obeyed_at_once_is_told(tmp_path: Path) -> None:
+    text = shown(tmp_path / "call", "A 0-2 6-9 | B 2.5-6.15 9.5-11")
+    assert re.search(r"A speaks over B  1 \| stopped at once 1 \(by chance 0\.\d\) \| short ones 0", text)
+    assert "stopped at once" not in shown(tmp_path / "other", "A 0-2 6-9 | B 2.5-8 9.5-11")
+
+
+def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) -> None:
+    """Four long onsets: after one the other stops at once, after one within 2 s, after one never; one began with it."""
+    one, other = "0-2 6-9 16-19 26-28 36-39", "2.5-6.15 9.5-11 12-17 22-30 35.9-41"
+    found = []
+    for name, drawing in (("call", f"A {one} | B {other}"), ("mirrored", f"A {other} | B {one}")):
+        recording = drawn_recording(tmp_path / name, drawing)
+        lines, page = (
+            screen(recording, document_of(recording)),
+            " ".join(f"{of.name} {of.value}" for of in figures(score(recording)["measures"], TurnSettings(), "")),
+        )
+        found += [dict(re.findall(r"^([AB] speaks over [AB])  (\d+)", lines, re.MULTILINE))]
+        found += [dict(re.findall(r"([AB] talks over [AB]) (never|once|twice|\d times)", page))]
+    assert found[0] == {"A speaks over B": "3", "B speaks over A": "0"}
+    assert found[2] == {"B speaks over A": "3", "A speaks over B": "0"}
+    assert found[1] == {"A talks over B": "3 times", "B talks over A": "never"}
+    assert found[3] == {"B talks over A": "3 times", "A talks over B": "never"}
+
+
+def test_the_line_with_echo_tells_of_the_last_turn_with_echo(tmp_path: Path) -> None:
+    """B spoke last; with its echo A did, and was not answered."""
+    recording = drawn_recording(tmp_path / "call", "A 0-2 7-8 | B 2.4-6")
+    write_json(recording.path / HEALTH, {"verdict": "ok", "findings": [], "suspect": {"A": [[700, 800]], "B": []}})
+    recording = Reading(recording.path)
+    lines = screen(recording, document_of(recording)).splitlines()
+    (own,) = (line for line in lines if line.startswith("B answers"))
+    assert own.endswith("1/1  median 0.40 s | premature 0/1 | none within 10 s 0/1")
+    assert "  with echo      1/1" in lines[lines.index(own) + 1]
+    assert " ".join(" ".join(lines[lines.index(own) + 1 :]).split()).find("A's last turn: unanswered, or hung up") > 0
+
+
+def test_labelled_turn_ends_that_a_silent_system_left_are_in_the_denominator(tmp_path: Path) -> None:
+    """Of 26 labelled turn ends, mostly 3 to 7 s apart, the last alone may be a hang-up."""
+    starts = [6.0 * k for k in range(26)]
+    recording = drawn_recording(tmp_path / "call", "A {} |".format(" ".join(f"{s:g}-{s + 2:g}" for s in starts)))
+    keep_labels(recording.path, "hand.csv", [Label("A", "turn_end", s + 2, s + 2) for s in starts])
+    assert "by your labels   answered 0/25 turn ends" in screen(recording, document_of(recording))
+
+
+def test_the_90th_percentile_needs_ten_answers(tmp_path: Path) -> None:
+    text = " ".join(f"{4 * turn}-{4 * turn + 1}" for turn in range(12))
+    answers = " ".join(f"{4 * turn + 1.5}-{4 * turn + 3.5}" for turn in range(12))
+    assert "12/12  median 0.50 s  p90 0.50 s" in shown(tmp_path / "many", f"A {text} | B {answers}")
+    assert "p90" not in shown(tmp_path / "one", ONE_ANSWER)
+
+
+def test_two_files_are_named_by_side(tmp_path: Path) -> None:
+    files = [{"path": "calls/agent.wav"}, {"path": "calls/caller.wav"}]
+    sides = {"A": {"file": 1, "channel": "mono"}, "B": {"file": 0, "channel": "mono"}}
+    source = {"files": files, "sides": sides, "playable_in_browser": False}
+    assert "   A caller.wav   B agent.wav   " in shown(tmp_path / "call", ONE_ANSWER, source=source)
+
+
+def test_detectors_that_differ_are_both_named(tmp_path: Path) -> None:
+    vad = {"A": {"name": "silero", "version": "1"}, "B": {"name": "energy"}}
+    text = shown(tmp_path / "call", ONE_ANSWER, settings={**META["settings"], "vad": vad})
+    assert "VAD silero 1 / energy, 10 ms" in text
+    assert "VAD bias" not in text
+
+
+def test_a_long_line_is_broken_between_words_and_no_number_is_cut(tmp_path: Path) -> None:
+    recording = sample_recording(tmp_path / "sample")
+    scores = document_of(recording)
+    for size in ("long", "short"):
+        scores["measures"][f"b_stopped_within_2s_per_{size}_a_onset"] |= {"n": 1_234_567, "count": 1_234_567}
+    text = screen(recording, scores)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "short ones 1234567, B stopped for 1234567" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("drawing", [SILENT, ONE_ANSWER, NO_ANSWER])
+def test_lines_fit_a_terminal(drawing: str, tmp_path: Path) -> None:
+    text = shown(tmp_path / ("a-name-that-is-longer-than-a-line-can-hold-" * 4), drawing)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
+    recordings = [drawn_recording(tmp_path / f"call-{n}", d) for n, d in enumerate([SILENT, ONE_ANSWER, NO_ANSWER])]
+    for recording in recordings:
+        score(recording)
+    lines = run_screen(recordings, summary(recordings)["measures"]).splitlines()
+    assert lines[0].startswith("3 sessions, 0:49")
+    assert lines[1] == "!! call-0: B never spoke: no speech found, digitally silent"
+    table = next(number for number, line in enumerate(lines) if line.startswith("session "))
+    assert not [line for line in lines[table + 5 :] if line.startswith("!! call")], "known before any number"
+    lines = lines[table + 1 :]
+    assert [line.split()[:3] for line in lines[:4]] == [
+        ["call-0", "0:06", "0/0"],
+        ["call-1", "0:09", "1/1"],
+        ["call-2", "0:34", "0/2"],
+        ["all", "0:49", "1/3"],
+    ]
+    assert lines[0].endswith("!! B never spoke: no speech found, digita…")
+    assert lines[2].endswith("0:15 no answer 15.0 s")
+    assert "median answer time 0.40 s" in lines[4]
+    assert max(map(len, lines)) <= 100

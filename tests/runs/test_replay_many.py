@@ -1,0 +1,18 @@
+"""How far a replay of many calls is."""
+
+from __future__ import annotations
+
+from fdbcore.recording.run import DONE
+from fdbcore.runs.replay_jobs import ReplayResult
+from fdbcore.runs.replay_many import Progress
+
+
+def test_calls_that_cannot_be_read_tell_nothing_of_the_time_left() -> None:
+    progress = Progress(10, failed=4)
+    assert (progress.ended, progress.calls_per_s, progress.left_s) == (4, 0.0, None)
+    progress.add(ReplayResult(4, DONE, None, None, audio_s=60.0))
+    assert progress.ended == 5
+    before_s, left_s, after_s = progress.elapsed_s, progress.left_s, progress.elapsed_s
+    # One was replayed since the beginning, so the other five take five times what it took.
+    assert left_s is not None
+    assert 5.0 * before_s - 1e-6 <= left_s <= 5.0 * after_s + 1e-6

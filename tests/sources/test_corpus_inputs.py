@@ -1,0 +1,257 @@
+"""What folders, patterns and lists name, and how a table of columns is joined: nothing is lost without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdbcore.errors import SettingsError
+from fdbcore.sources.calls import PlannedCall, named_files, planned, read_table
+from fdbcore.sources.names import NameIndex, Oddities
+from fdbcore.sources.sessions import SessionInput, session_inputs
+
+
+def touch(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def named(*paths: Path) -> tuple[list[Path], dict[str, list[str]]]:
+    oddities = Oddities()
+    return named_files(paths, oddities), oddities.found
+
+
+def test_a_folder_is_searched_with_all_below_it(tmp_path: Path) -> None:
+    audio = [tmp_path / "calls" / name for name in ("b.wav", "x/a.FLAC", "x/y/c.mp3")]
+    touch(*audio, *(tmp_path / "calls" / name for name in ("notes.txt", "x/b.json", "x/c.json", "README")))
+    found, oddities = named(tmp_path / "calls")
+    assert found == audio
+    assert oddities == {f"other files in {tmp_path / 'calls'}": ["2 .json", "1 .txt", "1 README"]}
+
+
+def test_sessions_and_runs_below_a_folder_keep_their_meaning(tmp_path: Path) -> None:
+    top = tmp_path / "calls"
+    touch(top / "v1" / "7" / "input.wav", top / "v1" / "7" / "output.wav")
+    touch(top / "held" / "meta.json", top / "held" / "session.wav", top / "linked" / "meta.json")
+    touch(top / "run" / "corpus.json", top / "run" / "call" / "session.wav", top / "live" / "run.json", top / "a.wav")
+    (top / "loop").symlink_to(top, target_is_directory=True)
+    assert named(top)[0] == [top / "a.wav", top / "held", top / "v1" / "7"]
+    for folder in (top / "held", top / "v1" / "7"):
+        assert named(folder) == ([folder], {})
+
+
+def test_a_run_that_is_named_is_its_recordings(tmp_path: Path) -> None:
+    touch(tmp_path / "run" / "one" / "meta.json", tmp_path / "run" / "one" / "session.wav")
+    assert named(tmp_path / "run") == ([tmp_path / "run"], {})
+
+
+def test_dots_name_a_session_and_no_folder_above_it(tmp_path: Path) -> None:
+    """The stem of "...wav" is "..", that of "..wav" is "."."""
+    touch(*(files := [tmp_path / name for name in ("...wav", "..wav", "a..wav")]))
+    assert [session.name for session in session_inputs(files, searched=True)] == ["%2E%2E", "%2E", "a."]
+
+
+def test_patterns_and_lists(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("x1.wav", "x2.wav", "d/y.wav")]
+    touch(*files)
+    assert named(tmp_path / "x*.wav")[0] == files[:2]
+    assert set(named(tmp_path / "**" / "*.wav")[0]) == set(files)
+    (tmp_path / "calls.txt").write_text(f"# two of them\nx2.wav\n\n{files[2]}\n")
+    assert named(tmp_path / "calls.txt")[0] == [files[1], files[2]]
+    touch(tmp_path / "[a].wav")
+    assert named(tmp_path / "[a].wav")[0] == [tmp_path / "[a].wav"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("none", "expected a folder with audio"), ("z*.wav", "a pattern of files"), ("empty.txt", "a path in each line")],
+)
+def test_what_names_nothing_is_one_line(tmp_path: Path, name: str, expected: str) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    with pytest.raises(SettingsError, match=expected):
+        named(tmp_path / name)
+
+
+def test_five_thousand_calls_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / str(n) / "call.wav" for n in range(5_000)])
+    assert len({session.name for session in sessions}) == 5_000
+    assert sessions[4_999].name == "4999-call"
+
+
+def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("x/c.wav", "x/c.mp3", "y/c.wav")])
+    assert [session.name for session in sessions] == ["x-c", "x-c-2", "y-c"]
+    oddities = Oddities()
+    planned(sessions, None, oddities)
+    assert oddities.found == {"files of one name, listed with numbers": ["2 are called c: x-c, x-c-2"]}
+
+
+# --- the table
+
+
+def joined(text: str, sessions: Sequence[SessionInput], folder: Path) -> tuple[list[PlannedCall], dict[str, list[str]]]:
+    (folder / "meta.csv").write_text(text, encoding="utf-8")
+    oddities = Oddities()
+    return planned(sessions, folder / "meta.csv", oddities), oddities.found
+
+
+def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("a.wav", "b.mp3", "x/c.wav", "y/c.wav", "d.wav")])
+    table = (
+        "language,File,version\nen,a.wav,1\nde,b,2\nfr,y/c.wav,3\nit,C:\\calls\\x\\c.wav,4\nes,gone.wav,5\nen,a.wav,1\n"
+    )
+    calls, oddities = joined(table, sessions, tmp_path)
+    assert [dict(call.columns) for call in calls] == [
+        {"language": "en", "version": "1"},
+        {"language": "de", "version": "2"},
+        {"language": "it", "version": "4"},
+        {"language": "fr", "version": "3"},
+        {},
+    ]
+    assert oddities == {
+        "rows of meta.csv without a file": ["gone.wav"],
+        "files without a row in meta.csv": ["d"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "text", "expected"),
+    [
+        ("x/c.wav y/c.wav", "c.wav,1", r"meta.csv: 'c.wav' fits 2 of the calls \(x-c, y-c\): expected each"),
+        ("x/c.wav y/c.wav", "c.wav,1\nx/c.wav,2", "'c.wav' fits 2"),  # not by elimination
+        ("c.wav c.mp3", "c,1", "'c' fits 2"),
+        ("a.wav A.wav", "A.WAV,1", "'A.WAV' fits 2"),
+        ("a.wav", "a.wav,1\na,2", "expected one row of the call a, got 'a.wav' and 'a', which differ"),
+        ("a.wav", "b.wav,1\nc.wav,2", r"expected rows of the calls .*/a.wav; got none that is, such as 'b.wav'"),
+        ("tuesday/c.wav", "monday/c.wav,1", "got none that is, such as 'monday/c.wav'"),
+        ("a.wav", "", "got an empty table"),
+    ],
+)
+def test_what_could_fit_twice_or_fits_nothing_is_refused(tmp_path: Path, files: str, text: str, expected: str) -> None:
+    sessions = session_inputs([tmp_path / name for name in files.split()])
+    with pytest.raises(SettingsError, match=expected):
+        joined(f"file,n\n{text}\n", sessions, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "rows", "expected"),
+    [
+        ("tuesday/c.wav", "monday/c.wav tuesday/c.wav", "2"),  # the exact path, also where it comes later
+        ("tuesday/c.wav", "c.wav tuesday/c.wav", "2"),
+        ("x/c.wav y/c.wav", "c.wav x/c.wav y/c.wav", "2 3"),
+        ("tuesday/c.wav b.wav", "monday/c.wav b.wav", "- 2"),
+        ("Tuesday/c.wav", "tuesday/C.WAV monday/c.wav", "1"),
+        ("02/audio/1.wav", "/data/01/audio/1.wav /data/02/audio/1.wav", "2"),
+        ("02/audio/1.wav 02/audio/2.wav", "s3://x/01/audio/1.wav s3://x/01/audio/3.wav s3://x/02/audio/2.wav", "- 3"),
+        ("x/c.wav y/c.wav", "D:\\\\old\\\\y\\\\c.wav D:\\\\old\\\\x\\\\c.wav", "2 1"),
+        ("x/c.wav d.wav", "../x/c.wav ./d", "1 2"),
+    ],
+)
+def test_folders_that_contradict_join_nothing(tmp_path: Path, files: str, rows: str, expected: str) -> None:
+    sessions = session_inputs([tmp_path / name for name in files.split()])
+    table = "".join(f"{row},{number}\n" for number, row in enumerate(rows.split(), 1))
+    calls, _ = joined(f"file,n\n{table}", sessions, tmp_path)
+    assert [call.columns.get("n", "-") for call in calls] == expected.split()
+
+
+NAMES = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), unique=True, max_size=6)
+
+
+@given(NAMES.filter(bool), NAMES)
+def test_no_row_of_another_path_is_ever_joined(files: list[str], rows: list[str]) -> None:
+    """Whatever a row joins ends with what the row says, and no other row says more of it; or there is a refusal."""
+    index = NameIndex((f"call {n}", [Path("/top", f"{name}.wav")]) for n, name in enumerate(files))
+    try:
+        joined = index.joined(rows, Path("t.csv"))
+    except SettingsError:
+        assert any(sum(f"/top/{name}".endswith(f"/{row}") for name in files) > 1 for row in rows)
+        return
+    for row, number in joined.items():
+        ends = [n for n, name in enumerate(files) if f"/top/{name}".endswith(f"/{row}")]
+        longer = [n for n in ends if any(len(r) > len(row) and f"/top/{files[n]}".endswith(f"/{r}") for r in rows)]
+        assert number in ends if number is not None else set(ends) == set(longer)
+        assert number not in longer
+
+
+def test_a_row_is_for_the_file_at_that_very_path_before_others_of_its_name(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "c.wav", tmp_path / "y" / "c.wav", tmp_path / "y" / "y" / "c.wav"])
+    calls, oddities = joined("file,n\nc.wav,1\ny/c.wav,2\ny/y/c.wav,3\n", sessions, tmp_path)
+    assert [call.columns for call in calls] == [{"n": "1"}, {"n": "2"}, {"n": "3"}]
+    assert not [what for what in oddities if "rows" in what]
+
+
+@pytest.mark.parametrize(("told", "swap"), [("left", True), ("1", True), ("right", False), ("R", False), ("2", False)])
+def test_the_agent_channel_says_where_side_b_is(tmp_path: Path, told: str, swap: bool) -> None:
+    (call,), _ = joined(f"file,agent_channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"]), tmp_path)
+    assert (call.session.swap, call.error) == (swap, None)
+    (call,), _ = joined(
+        f"file,Agent_Channel\na.wav,{told}\n", session_inputs([tmp_path / "a.wav"], swap=True), tmp_path
+    )
+    assert (call.session.swap, call.error) == (swap, None)
+
+
+def test_a_channel_that_is_none_fails_that_call_alone(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / "a.wav", tmp_path / "b.wav"])
+    calls, _ = joined("file,agent_channel\na.wav,middle\nb.wav,\n", sessions, tmp_path)
+    assert [call.error for call in calls] == ["agent_channel: expected left, right, 1 or 2, got 'middle'", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("language,version\nen,1\n", "one of them file"),
+        ("file,x,x\na,1,2\n", "expected different columns"),
+        ("file,lang\na.wav\n", "line 2: expected 2 fields, got 1"),
+        ("", "one of them file"),
+    ],
+)
+def test_a_table_that_cannot_be_joined_is_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "meta.csv").write_text(text)
+    with pytest.raises(SettingsError, match=expected):
+        read_table(tmp_path / "meta.csv")
+
+
+def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> None:
+    (tmp_path / "meta.csv").write_bytes(b'\xef\xbb\xbfname\tnote\r\n"a b.wav"\t"x, ""y"""\r\n')
+    assert read_table(tmp_path / "meta.csv") == ("name", [{"name": "a b.wav", "note": 'x, "y"'}])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "file;n\na.wav;ü\n".encode("utf-16"),
+        "sep=;\r\nfile;n\r\na.wav;ü\r\n".encode("utf-8-sig"),
+        '"sep=\t"\nfile\tn\nA.WAV\tü\n'.encode(),
+    ],
+)
+def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "meta.csv").write_bytes(data)
+    oddities = Oddities()
+    (call,) = planned(session_inputs([tmp_path / "a.wav"]), tmp_path / "meta.csv", oddities)
+    assert (dict(call.columns), oddities.found) == ({"n": "ü"}, {})
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"file,n\na,1\nb,\xe9\n", "line 3: expected text in UTF-8, got the byte 0xE9: save the table as UTF-8"),
+        (b'sep=,\nfile,n\na,"1\nb,2\n', "line 3: expected a row of a CSV table, .* a quote that is never closed"),
+    ],
+)
+def test_a_table_that_cannot_be_read_names_the_line(tmp_path: Path, data: bytes, expected: str) -> None:
+    (tmp_path / "meta.csv").write_bytes(data)
+    with pytest.raises(SettingsError, match=expected):
+        read_table(tmp_path / "meta.csv")
+
+
+def test_another_case_fits_where_nothing_else_does(tmp_path: Path) -> None:
+    sessions = session_inputs([tmp_path / name for name in ("a.wav", "A.wav", "b.wav")])
+    calls, oddities = joined("file,n\nB.WAV,3\na,1\nA,2\n", sessions, tmp_path)
+    assert [call.columns["n"] for call in calls] == ["1", "2", "3"]
+    assert oddities == {}

@@ -1,0 +1,106 @@
+"""Permutation p values, Holm's correction and detectable differences, against scipy and against their definitions."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from fdbcore.errors import InputError
+from fdbcore.stats.significance import EXACT_ITEMS, detectable_difference, holm, items_needed, sign_flip_p
+
+Floats = npt.NDArray[np.float64]
+
+STEPS = st.integers(-4, 4).map(lambda k: k / 8)  # few values: ties and zeros are common
+
+
+def p_of(differences: npt.ArrayLike, **settings: int) -> float:
+    (p,) = sign_flip_p(np.asarray(differences, dtype=np.float64)[:, None], **settings)
+    assert p is not None
+    return p
+
+
+@given(st.lists(STEPS, min_size=2, max_size=9))
+def test_few_differences_are_exact_as_scipys_are(differences: list[float]) -> None:
+    expected = scipy_stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
+    assert p_of(differences) == pytest.approx(min(1.0, expected.pvalue))
+
+
+def test_many_differences_are_sampled_as_near_as_sampling_allows() -> None:
+    rng = np.random.default_rng(4)
+    differences = rng.normal(0.15, 1, (EXACT_ITEMS + 4, 3))
+    for got, column in zip(sign_flip_p(differences, flips=40_000), differences.T, strict=True):
+        expected = scipy_stats.permutation_test(
+            (column,), np.mean, permutation_type="samples", n_resamples=40_000, rng=rng
+        )
+        assert got == pytest.approx(expected.pvalue, abs=5 * np.sqrt(0.25 * 2 / 40_000))
+
+
+def test_zeros_do_not_keep_a_test_from_being_exact() -> None:
+    few = [0.5, 0.25, -0.125, 0.75]
+    assert p_of([*few, *[0.0] * 100]) == p_of(few) == 4 / 16
+
+
+def test_p_is_uniform_where_there_is_no_difference() -> None:
+    null = np.random.default_rng(8).normal(size=(30, 400))
+    assert scipy_stats.kstest(sign_flip_p(null, flips=1000), "uniform").pvalue > 0.01
+
+
+def test_a_sampled_p_is_never_0_and_the_seed_fixes_it() -> None:
+    clear = np.full((50, 1), 1.0)
+    assert sign_flip_p(clear, flips=99) == [0.01]
+    noise = np.random.default_rng(3).normal(size=(40, 2))
+    assert sign_flip_p(noise, seed=5) == sign_flip_p(noise, seed=5)
+    assert sign_flip_p(noise, seed=5) != sign_flip_p(noise, seed=6)
+
+
+def test_missing_differences_are_left_out() -> None:
+    values = np.array([[0.5, np.nan], [0.25, np.nan], [np.nan, np.nan], [0.125, np.nan]])
+    assert sign_flip_p(values) == [2 / 8, None]
+    with pytest.raises(InputError, match=r"got \(3,\)"):
+        sign_flip_p([1.0, 2.0, 3.0])
+
+
+def closed_testing(p_values: list[float]) -> list[float]:
+    """Holm's correction from what it stands on: each hypothesis with every group that holds it, by Bonferroni."""
+    places = range(len(p_values))
+    groups = [group for size in places for group in combinations(places, size + 1)]
+    return [
+        max(min(1.0, len(group) * min(p_values[k] for k in group)) for group in groups if place in group)
+        for place in places
+    ]
+
+
+@given(st.lists(st.integers(0, 20).map(lambda k: k / 20), max_size=7))
+def test_holm_is_the_closed_test_of_bonferroni(p_values: list[float]) -> None:
+    assert holm(p_values) == pytest.approx(closed_testing(p_values))
+
+
+@pytest.mark.parametrize("n", [10, 20, 60, 500])
+def test_a_detectable_difference_is_found_with_its_power(n: int) -> None:
+    difference = detectable_difference(0.4, n)
+    assert difference is not None
+    limit = scipy_stats.t.ppf(0.975, n - 1)
+    shifted = scipy_stats.nct(n - 1, difference * np.sqrt(n) / 0.4)
+    assert shifted.sf(limit) + shifted.cdf(-limit) == pytest.approx(0.8, abs=0.012)
+
+
+@pytest.mark.parametrize("n", [4, 6, 30])
+def test_the_quantiles_in_it_are_those_of_student(n: int) -> None:
+    expected = (scipy_stats.t.ppf(0.975, n - 1) + scipy_stats.t.ppf(0.8, n - 1)) / np.sqrt(n)
+    assert detectable_difference(1.0, n) == pytest.approx(expected, rel=0.02 if n == 4 else 0.003)
+    assert detectable_difference(1.0, 3) is None
+
+
+@given(st.floats(0.05, 1.0), st.floats(0.01, 0.5))
+def test_the_items_needed_are_the_fewest_that_do(sd: float, difference: float) -> None:
+    n = items_needed(sd, difference)
+    assert (detectable_difference(sd, n) or np.inf) <= difference
+    assert n == 4 or (detectable_difference(sd, n - 1) or 0) > difference

@@ -1,0 +1,254 @@
+"""The document of scored responses: means, intervals, comparisons, diagnosis, cases, and what was left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.act_sets import answers, record, record_set, repeated, response, sequences
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from fdbcore.stats.significance import holm
+from fdbcore.suites.dialogue_acts import baselines
+from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence
+from fdbcore.suites.dialogue_acts.comparison import COMPARED, Settings, comparisons, row_summaries
+from fdbcore.suites.dialogue_acts.document import document
+from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
+from fdbcore.suites.dialogue_acts.scoring import MEASURES, Row, system_row
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, by_id, matched, without_response
+from fdbcore.types import Problem
+
+FEW = Settings(resamples=200)
+
+
+def random_acts(rng: np.random.Generator) -> ActSequence:
+    acts = rng.choice(ACTS, size=rng.integers(1, 4)).tolist()
+    return list(zip(acts, rng.dirichlet(np.ones(len(acts))).tolist(), strict=True))
+
+
+def random_rows(n: int, systems: int, seed: int = 0) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    of = record_set(*[[random_acts(rng)] for _ in range(n)])
+    replies = [[random_acts(rng) for _ in range(n)] for _ in range(systems)]
+    return [system_row(answers(of, *own, system=f"s{k}"), "x", "given") for k, own in enumerate(replies)]
+
+
+def test_rows_have_mean_sd_and_the_interval_of_a_bootstrap_over_records() -> None:
+    (row,) = random_rows(40, 1)
+    (summary,) = row_summaries([row], Settings())
+    for k, measure in enumerate(MEASURES):
+        values, found = row.values[:, 0, k], summary["measures"][measure]
+        assert (found["mean"], found["sd"]) == (pytest.approx(values.mean()), pytest.approx(values.std(ddof=1)))
+        expected = scipy_stats.bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=1)
+        low, high = expected.confidence_interval
+        assert found["ci95"] == pytest.approx((low, high), abs=0.08 * (high - low))
+
+
+def test_comparisons_are_paired_tests_corrected_over_all_of_them() -> None:
+    rows = random_rows(12, 3)
+    found = comparisons(rows, Settings())
+    assert [(one["a"], one["b"]) for one in found] == [
+        p for p in (("s0", "s1"), ("s0", "s2"), ("s1", "s2")) for _ in COMPARED
+    ]
+    by_name = {row.system: row for row in rows}
+    for one in found:
+        a, b = (by_name[one[side]].values[:, 0, MEASURES.index(one["measure"])] for side in "ab")
+        test = scipy_stats.permutation_test(
+            (a - b,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+        )
+        assert one["difference"] == pytest.approx((a - b).mean())
+        assert one["p"] == pytest.approx(test.pvalue)
+        assert one["sd"] == pytest.approx((a - b).std(ddof=1))
+        assert one["n"] == 12
+    assert [one["p_holm"] for one in found] == holm([one["p"] for one in found])
+
+
+def test_systems_are_compared_on_the_records_that_both_are_scored_on() -> None:
+    of = record_set(["Q 1"], ["Inf 1"], ["Ans 1"])
+    a = Answers(of, "a", {id: response(id, acts, "a") for id, acts in (("r0", "Q 1"), ("r1", "Inf 1"))})
+    b = Answers(of, "b", {id: response(id, acts, "b") for id, acts in (("r1", "Q 1"), ("r2", "Ans 1"))})
+    found = comparisons([system_row(one, "x", "given") for one in (a, b)], FEW)
+    wlcs = found[0]
+    assert (wlcs["n"], wlcs["difference"], wlcs["ci95"], wlcs["p"]) == (1, 1.0, None, 1.0)
+    assert (wlcs["sd"], wlcs["smallest_detectable"]) == (None, None)
+
+
+def test_of_another_number_of_repeats_the_means_are_compared() -> None:
+    of = record_set(["Q 1"], ["Inf 1"])
+    a = {id: repeated(id, {1: "Q 1", 2: "Inf 1"}, "a") for id in of.records}
+    b = {id: response(id, "Q 1", "b") for id in of.records}
+    rows = [system_row(Answers(of, name, own), "x", "given") for name, own in (("a", a), ("b", b))]
+    wlcs = comparisons(rows, FEW)[0]
+    assert (wlcs["n"], wlcs["difference"]) == (2, 0.0)  # 0.5 - 1 and 0.5 - 0
+
+
+Replies = list[tuple[list[tuple[str, float]], list[tuple[str, float]] | None]]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(sequences(), st.none() | sequences()), min_size=1, max_size=6))
+def test_the_diagnosis_adds_up_to_the_distance_and_its_parts(items: Replies) -> None:
+    of = record_set(*[[reference] for reference, _ in items])
+    replies = [response(f"r{k}", reply) for k, (_, reply) in enumerate(items)]
+    content = document([of], replies, settings=FEW)
+    (diagnosis,) = content["diagnosis"]
+    means = {name: measure["mean"] for name, measure in content["rows"][0]["measures"].items()}
+    matrix = np.array(diagnosis["matrix"])
+    assert matrix[:-1, :-1].sum() - np.trace(matrix) == pytest.approx(means["substitution"], abs=1e-9)
+    assert sum(diagnosis["missing"].values()) == pytest.approx(means["insertion"], abs=1e-9)
+    assert sum(diagnosis["redundant"].values()) == pytest.approx(means["deletion"], abs=1e-9)
+    assert sum(swap["weight"] for swap in diagnosis["swapped"]) == pytest.approx(means["substitution"], abs=1e-9)
+    assert sum(topic["n"] for topic in diagnosis["topics"]) == len(items)
+
+
+def test_topics_have_the_means_of_their_records() -> None:
+    of = RecordSet(
+        "set", {r.id: r for r in (record("a", "Q 1", topic="x"), record("b", "Q 1"), record("c", "Inf 1", topic="x"))}
+    )
+    content = document([of], [response(id, "Q 1") for id in "abc"], settings=FEW)
+    assert content["diagnosis"][0]["topics"] == [
+        {"topic": "x", "n": 2, "wlcs": 0.5, "wed": 0.5},
+        {"topic": "t", "n": 1, "wlcs": 1.0, "wed": 0.0},
+    ]
+
+
+def test_cases_are_the_extremes_and_replies_that_were_not_given_are_none() -> None:
+    references = ["Com .6 Q .25 Inf .15", "Q .65 Inf .15 Com .2", "Com .6 Q .2 Q .2", "Inf .65 Q .35", "Ans 1", "Ans 1"]
+    replies = ["Inf 1", "Req .7 Q .3", "ChkQ .3 Inf .5 Inf .2", "Inf .75 Q .25", "Ans 1", None]
+    of = record_set(*[[reference] for reference in references])
+    content = document([of], [response(f"r{k}", reply) for k, reply in enumerate(replies)], settings=FEW)
+    assert {case["case"]: content["items"][case["item"]]["id"] for case in content["cases"]} == {
+        "insertion": "r0",
+        "deletion": "r1",
+        "substitution": "r2",
+        "smallest": "r3",  # the ceiling of the acts compared, rather than the single Answer
+    }
+
+
+def test_a_case_that_does_not_occur_is_not_there() -> None:
+    content = document([record_set(["Q 1"])], [response("r0", "Q 1")], settings=FEW)
+    assert content["cases"] == [{"case": "smallest", "item": 0}]
+    assert document([record_set(["Q 1"])], [response("r0", None)], settings=FEW)["cases"] == []
+
+
+def rows_of(content: dict[str, Any], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in content["rows"]]
+
+
+def test_sets_systems_and_annotators_are_crossed() -> None:
+    one, two = record_set(["Q 1"], name="one"), RecordSet("two", {"z": record("z", "Inf 1")})
+    both = Response(
+        "r0", "s", "a", tuple(Annotation(name, response("r0", "Q 1").annotations[0].steps) for name in "ab")
+    )
+    content = document([one, two], [both, response("z", "Inf 1", annotator="b"), response("r0", "Q 1", REFERENCE, "b")])
+    given_rows = [
+        row for row in rows_of(content, "set", "system", "annotator", "kind", "weights") if row[-1] == "given"
+    ]
+    assert [row[:4] for row in given_rows if row[3] != "baseline"] == [
+        ("one", "s", "a", "system"),
+        ("one", "s", "b", "system"),
+        ("one", REFERENCE, "b", "ceiling"),
+        ("two", "s", "b", "system"),
+    ]
+    assert content["settings"]["annotators"] == ["a", "b"]
+    assert any(text.startswith("one: no ceiling: a has not annotated") for text in content["warnings"])
+    assert not any("no ceiling: b" in text and text.startswith("one") for text in content["warnings"])
+    json.dumps(content, allow_nan=False)
+
+
+def test_a_system_that_never_replied_has_a_row_for_each_annotator() -> None:
+    of = record_set(["Q 1"], ["Q 1"])
+    replies = [response(id, "Q 1", "talks") for id in of.records] + [response(id, None, "mute") for id in of.records]
+    content = document([of], replies, settings=FEW)
+    mute = next(row for row in content["rows"] if row["system"] == "mute")
+    assert (mute["annotator"], mute["n"], mute["no_reply"], mute["measures"]["wed"]["mean"]) == ("x", 2, 2, 1.0)
+    alone = document([of], [response(id, None, "mute") for id in of.records], settings=FEW)
+    assert (alone["rows"][0]["annotator"], alone["rows"][0]["n"], alone["problems"]) == ("nobody", 2, [])
+
+
+def test_what_is_left_out_is_named_and_in_no_mean() -> None:
+    of = record_set(["Q 1"], ["Inf 1"], ["Ans 1"])
+    bare = Response("r1", "s", "not annotated", where="s.jsonl, line 2 (r1)")
+    stray = Response("r9", "s", "?", where="s.jsonl, line 3 (r9)")
+    content = document([of], [response("r0", "Q 1"), bare, stray], [Problem("before", "of the file")], FEW)
+    assert content["problems"] == [
+        {"where": "before", "reason": "of the file"},
+        {
+            "where": "s.jsonl, line 3 (r9)",
+            "reason": "expected a response to a record, got id 'r9', which no record has",
+        },
+        {"where": "r2", "reason": "no response of s"},
+        {
+            "where": "s.jsonl, line 2 (r1)",
+            "reason": "s: expected an annotation of x, got none (--annotator has one made)",
+        },
+    ]
+    row = content["rows"][0]
+    assert (row["n"], row["unscored"], row["no_reply"], row["measures"]["wlcs"]["mean"]) == (1, 2, 0, 1.0)
+
+
+def test_a_response_finds_its_set_by_its_id_alone() -> None:
+    one, two = record_set(["Q 1"], name="one"), record_set(["Q 1"], name="two")
+    found, problems = matched([one, two], [response("r0", "Q 1")])
+    assert (found, problems) == (
+        [],
+        [Problem("r0", "expected ids that tell the sets apart, got 'r0', which is in one and two")],
+    )
+    found, problems = matched([one], [response("r0", "Q 1"), response("r0", "Inf 1")])
+    assert [problem.reason for problem in problems] == ["expected one response of s to r0, got another"]
+    assert found[0].responses["r0"].annotations[0].steps[0].act == "Question"
+
+
+def test_ids_that_several_sets_have_are_no_records_to_score() -> None:
+    one, two = record_set(["Q 1"], ["Q 1"], name="one"), record_set(["Q 1"], name="two")
+    assert list(by_id([one, two])) == ["r1"]
+    assert without_response(one.records.values(), [response("r0", "Q 1")], "s") == [one.records["r1"]]
+
+
+def test_items_tell_which_reference_counted_and_how_it_is_aligned() -> None:
+    content = document([record_set(["Q 1", "Inf .5 Sug .5"])], [response("r0", "Inf .25 Ans .75")], settings=FEW)
+    (item,) = content["items"]
+    assert item["reference"]["index"] == 1
+    assert [step["operation"] for step in item["path"]] == ["match", "substitution"]
+    assert item["scores"]["substitution"] == pytest.approx(0.625)
+    assert item["path"][1] == {"operation": "substitution", "reference_index": 1, "prediction_index": 1, "cost": 0.625}
+
+
+@pytest.mark.parametrize(
+    ("n", "needs"), [(3, "3 records are too few for any comparison"), (60, "too few for a ranking"), (1500, None)]
+)
+def test_a_set_that_is_too_small_for_a_ranking_says_so(
+    n: int, needs: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(baselines, "PAIRS", 10_000)  # which are not looked at
+    rng = np.random.default_rng(2)
+    of = record_set(*[[random_acts(rng)] for _ in range(n)])
+    content = document([of], [response(id, random_acts(rng)) for id in of.records], settings=Settings(resamples=20))
+    said = [text for text in content["warnings"] if "too few" in text]
+    assert len(said) == (needs is not None)
+    assert all(needs in text for text in said if needs)
+
+
+def test_importances_that_do_not_sum_to_1_are_told() -> None:
+    of = record_set(["Q 1"], ["Q .5 Inf .4"])
+    scaled = Annotation("x", (Step("Question", 1.0),), scaled_from=0.995)
+    replies = [response("r0", "Q .9"), Response("r1", "s", "a", (scaled,))]
+    said = document([of], replies, settings=FEW)["warnings"]
+    assert [text for text in said if "sum to 1" in text] == [
+        "set: the importances of 1 of 2 annotations do not sum to 1 and are scored as they are",
+        "responses: the importances of 1 of 2 annotations do not sum to 1 and were scaled to it",
+        "responses: the importances of 1 of 2 annotations do not sum to 1 and are scored as they are",
+    ]
+
+
+def test_published_figures_add_up_as_the_paper_prints_them() -> None:
+    content = document([record_set(["Q 1"])], [response("r0", "Q 1")], settings=FEW, with_published=True)
+    assert len(content["published"]) == 4
+    for row in content["published"]:
+        parts: Sequence[float] = [row["measures"][part]["mean"] for part in ("deletion", "insertion", "substitution")]
+        assert sum(parts) == pytest.approx(row["measures"]["wed"]["mean"], abs=0.0015)

@@ -1,0 +1,432 @@
+"""The report of scored replies: read by a parser that knows only HTML, and once by a browser where one is installed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree
+
+import pytest
+from helpers.acts_document import MEASURES, PAPER, make_document, make_item
+
+from fdbcore.recording.files import write_text
+from fdbcore.report.svg.text import without_controls
+from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.findings import better, leads
+from fdbcore.suites.dialogue_acts.page import page
+from fdbcore.suites.dialogue_acts.sections import MEASURE_NAMES
+from fdbcore.suites.dialogue_acts.words import mean, span, weight
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page as BrowserPage
+
+CHROMIUM = shutil.which("chromium")
+HOSTILE: Final = '</script><script>alert("x")</script>&amp;\'"><img src=x onerror=alert(1)><!--\u202eשלום\x00\ud800'
+BYTES_PER_ITEM: Final = 1500
+
+
+def write_report(document: dict[str, Any], path: Path) -> Path:
+    """As `fdbcore score --suite` writes it."""
+    write_text(path, without_controls(page(document)))
+    return path
+
+
+class Page(HTMLParser):
+    """What a browser sees: elements, visible text, scripts, and the cells of each table row by their label."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.rows: list[dict[str, str]] = []
+        self.text = ""
+        self._hidden = False
+        self._cell: str | None = None
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.elements.append((tag, given))
+        self._hidden = tag in ("script", "style")
+        if tag == "script":
+            self.scripts.append("")
+        if tag == "tr":
+            self.rows.append({})
+        if tag in ("td", "th") and self.rows:
+            self._cell = given.get("data-label") or "label"
+            self.rows[-1][self._cell] = ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("script", "style"):
+            self._hidden = False
+        if tag in ("td", "th"):
+            self._cell = None
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden and self.elements[-1][0] == "script":
+            self.scripts[-1] += data
+        elif not self._hidden:
+            self.text += data
+            if self._cell is not None:
+                self.rows[-1][self._cell] += f"{data} "
+
+    def system(self, name: str) -> dict[str, str]:
+        """The row of a system in the table."""
+        (row,) = [cells for cells in self.rows if "uniform weights" in cells and cells["label"].startswith(f"{name} ")]
+        return row
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The list of items, unpacked."""
+        return unpacked(self.scripts[0])
+
+    @property
+    def pictures(self) -> list[str]:
+        """The drawings of the items, unpacked."""
+        return [picture for chunk in self.scripts[1:-1] for picture in unpacked(chunk)]
+
+
+def unpacked(script: str) -> list[Any]:
+    found: list[Any] = json.loads(zlib.decompress(base64.b64decode(script)))
+    return found
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(r"−?\d+\.\d+", text)
+
+
+def test_it_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
+    document = make_document(n=3)
+    path = write_report(document, tmp_path / "deep" / "report.html")
+    assert "fdbcore 9.9.9 · fdbcore.dialogue_acts/1" in page(document)
+    assert path == tmp_path / "deep" / "report.html"
+    assert path.read_text(encoding="utf-8") == page(document)
+
+
+def test_nothing_is_fetched() -> None:
+    found = Page(page(make_document(n=3)))
+    (policy,) = [attrs["content"] for tag, attrs in found.elements if tag == "meta" and "http-equiv" in attrs]
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
+    assert "http" not in policy
+    links = [value for tag, attrs in found.elements for name, value in attrs.items() if name in ("src", "href")]
+    assert all(link is not None and link.startswith(("data:", "#")) for link in links)
+
+
+def test_the_table_shows_the_figures_of_the_document() -> None:
+    document = make_document(n=12)
+    found = Page(page(document))
+    for row in document["rows"]:
+        if row["weights"] == "uniform":
+            continue
+        shown = found.system(row["system"])
+        assert shown["n"].split()[0] == str(row["n"])
+        for name in MEASURES:
+            summary = row["measures"][name]
+            expected = [mean(summary["mean"])]
+            if name in ("wed", "wlcs"):
+                expected += [*map(mean, summary["ci95"]), mean(summary["sd"])]
+            assert numbers(shown[MEASURE_NAMES[name]]) == expected
+
+
+def test_uniform_weights_stand_beside_as_a_control() -> None:
+    document = make_document(n=12)
+    for row in document["rows"]:
+        if row["weights"] == "uniform":
+            row["measures"]["wed"]["mean"] = 0.987
+    shown = [cells["uniform weights"] for cells in Page(page(document)).rows if "uniform weights" in cells]
+    assert [numbers(cell)[:1] for cell in shown] == [["0.987"], ["0.987"], [], []]
+
+
+def test_the_comparisons_are_those_of_the_document() -> None:
+    document = make_document(("a", "b", "c"), n=12)
+    found = [cells for cells in Page(page(document)).rows if "smallest detectable" in cells]
+    expected = sorted(document["comparisons"], key=lambda c: c["measure"] != "wed")
+    assert [cells["difference"].strip() for cells in found] == [mean(c["difference"]) for c in expected]
+    assert [cells["95 % interval"].strip() for cells in found] == [span(c["ci95"]) for c in expected]
+    verdicts = [better(c, document) for c in expected]
+    assert [cells["verdict"].split()[0] for cells in found] == [verdict or "cannot" for verdict in verdicts]
+
+
+@pytest.mark.parametrize("measure", ["wed", "wlcs"])
+def test_the_better_system_is_the_nearer_one_and_only_where_it_can_be_told(measure: str) -> None:
+    document = make_document(n=3)
+    comparison = {"measure": measure, "a": "one", "b": "two", "difference": 0.2, "p_holm": 0.01}
+    first, second = ("two", "one") if measure == "wed" else ("one", "two")
+    assert better(comparison, document) == first
+    assert better(comparison | {"difference": -0.2}, document) == second
+    assert better(comparison | {"p_holm": 0.06}, document) is None
+    assert better(comparison | {"p_holm": None}, document) is None
+
+
+def lead(**changed: Any) -> str:
+    """The statement on two systems whose WED differs as given."""
+    document = make_document(("one", "two"), n=10)
+    wed = {"difference": -0.2, "ci95": [-0.3, -0.1], "p_holm": 0.01, "smallest_detectable": 0.09} | changed
+    for row in document["rows"]:
+        row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
+    document["comparisons"] = [c | wed for c in document["comparisons"] if c["measure"] == "wed"]
+    (text,) = leads(document)
+    return text
+
+
+def test_the_first_sentence_says_which_is_better_and_by_how_much() -> None:
+    assert lead() == (
+        "one answers better than two: its distance from the reference replies (WED) is lower by 0.200 "
+        "(95 % interval 0.100 to 0.300, n = 10)."
+    )
+
+
+def test_the_first_sentence_says_where_it_cannot_be_told_and_what_could_be_seen() -> None:
+    text = lead(ci95=[-0.5, 0.1], p_holm=0.3)
+    assert text.startswith("Whether one answers better than two cannot be told from 10 records")
+    assert "0.200 (95 % interval −0.100 to 0.500, n = 10)" in text
+    assert "differences of about 0.090 or more" in text
+    assert "but p is 0.300 when corrected" in lead(p_holm=0.3)
+
+
+def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
+    document = make_document(("one", "two"), n=10)
+    for comparison in document["comparisons"]:
+        comparison |= {"difference": -0.2, "ci95": [-0.3, -0.1], "p_holm": 0.01}
+    for row in document["rows"]:
+        row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
+    assert "By weighted LCS alone two would be ahead of one by 0.200" in leads(document)[0]
+    assert "chance" not in leads(document)[0]
+    for comparison in document["comparisons"]:
+        comparison |= {"p_holm": 0.4} if comparison["measure"] == "wlcs" else {}
+    assert (
+        "by 0.200 (95 % interval 0.100 to 0.300, n = 10), which cannot be told from chance: that" in leads(document)[0]
+    )
+
+
+def test_of_many_replies_the_page_has_those_to_the_first_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = make_document(("one", "two"), n=10)
+    assert "scores.json" not in page(document)
+    each = len(document["items"]) // 10
+    monkeypatch.setattr("fdbcore.suites.dialogue_acts.page.MOST_ITEMS", 4 * each + 1)
+    html = page(document)
+    assert f"The {4 * each} replies to the first 4 of 10 records; all {10 * each} are in scores.json" in html
+    rows = unpacked(Page(html).scripts[0])
+    assert len({row["id"] for row in rows}) == 4
+    assert [row["number"] for row in rows] == list(range(4 * each))
+
+
+def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
+    """And the page is there: all of it."""
+    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
+    document = make_document(("one", "two"), n=4)
+    document["comparisons"] = [c | nothing for c in document["comparisons"]]
+    assert "but no record is scored for it and" in leads(document)[0]
+    assert "cannot be told" in page(document)
+
+
+def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
+    one, other = make_document(n=8), make_document(n=8, seed=2)
+    for part in ("rows", "comparisons", "items", "diagnosis"):
+        for entry in other[part]:
+            entry["annotator"] = "other" if entry["annotator"] else None
+        one[part] += [entry for entry in other[part] if entry["annotator"]]
+    statements = leads(one)
+    assert [text.split(":")[0] for text in statements] == [
+        "On smoke, annotated by authored",
+        "On smoke, annotated by other",
+    ]
+    tables = [cells["label"].split()[0] for cells in Page(page(one)).rows if "uniform weights" in cells]
+    assert sorted(tables) == sorted(2 * ["good", "terse", "reference", "always"])
+
+
+def test_one_system_is_set_beside_its_ceiling_and_baselines() -> None:
+    document = make_document(("only",), n=5)
+    html = page(document)
+    assert "only is at a mean distance (WED) of" in html
+    assert "For comparison: reference " in html
+    assert "There are no two systems to compare." in html
+
+
+def test_what_is_not_there_is_said() -> None:
+    document = make_document(n=2) | {"comparisons": [], "diagnosis": [], "cases": [], "items": []}
+    html = page(document)
+    for text in ("There are no two systems to compare.", "There is nothing to diagnose.", "No reply was scored."):
+        assert text in html
+    assert "Nothing was scored." in page(document | {"rows": [], "sets": []})
+
+
+def test_a_row_without_scores_has_no_figures() -> None:
+    document = make_document(("one", "two"), n=2)
+    for row in document["rows"]:
+        if row["system"] == "two":
+            row |= {"n": 0, "unscored": 2}
+            row["measures"] = {name: {"mean": None, "sd": None, "ci95": None} for name in MEASURES}
+    document["comparisons"] = [
+        c | {"p": None, "p_holm": None, "ci95": None, "smallest_detectable": None} for c in document["comparisons"]
+    ]
+    shown = Page(page(document)).system("two")
+    assert numbers(shown[MEASURE_NAMES["wed"]]) == []
+    assert "2 unscored" in shown["n"]
+
+
+def test_warnings_and_problems_come_before_any_figure() -> None:
+    document = make_document(n=2) | {
+        "warnings": ["Two records are too few."],
+        "problems": [{"where": "replies.jsonl, line 3 (r9)", "reason": "expected JSON"}],
+    }
+    text = Page(page(document)).text
+    assert text.index("Two records are too few.") < text.index("1 line was left out") < text.index("distance")
+    assert "replies.jsonl, line 3 (r9) expected JSON" in text
+
+
+def test_the_published_table_is_marked_as_the_papers() -> None:
+    measures = {"wlcs": {"mean": 0.662, "sd": 0.36}, "wed": {"mean": 0.549, "sd": 0.353}}
+    measures |= {name: {"mean": 0.111} for name in ("deletion", "insertion", "substitution")}
+    document = make_document(n=2)
+    assert "From the paper" not in page(document)
+    html = page(document | {"published": [{"set": "made by x", "system": "y", "measures": measures}]})
+    assert "as printed, not measured here" in html
+    (row,) = [cells for cells in Page(html).rows if cells.get("label", "").startswith("made by x")]
+    assert numbers(row["WED ↓"]) == ["0.549", "0.353"]
+
+
+def hostile_document() -> dict[str, Any]:
+    texts: dict[str, Any] = {
+        name: HOSTILE for name in ("set", "id", "topic", "system", "annotator", "background", "user")
+    }
+    document = make_document((HOSTILE, "other"), n=2)
+    document["items"] = [make_item(*PAPER[0], reference_text=HOSTILE, response_text=HOSTILE, **texts)]
+    document["cases"] = [{"case": "insertion", "item": 0}]
+    document["sets"][0] |= {"name": HOSTILE, "generators": [HOSTILE], "locale": HOSTILE, "topics": {HOSTILE: 2}}
+    for part in ("rows", "comparisons", "diagnosis"):
+        for entry in document[part]:
+            entry |= {name: HOSTILE for name in ("set", "annotator") if entry.get(name)}
+    return document | {"warnings": [HOSTILE], "problems": [{"where": HOSTILE, "reason": HOSTILE}]}
+
+
+def test_no_text_becomes_markup(tmp_path: Path) -> None:
+    plain, path = make_document(n=2), write_report(hostile_document(), tmp_path / "report.html")
+    found = Page(path.read_text(encoding="utf-8"))
+    assert len(found.scripts) == len(Page(page(plain)).scripts)
+    assert not [tag for tag, attrs in found.elements if tag == "img" or "onerror" in attrs]
+    visible = HOSTILE.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+    assert found.text.count(visible) > 10
+    for svg in found.pictures + [item["strip"] for item in found.items]:
+        assert not [tag for tag in ElementTree.fromstring(svg).iter() if tag.tag.endswith(("script", "img"))]
+
+
+def test_every_item_has_its_picture_and_what_it_is_found_by() -> None:
+    document = make_document(n=150)
+    found = Page(page(document))
+    assert len(found.pictures) == len(found.items) == len(document["items"])
+    for item, row, picture in zip(document["items"], found.items, found.pictures, strict=True):
+        assert (row["id"], row["system"]) == (item["id"], item["system"])
+        assert row["scores"]["wed"] == item["scores"]["wed"]
+        assert item["user"] in row["text"]
+        missing = {
+            item["reference"]["steps"][s["reference_index"]]["act"]
+            for s in item["path"]
+            if s["operation"] == "insertion"
+        }
+        assert set(row["acts"]["insertion"]) == missing
+        assert f"The reply of {item['system']}" in picture
+
+
+def test_many_items_make_no_heavy_page() -> None:
+    document = make_document(("a", "b"), n=500)
+    assert len(page(document).encode()) < 200_000 + BYTES_PER_ITEM * len(document["items"])
+
+
+@pytest.fixture(scope="module")
+def browser_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrowserPage, list[str]]]:
+    if CHROMIUM is None:
+        pytest.skip("needs chromium (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        found, complaints = browser.new_page(), []
+        found.on("console", lambda message: complaints.append(message.text))
+        found.on("pageerror", lambda error: complaints.append(str(error)))
+        found.on("dialog", lambda dialog: complaints.append(dialog.message))
+        yield found, complaints
+        browser.close()
+
+
+def opened(browser: BrowserPage, document: dict[str, Any], folder: Path) -> None:
+    browser.goto(write_report(document, folder / "report.html").as_uri())
+    browser.wait_for_function("document.documentElement.dataset.drawn")
+
+
+def shown_scores(browser: BrowserPage) -> list[str]:
+    return browser.locator(".item .score").all_inner_texts()
+
+
+def test_a_browser_sorts_narrows_and_opens_the_items(
+    browser_page: tuple[BrowserPage, list[str]], tmp_path: Path
+) -> None:
+    browser, complaints = browser_page
+    document = make_document(n=30)
+    items = document["items"]
+    opened(browser, document, tmp_path)
+    by_wed = sorted((item["scores"]["wed"] for item in items), reverse=True)
+    worst = [float(text) for text in shown_scores(browser)]
+    assert worst == pytest.approx(by_wed[: len(worst)], abs=0.00051)
+    browser.click("#more")
+    assert len(shown_scores(browser)) == len(items)
+    browser.select_option("[name=order]", "best")
+    assert [float(text) for text in shown_scores(browser)][:9] == pytest.approx(by_wed[::-1][:9], abs=0.00051)
+
+    browser.select_option("[name=system]", "terse")
+    browser.select_option("[name=topic]", "timer")
+    assert browser.inner_text("#count").startswith("6 of 60 ")
+    browser.select_option("[name=topic]", "")
+    act = next(act for act in ACTS if any(act in missing(item) for item in items if item["system"] == "terse"))
+    browser.select_option("[name=act]", act)
+    browser.select_option("[name=fate]", "insertion")
+    expected = [item for item in items if item["system"] == "terse" and act in missing(item)]
+    assert browser.inner_text("#count").startswith(f"{len(expected)} of 60 ")
+
+    browser.locator(".item summary").first.click()
+    browser.wait_for_selector(".opened svg.picture")
+    nearest = min(expected, key=lambda item: item["scores"]["wed"])
+    assert nearest["response"]["text"] in browser.inner_html(".opened")
+    address = browser.url
+    browser.fill("[name=text]", "no such text")
+    assert browser.inner_text("#count").startswith("0 of 60 ")
+
+    browser.goto("about:blank")
+    browser.goto(address)
+    browser.wait_for_selector(".opened svg.picture")
+    assert shown_scores(browser) == [weight(nearest["scores"]["wed"])]
+    assert complaints == []
+
+
+def missing(item: dict[str, Any]) -> list[str]:
+    return [
+        item["reference"]["steps"][step["reference_index"]]["act"]
+        for step in item["path"]
+        if step["operation"] == "insertion"
+    ]
+
+
+def test_a_browser_runs_nothing_that_a_text_says(browser_page: tuple[BrowserPage, list[str]], tmp_path: Path) -> None:
+    browser, complaints = browser_page
+    opened(browser, hostile_document(), tmp_path)
+    browser.locator(".item summary").first.click()
+    browser.wait_for_selector(".opened svg.picture")
+    assert browser.locator("img").count() == 0
+    assert complaints == []
+
+
+def test_a_phone_needs_no_sideways_scrolling(browser_page: tuple[BrowserPage, list[str]], tmp_path: Path) -> None:
+    browser, _ = browser_page
+    browser.set_viewport_size({"width": 390, "height": 844})
+    opened(browser, make_document(("a", "b", "c"), n=5), tmp_path)
+    browser.locator(".item summary").first.click()
+    browser.wait_for_selector(".opened svg.picture")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390

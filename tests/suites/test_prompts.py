@@ -1,0 +1,110 @@
+"""The prompt files: what models are told, what users may replace, and how a mistake in a file is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes.writers import record
+
+from fdbcore.errors import InputError
+from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.prompts import STEPS_SCHEMA, Prompts, Topic, record_schema
+from fdbcore.suites.dialogue_acts.records import Record, parse_steps
+
+TOPIC = Topic("タイマー", "三分")
+
+
+def test_what_a_user_says_is_no_template(tmp_path: Path) -> None:
+    asked = Prompts().annotation_request("背景", "$acts と $$ って何", "$reply です", 1)
+    assert "$acts と $$ って何" in asked.user
+    assert "$reply です" in asked.user
+    assert "背景" in asked.user
+
+
+def test_a_users_file_goes_before_the_packaged_one(tmp_path: Path) -> None:
+    (tmp_path / "task.ja.txt").write_text("$topic / $instruction ($$5)", encoding="utf-8")
+    changed = Prompts(folder=tmp_path)
+    assert changed.record_request(TOPIC, 1).user == "タイマー / 三分 ($5)"
+    assert changed.record_request(TOPIC, 1).system == Prompts().record_request(TOPIC, 1).system
+    assert changed.generation_hash != Prompts().generation_hash
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("$topic", r"\$instruction"),
+        ("$topic $instruction $weather", r"\$weather"),
+        ("$topic $instruction 5$", "lone"),
+        ("話題", "expected"),
+    ],
+)
+def test_a_mistake_in_a_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "task.ja.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=rf"task\.ja\.txt: .*{told}"):
+        Prompts(folder=tmp_path).record_request(TOPIC, 1)
+
+
+@pytest.mark.parametrize("text", ["[", "{}", '[{"input": 5}]', "5"])
+def test_examples_must_be_records(tmp_path: Path, text: str) -> None:
+    (tmp_path / "examples.ja.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"examples\.ja\.json"):
+        Prompts(folder=tmp_path).record_request(TOPIC, 1)
+
+
+def test_another_language_needs_prompts_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"en-US: expected task\.en\.txt"):
+        Prompts("en-US").record_request(TOPIC, 1)
+    told = {"acts": "A", "system": "S $acts $examples", "task": "T $topic $instruction", "again": "$previous $error"}
+    for name, text in told.items():
+        (tmp_path / f"{name}.en.txt").write_text(text)
+    (tmp_path / "examples.en.json").write_text("[]")
+    asked = Prompts("en-US", tmp_path).record_request(Topic("timer", "three minutes"), 1)
+    assert (asked.system, asked.user) == ("S A", "T timer three minutes")
+    assert asked.schema == record_schema("en-US")
+
+
+def test_topics_are_lines_of_name_and_instruction(tmp_path: Path) -> None:
+    path = tmp_path / "topics.txt"
+    path.write_text("# mine\n\ntimer\tthree minutes\nalarm\n", encoding="utf-8-sig")
+    assert Prompts().topics(path) == (Topic("timer", "three minutes"), Topic("alarm", "alarm"))
+
+
+@pytest.mark.parametrize("data", [b"# nothing\n", b"\xff\xfe", None])
+def test_a_file_without_topics_is_told(tmp_path: Path, data: bytes | None) -> None:
+    path = tmp_path / "topics.txt"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(InputError, match=r"topics\.txt"):
+        Prompts().topics(path)
+
+
+def test_the_packaged_topics_are_varied() -> None:
+    topics = Prompts().topics()
+    assert len(set(topics)) == len(topics) > 40
+    assert len({topic.name for topic in topics}) >= 12
+
+
+def test_seeds_are_those_that_all_vendors_take() -> None:
+    assert Prompts().record_request(TOPIC, 2**40 + 5).seed == 5
+    asked = Prompts().annotation_request("", "あ", "い", 2**31 - 1)
+    again = Prompts().again(asked, "う", "え", 1)
+    assert asked.seed is not None
+    assert again.seed is not None
+    assert 0 <= again.seed < 2**31
+    assert again.seed != asked.seed
+    assert again.user.startswith(asked.user)
+
+
+def test_the_schemas_hold_for_what_the_records_hold() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    written = record("タイマーをお願い。")
+    jsonschema.validate(written, record_schema("ja-JP"))
+    jsonschema.validate(written["output_dialogue_acts"], STEPS_SCHEMA)
+    assert Record.from_json({"id": "x", **written}).user_text == "タイマーをお願い。"
+    assert parse_steps(written["output_dialogue_acts"])[1] is None
+    for example in Prompts().examples:
+        jsonschema.validate(example, record_schema("ja-JP"))
+    assert json.dumps(STEPS_SCHEMA).count('"enum"') == 1
+    assert STEPS_SCHEMA["properties"]["steps"]["items"]["properties"]["act"]["enum"] == list(ACTS)

@@ -1,0 +1,90 @@
+"""A benchmark of another package is run, scored and shown, and has its options and commands, with no change here."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from fakes import stranger_suite
+
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.cli.main import main
+from fdbcore.types import SAMPLE_RATE_HZ
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(stranger_suite.install(tmp_path / "site")))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    noise = np.random.default_rng(1).normal(0, 3000, SAMPLE_RATE_HZ).astype(np.int16)
+    for name in ("one", "two"):
+        (folder / f"{name}.wav").write_bytes(wav_bytes(noise, SAMPLE_RATE_HZ))
+    return folder
+
+
+def fdbcore(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+
+
+def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "scores"
+    settings = ("--vad", "energy", "--clock", "virtual", "--out", run)
+    held = fdbcore("run", "--suite", "answers", "--data", data, "--system", "e=echo", *settings)
+    assert held.exit_code == 0, held.output
+    assert held.stdout.splitlines()[-1] == f"fdbcore score --suite answers {run}"
+    scored = fdbcore("score", "--suite", "answers", run, "--out", out, "--figures", tmp_path / "figures")
+    assert scored.exit_code == 0, scored.output
+    assert re.search(r"^e +2 +1\.000 +\[0\.50,1\.00\] +0\.000 +–$", scored.stdout, re.MULTILINE)
+    assert {"e - f", "answered: the system spoke."} <= set(scored.stdout.splitlines())
+    assert scored.stdout.splitlines()[-1] == str(out / "report.html")
+    document = json.loads((out / "scores.json").read_text())
+    assert (document["schema"], document["rows"]) == ("answers/1", {"e": {"n": 2, "answered": 1.0}})
+    page = (out / "report.html").read_text()
+    for text in ("Were the clips answered?", "0.500 to 1.000", "0.080", "&lt;words&gt;", '<td data-label="n">2</td>'):
+        assert text in page
+    assert re.search("<svg><title>(one|two)</title></svg>", page)
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["table.csv", "table.md", "table.tex"]
+    assert (tmp_path / "figures" / "table.csv").read_text().splitlines()[1].startswith("all,system,e,2,1.0,0.0,0.5,1.0")
+    again = fdbcore("score", "--suite=answers", run, "--least-s", 3, "--out", out, "--json")
+    assert json.loads(again.stdout)["least_s"] == 3
+    refused = fdbcore("score", "--suite", "dialogue-acts", "--out", out)
+    assert refused.exit_code == 2
+    assert "score --suite dialogue-acts, got something else" in " ".join(refused.stderr.split())
+
+
+def test_its_options_are_its_own() -> None:
+    both = fdbcore("score", "--help")
+    assert {"--least-s", "--references"} <= set(both.stdout.split())
+    assert "fdbcore: suite broken: No module named 'fakes.no_such_module'" in both.stderr
+    alone = fdbcore("score", "--suite", "answers", "--help")
+    assert "--least-s" in alone.stdout
+    assert "--references" not in alone.stdout
+    for arguments, message in (
+        (["score", "RUN", "--least-s", "2"], "--least-s needs --suite dialogue-acts|answers|other|broken"),
+        (["score", "--suite", "answers", "--as-given"], "No such option"),
+        (["score", "--suite", "nope"], "suite: expected one of dialogue-acts, answers, other, broken, got 'nope'"),
+        (["score", "--suite", "broken"], "No module named 'fakes.no_such_module'"),
+        (["run", "--suite", "answers", "--system", "echo"], "answers: expected --data DIR: it ships no data"),
+        (["agree", "--suite", "answers", "a.x", "b.x"], "answers: it has no labels to compare"),
+    ):
+        wrong = fdbcore(*arguments)
+        assert wrong.exit_code == 2
+        assert message in re.sub(r"\s+", " ", wrong.stderr)
+
+
+def test_its_commands_stand_beside_ours(data: Path) -> None:
+    assert {"generate", "speak", "name"} <= set(fdbcore("dataset", "--help").stdout.split())
+    unclear = fdbcore("dataset", "name", data)
+    assert unclear.exit_code == 2
+    assert "name: expected --suite, one of answers, other" in unclear.stderr
+    assert fdbcore("dataset", "--suite", "answers", "name", data).stdout == "data: one, two\n"
+    assert fdbcore("dataset", "--suite", "answers", "speak", data).exit_code == 2
