@@ -134,10 +134,10 @@ def _print(run: Survey, entries: Sequence[dict[str, Any]], as_json: bool, quiet:
 
 def print_run(run: Survey) -> None:
     """A line a session where there are few of one system, else what they have in common; and where the page is."""
+    from fdbcore.analysis.systems import several
     from fdbcore.report.call.screen import run_screen
     from fdbcore.report.html.templates import INDEX
     from fdbcore.report.run.screen import corpus_screen
-    from fdbcore.report.run.systems import several
 
     few = len(run.rows) <= TOLD and not several(run)
     readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.score import read_quantities, read_scores, summarise_beside
 from fdbcore.errors import FdbError
@@ -47,34 +48,6 @@ class CallMoment:
     n_ticks: int
     speech: Mapping[Side, Sequence[tuple[int, int]]]
     said: Mapping[Side, str]
-
-
-class Found(NamedTuple):
-    """A finding of `fdbcore.measures.health.examine`, without its figures and spans."""
-
-    id: str
-    side: str | None
-    severity: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallHealth:
-    """What is wrong with the audio of a call, in as few bytes as thousands of calls need."""
-
-    verdict: str
-    findings: Sequence[Found]
-
-    @classmethod
-    def of(cls, health: Mapping[str, Any]) -> CallHealth:
-        """Of a recording's `health`."""
-        return cls(health["verdict"], tuple(Found(*(f[key] for key in Found._fields)) for f in health["findings"]))
-
-    @property
-    def ids(self) -> str:
-        """The verdict, and what was found on which side: "warn: echo B, telephone A"."""
-        found = ", ".join(" ".join(filter(None, (finding.id, finding.side))) for finding in self.findings)
-        return f"{self.verdict}: {found}" if found else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +94,11 @@ class Survey:
     def scored(self) -> list[CallRow]:
         """The rows of calls that are in the measures."""
         return [row for row in self.rows if row.call.unscored is None]
+
+    @property
+    def examined(self) -> list[tuple[Call, CallHealth]]:
+        """The scored calls whose audio was examined, with what is wrong with it."""
+        return [(row.call, row.health) for row in self.scored if row.health]
 
     def amiss(self) -> dict[str, list[tuple[Call, Finding]]]:
         """The calls of each finding by its name, what most of them have first."""

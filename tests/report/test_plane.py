@@ -11,9 +11,9 @@ from fakes.recordings import drawn_recording
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import score
 from fdbcore.analysis.survey import survey
+from fdbcore.analysis.systems import cut_off_against_latency
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.report.run.page import write_index
-from fdbcore.report.run.sections import cut_off_against_latency
 from fdbcore.report.svg.charts import Axis, Point, plane
 
 HASTY = "A 0-2 3-5 8-9 | B 2.3-2.7 5.2-7 9.2-10"
@@ -36,10 +36,10 @@ def test_each_system_is_where_it_was_built_to_be(tmp_path: Path) -> None:
     calls = {f"h{n}": ("hasty", HASTY) for n in range(3)} | {f"p{n}": ("patient", PATIENT) for n in range(3)}
     run = survey(Run(run_of(tmp_path, calls | {"h3": ("hasty", PATIENT)}, LABELS)))
     hasty, patient = cut_off_against_latency(run)
-    assert (hasty.name, hasty.share, round(hasty.value, 9)) == ("hasty", 0.75, 0.2)
-    assert (patient.name, patient.share, round(patient.value, 9)) == ("patient", 0.0, 1.0)
-    assert hasty.shares is not None
-    assert hasty.shares[0] < 0.75 < hasty.shares[1]
+    assert (hasty.name, hasty.share["mean"], hasty.latency["median"]) == ("hasty", 0.75, 200.0)
+    assert (patient.name, patient.share["mean"], patient.latency["median"]) == ("patient", 0.0, 1000.0)
+    low, high = hasty.share["ci95"]
+    assert low < 0.75 < high
     page = write_index(run).read_text()
     assert "<title>hasty: 75.0 %, 0.20 s; 4 pauses, 8 answers, 4 calls</title>" in page
     assert "<title>patient: 0.0 %, 1.00 s; 3 pauses, 6 answers, 3 calls</title>" in page
@@ -47,8 +47,9 @@ def test_each_system_is_where_it_was_built_to_be(tmp_path: Path) -> None:
 
 def test_without_labelled_turn_ends_all_answers_are_timed(tmp_path: Path) -> None:
     run = survey(Run(run_of(tmp_path, {"one": ("", PATIENT)}, LABELS[:1])))
-    (point,) = cut_off_against_latency(run)
-    assert (point.name, point.share, round(point.value, 9), point.values) == ("", 0.0, 1.0, None)
+    (system,) = cut_off_against_latency(run)
+    assert (system.name, system.share["mean"]) == ("", 0.0)
+    assert (system.latency["median"], system.latency["ci95"]) == (1000.0, None)
 
 
 def test_without_labelled_pauses_there_is_no_plane(tmp_path: Path) -> None:

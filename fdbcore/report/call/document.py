@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from fdbcore.measures.live_record import live_record
 from fdbcore.measures.opportunities import opportunities
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.report.call.agent_log import marks_of
-from fdbcore.report.call.certificate import held
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def document(reading: Reading, scores: Mapping[str, Any]) -> Document:
         "warnings": scores["warnings"],
         "unscored": unscored,
         "timing": reading.meta.get("timing"),
-        "held": cast("Held | None", held(reading)),
+        "held": cast("Held | None", live_record(reading)),
         "marks": marks_of(reading),
     }
 

@@ -1,18 +1,17 @@
-"""Input health of a run: how many calls have each finding, and which."""
+"""Input health of a run in words: how many calls have each finding, and which."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fdbcore.analysis.call_health import health_kinds
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.survey import Survey
 from fdbcore.report.format import counted
 
 NAMED: Final = 100
 """How many calls a finding names; all of them are in the list of calls."""
-SEVERITIES: Final = ("note", "warn", "bad")
 
 KINDS: Final = {
     "echo": (
@@ -45,47 +44,23 @@ KINDS: Final = {
 }
 
 
-@dataclass(slots=True)
-class Kind:
-    """All findings of one kind: the worst of their severities, and the calls that have any."""
-
-    id: str
-    severity: str = SEVERITIES[0]
-    calls: list[Call] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """In words."""
-        return KINDS[self.id][0]
-
-
-def kinds(run: Survey) -> list[Kind]:
-    """What was found in any call: the gravest first, and then what most calls have."""
-    found: dict[str, Kind] = {}
-    for row in run.scored:
-        for finding in row.health.findings if row.health else ():
-            kind = found.setdefault(finding.id, Kind(finding.id))
-            kind.severity = max(kind.severity, finding.severity, key=SEVERITIES.index)
-            if row.call not in kind.calls[-1:]:
-                kind.calls.append(row.call)
-    return sorted(found.values(), key=lambda kind: (-SEVERITIES.index(kind.severity), -len(kind.calls)))
-
-
 def line(run: Survey) -> str:
     """The input health of all calls in a line, such as "2 of 60 calls warn, 1 bad | echo 2, noise 1"."""
-    examined = [row.health for row in run.scored if row.health]
+    examined = run.examined
     if not examined:
         return "not examined"
-    verdicts = [health.verdict for health in examined]
+    verdicts = [health.verdict for _, health in examined]
     of = f"of {counted(len(examined), 'call')}" + (" examined" if len(examined) < len(run.scored) else "")
     worse = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in ("bad", "warn") if verdict in verdicts)
-    listed = ", ".join(f"{kind.name.lower().rstrip('?')} {len(kind.calls):,}" for kind in kinds(run))
+    listed = ", ".join(
+        f"{KINDS[kind.id][0].lower().rstrip('?')} {len(kind.calls):,}" for kind in health_kinds(examined)
+    )
     return " | ".join(filter(None, [f"{worse} {of}" if worse else f"ok {of}", listed]))
 
 
 def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:
     """What was found in how many calls, and in which, for the page. page: the address of a call's own, if made."""
-    verdicts = {row.health.verdict for row in run.scored if row.health}
+    verdicts = {health.verdict for _, health in run.examined}
     return {
         "verdict": next((verdict for verdict in ("bad", "warn") if verdict in verdicts), "ok"),
         "line": line(run).split(" | ")[0],
@@ -93,12 +68,12 @@ def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:
             {
                 "id": kind.id,
                 "severity": kind.severity,
-                "name": kind.name,
+                "name": KINDS[kind.id][0],
                 "means": KINDS[kind.id][1],
                 "of": f"{len(kind.calls):,} of {counted(len(run.scored), 'call')}",
                 "calls": [(call.name, page(call)) for call in kind.calls[:NAMED]],
                 "more": len(kind.calls) - NAMED,
             }
-            for kind in kinds(run)
+            for kind in health_kinds(run.examined)
         ],
     }

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.survey import CallMoment, CallRow, Survey, clip_ticks
+from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.errors import FdbError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
@@ -31,7 +32,7 @@ from fdbcore.report.html.templates import INDEX, embedded_json, render
 from fdbcore.report.run import findings as corpus_findings
 from fdbcore.report.run import health as corpus_health
 from fdbcore.report.run import sections as corpus_sections
-from fdbcore.report.run import systems
+from fdbcore.report.run import systems as system_table
 from fdbcore.sources.recorded import changed_source, is_playable
 from fdbcore.types import TurnSettings, ticks_to_s
 
@@ -69,7 +70,7 @@ def write_index(run: Survey, shown: Shown = Shown(), heard: Heard | None = None)
 
 def page(run: Survey, shown: Shown, heard: Heard) -> str:
     """The whole page."""
-    sounds, compared = _Sounds(run.corpus.path, shown, heard), systems.systems(run)
+    sounds, compared = _Sounds(run.corpus.path, shown, heard), systems(run)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
 
     def page_of(call: Call) -> str | None:
@@ -80,7 +81,7 @@ def page(run: Survey, shown: Shown, heard: Heard) -> str:
         title=corpus_sections.title(run),
         facts=corpus_sections.header(run),
         findings=corpus_findings.listed(run, page_of),
-        noticed=corpus_sections.noticed(run, cautions(systems.told(run, compared))),
+        noticed=corpus_sections.noticed(run, cautions(measures_by_system(run, compared))),
         odd=corpus_sections.odd(run.corpus.path),
         evidence=corpus_sections.evidence(run),
         terms=terms(settings),
@@ -93,7 +94,7 @@ def page(run: Survey, shown: Shown, heard: Heard) -> str:
 
 def _scored(
     run: Survey,
-    compared: Sequence[systems.System],
+    compared: Sequence[SystemCalls],
     settings: TurnSettings,
     sounds: _Sounds,
     page_of: Callable[[Call], str | None],
@@ -103,7 +104,7 @@ def _scored(
     return {
         "health": corpus_health.panel(run, page_of),
         "lead": f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
-        "systems": systems.section(compared) if compared else None,
+        "systems": system_table.section(compared) if compared else None,
         "figures": None if compared else corpus_sections.figures(run, settings),
         "worst": worst,
         "absent": absent,

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.survey import Survey
+from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.screen import by_labels, with_echo
 from fdbcore.report.format import amount, by_chance, clock_text, counted, with_interval
-from fdbcore.report.run import systems
+from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.health import line
 from fdbcore.types import ticks_to_s
 
@@ -26,7 +27,7 @@ def corpus_screen(run: Survey, columns: int) -> str:
     """The screen of a run, several lines of at most `columns`, without a newline at the end."""
     width = min(columns, MOST_COLUMNS) - 1
     indent = " " * LABEL_COLUMNS
-    compared = systems.systems(run)
+    compared = systems(run)
     first, lines = (
         [
             fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
@@ -34,7 +35,7 @@ def corpus_screen(run: Survey, columns: int) -> str:
         ]
         for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
     )
-    table = [*systems.screen(compared, width), *wrap(columns_of.note(), width)] if compared else []
+    table = [*system_table.screen(compared, width), *wrap(columns_of.note(), width)] if compared else []
     return "\n".join([*first, *table, *lines])
 
 
@@ -44,13 +45,13 @@ def _head(run: Survey) -> Iterator[tuple[str, str]]:
     yield counted(len(run.rows), "call"), told
 
 
-def _lines(run: Survey, compared: Sequence[systems.System]) -> Iterator[tuple[str, str]]:
+def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, str]]:
     """compared: the systems, where the figures are told of each, not of all together."""
     left_out = [row for row in run.rows if row.call.unscored is not None]
     if run.pooled:
         yield "health", line(run)
         yield from () if compared else _figures_beside(run)
-        yield from (("!!", text) for text in cautions(systems.told(run, compared)))
+        yield from (("!!", text) for text in cautions(measures_by_system(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"

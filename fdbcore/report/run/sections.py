@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.analysis.corpus import Call
-from fdbcore.analysis.score import summarise
 from fdbcore.analysis.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
+from fdbcore.analysis.systems import FALSE_CUT_OFFS, CutOffAgainstLatency, cut_off_against_latency
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import limit_ticks
-from fdbcore.measures.quantities import Quantity
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
 from fdbcore.report.call.sections import voice_activity
@@ -24,9 +23,6 @@ from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plan
 from fdbcore.types import SIDES, Side, TurnSettings, ticks_to_s
 
 NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
-_PLANE: Final = (
-    "cut_off_per_labelled_a_pause", "response_latency_ms_per_labelled_turn_end", "response_latency_ms",
-)  # fmt: skip
 NAMED: Final = 200
 """How many names a notice has."""
 
@@ -211,38 +207,24 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
             {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
         ),
     ]
-    if points := cut_off_against_latency(run):
+    if found := cut_off_against_latency(run):
         drawn.append(
             plane(
                 "False cut-offs against answer time",
                 "Share of A's labelled pauses in which B cut in, over the median answer time: lower left is better. "
                 "One point a system, with 95 % intervals over calls.",
                 Axis(0, 2, 0.1, range(11), "seconds until B answers"),
-                points,
+                [_point(system) for system in found],
             )
         )
     return drawn
 
 
-def cut_off_against_latency(run: Survey) -> list[Point]:
-    """A point for each system (of calls without that column: one) whose calls have labelled pauses and any answer.
-
-    The answer time is that after labelled ends of turns; where a system's calls have none, that after all turns.
-    """
-    systems: dict[str, list[Mapping[str, Quantity]]] = {}
-    for row, quantities in zip(run.scored, run.pooled, strict=True):
-        systems.setdefault(row.call.columns.get("system", ""), []).append(quantities)
-    found = []
-    for name, sessions in sorted(systems.items()):
-        told = summarise([{key: of[key] for key in _PLANE if key in of} for of in sessions])
-        share, (by_label, by_turn) = told.get(_PLANE[0]), (told.get(key) for key in _PLANE[1:])
-        latency = by_label if by_label and by_label["n"] else by_turn
-        if share and share["n"] and latency and latency["n"]:
-            ends = tuple(ms / 1000 for ms in latency["ci95"] or ())
-            values = (ends[0], ends[1]) if ends else None
-            note = f"{share['n']:,} pauses, {latency['n']:,} answers, {len(sessions):,} calls"
-            found.append(Point(name, latency["median"] / 1000, share["mean"], note, values, share["ci95"]))
-    return found
+def _point(system: CutOffAgainstLatency) -> Point:
+    share, latency = system.share, system.latency
+    low_high = latency["ci95"] and (latency["ci95"][0] / 1000, latency["ci95"][1] / 1000)
+    note = f"{share['n']:,} pauses, {latency['n']:,} answers, {system.calls:,} calls"
+    return Point(system.name, latency["median"] / 1000, share["mean"], note, low_high, share["ci95"])
 
 
 def moments(
@@ -262,7 +244,7 @@ def moments(
             count += f", the worst {len(found)}" if run.found[kind] > len(found) else ""
             cards = [_card(each, sound(each), page(each), words) for each in found]
             listed.append({"name": name, "meaning": meaning, "count": count, "cards": cards})
-        elif kind != "false_cut_off" or "cut_off_per_labelled_a_pause" in run.measures:
+        elif kind != "false_cut_off" or FALSE_CUT_OFFS in run.measures:
             absent.append(name.lower())
     return listed, absent
 

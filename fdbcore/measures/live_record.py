@@ -1,0 +1,45 @@
+"""How a conversation was held: its outcome, its timing certificate, how its audio arrived."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from fdbcore.recording.reader import Arrivals, Recording
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES
+
+
+def live_record(recording: Recording) -> dict[str, Any] | None:
+    """How the conversation was held, for the document; None for recorded files, of which nobody knows."""
+    meta, link = recording.original_meta, recording.meta.get("held")
+    if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
+        return None
+    known = {key: meta.get(key) for key in ("created", "status", "reason", "outcome", "parties", "timing")}
+    events = recording.events
+    missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
+    arrivals = {side: _arrivals(Arrivals.among(events, side)) for side in SIDES}
+    replayed = {key: link[key] for key in ("path", "same", "differences")} if link else None
+    return {**known, "replay_of": replayed, "missed": _spans(missed), "arrivals": arrivals}
+
+
+def _spans(ticks: list[int]) -> list[list[int]]:
+    """Sorted ticks as half-open spans."""
+    runs = (list(run) for _, run in groupby(enumerate(ticks), lambda numbered: numbered[1] - numbered[0]))
+    return [[run[0][1], run[-1][1] + 1] for run in runs]
+
+
+def _arrivals(found: Arrivals) -> dict[str, Any] | None:
+    """How many deliveries, how long the median one is, and how far apart (ms) they came."""
+    if len(found.at_us) < 2:
+        return None
+    spacing_ms = np.diff(found.at_us) / 1000
+    p50_ms, p99_ms, max_ms = np.quantile(spacing_ms, [0.5, 0.99, 1.0])
+    return {
+        "n": len(found.at_us),
+        "length_ms": float(np.median(found.samples)) * 1000 / SAMPLE_RATE_HZ,
+        "p50_ms": float(p50_ms),
+        "p99_ms": float(p99_ms),
+        "max_ms": float(max_ms),
+    }
