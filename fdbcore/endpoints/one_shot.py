@@ -71,13 +71,19 @@ SETTINGS: Final = (
 
 
 def reply(address: str) -> ReplyEndpoint:
-    """The party at an address (see the module). SettingsError for a wrong setting or a file that is not there."""
+    """The party at an address (see the module). SettingsError for a wrong setting, or a file or key that is missing."""
     kind, name, settings = parsed(address, SETTINGS)
     if not name:
         raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
     of_model = {each.name: value for each in MODEL_SETTINGS if (value := settings[each.name]) is not None}
     model = registry.model(f"{_VENDORS[kind]}:{name}?{urlencode(of_model)}")
-    return ReplyEndpoint(kind, model, settings["pause_ms"], _text(settings["system"]), _text(settings["user"]))
+    party = ReplyEndpoint(kind, model, settings["pause_ms"], _text(settings["system"]), _text(settings["user"]))
+    if isinstance(model, VendorModel):
+        try:
+            model.key()
+        except PartyError as error:  # a key that is missing is said before any case is run
+            raise SettingsError(str(error)) from None
+    return party
 
 
 def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
@@ -129,13 +135,10 @@ class ReplyEndpoint(Endpoint):
         self._measured: dict[str, int] = {}
 
     def open(self, side: Side) -> None:
-        """Load the model's SDK; nobody is contacted. SettingsError without a key, MissingExtraError without the SDK."""
+        """Load the model's SDK; nobody is contacted. MissingExtraError without the SDK."""
         self._side = side
         if isinstance(self._model, VendorModel):
-            try:
-                self._model.prepare()
-            except PartyError as error:  # the user's fault: no case is to fail for it
-                raise SettingsError(str(error)) from None
+            self._model.prepare()
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now; None: lockstep."""

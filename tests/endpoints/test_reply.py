@@ -225,7 +225,8 @@ def test_it_waits_for_the_end_of_a_pause(model: Answers) -> None:
     party.close()
 
 
-def test_prompts_come_from_files_and_give_way_to_the_address(tmp_path: Path) -> None:
+def test_prompts_come_from_files_and_give_way_to_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", SECRET)
     prompt = tmp_path / "系.txt"
     prompt.write_text("短く。\n", encoding="utf-8")
     address = with_defaults(f"gemini:x?system=@{prompt}", {"system": "long", "user": "a&b=c?", "pause_ms": "1500"})
