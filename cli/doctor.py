@@ -71,7 +71,8 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
     with TemporaryDirectory(prefix="fdbcore-doctor-") as folder:
         for session, told in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
             if isinstance(told, FdbError):
-                click.echo(f"fdbcore doctor: {told}", err=True)
+                search = f"; fdbcore replay {session.a} examines every call in it" if session.a.is_dir() else ""
+                click.echo(f"fdbcore doctor: {told}{search}", err=True)
                 found[session.name] = {"why_not": str(told)}
                 continue
             title, damaged, content = told

@@ -52,6 +52,7 @@ def score_run(path: Path, asked: Asked, out: Path | None, as_json: bool, quiet: 
 
 def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> dict[str, Any]:
     from fdbcore.analysis.corpus import Run
+    from fdbcore.analysis.groups import check_column, unit
     from fdbcore.analysis.statements import score
 
     run, people = Run(path), None
@@ -64,6 +65,10 @@ def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> dict[str, Any]
                 status(f"{done[work]:,} {work}")
 
         if asked.reference is not None and run.settings is not None:
+            # The replay of the reference takes long, so a wrong column is said before it.
+            unit(run.scored, asked.cluster)
+            if asked.by is not None:
+                check_column(run.scored, asked.by, "--by")
             people = _reference(asked.reference, run.settings, out, asked.jobs, count)
         return score(
             run,

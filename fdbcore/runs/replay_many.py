@@ -241,13 +241,14 @@ def replay_all(
 
 
 def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]) -> None:
-    """SettingsError where a replay into `path` would write over what is not ours, or over what it reads.
+    """SettingsError where a replay into `path` would write over what is not ours, or among what it reads.
 
-    That is its own table `meta`, or the run whose recordings it replays. A folder that holds a file of one of these
-    names must be a run, or hold recordings.
+    That is its own table `meta`, the run whose recordings it replays, or the folder of the audio. A folder that holds a
+    file of one of these names must be a run, or hold recordings.
     """
-    runs = {real_path(call.session.recording).parent for call in calls if call.session.recording is not None}
-    if real_path(path) in runs:
+    sessions = [call.session for call in calls]
+    runs = {real_path(session.recording).parent for session in sessions if session.recording is not None}
+    if real_path(path) in runs | {real_path(session.a).parent for session in sessions}:
         raise SettingsError(f"--out {path}: expected another folder than that of the recordings which are replayed")
     if meta is not None and real_path(meta) in {real_path(path / name) for name in WRITTEN}:
         raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes itself")

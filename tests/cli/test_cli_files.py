@@ -109,6 +109,9 @@ def test_a_run_of_linked_recordings_is_examined_never_changed_and_joined_by_its_
     for subject in (run, run / "one"):
         assert "no such" not in fdbcore("doctor", "--vad", "energy", subject).output
     assert fdbcore("doctor", "--vad", "energy", run).stdout.count("health: ") == 2
+    refused = fdbcore("doctor", "--vad", "energy", calls)
+    assert refused.exit_code == 1
+    assert f"fdbcore replay {calls} examines every call in it" in refused.stderr
     before = (run / "corpus.json").read_bytes()
     for option in (("--swap",), ("--out", run)):
         result = fdbcore("replay", run, *option)

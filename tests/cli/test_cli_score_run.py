@@ -113,13 +113,16 @@ def test_a_call_that_cannot_be_scored_fails_the_command_and_leaves_the_rest(tmp_
         (["RUN", "--by", "x"], "--by x: expected one of system, scenario"),
         (["RUN", "--annotator", "x:y"], "--annotator needs --suite dialogue-acts"),
         (["--suite", "dialogue-acts", "--by", "x"], "--by goes without --suite"),
+        (["RUN", "--by", "x", "--reference", "PEOPLE"], "--by x: expected one of system, scenario"),
         (["RUN", "--reference", "EMPTY"], "expected a folder with audio"),
         (["RUN", "--reference", "nosuch"], "--reference nosuch: expected a run, or audio, got no such file"),
     ],
 )
 def test_wrong_usage_is_one_line(run: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "empty").mkdir()
-    names = {"RUN": run, "EMPTY": tmp_path / "empty"}
+    (tmp_path / "people").mkdir()
+    write(tmp_path / "people" / "p.wav", voices(DIALOGUE))
+    names = {"RUN": run, "EMPTY": tmp_path / "empty", "PEOPLE": tmp_path / "people"}
     result = score(*(names.get(argument, argument) for argument in arguments), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())

@@ -287,13 +287,23 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", ["calls.csv", "index.html", "summary.json", "corpus.json"])
 def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None:
-    calls = build(tmp_path / "calls")
-    (calls / name).write_text("{}")
-    before = contents(calls)
-    result = replay(calls, out=calls)
+    calls, others = build(tmp_path / "calls"), tmp_path / "others"
+    others.mkdir()
+    (others / name).write_text("{}")
+    before = contents(others)
+    result = replay(calls, out=others)
     assert result.exit_code == 2
     assert f"got a folder with {name} of something else" in result.stderr
-    assert contents(calls) == before
+    assert contents(others) == before
+
+
+def test_results_do_not_lie_among_the_calls(tmp_path: Path) -> None:
+    calls = build(tmp_path / "calls")
+    before = set(calls.iterdir())
+    result = replay(calls, out=calls)
+    assert result.exit_code == 2
+    assert "expected another folder than that of the recordings which are replayed" in result.stderr
+    assert set(calls.iterdir()) == before
 
 
 def test_the_table_is_never_one_that_the_run_writes(ran: Ran) -> None:
