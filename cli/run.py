@@ -22,7 +22,7 @@ from .suites import SuiteName
 
 if TYPE_CHECKING:
     from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import Case, Plan, System
+    from fdbcore.runs.plan import Case, Plan
 
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
 SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
@@ -89,7 +89,7 @@ def run(
     """
     from fdbcore.registry import VADS, resolve
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
-    from fdbcore.runs.plan import System, make_plan
+    from fdbcore.runs.plan import System, make_plan, prompted
     from fdbcore.runtime.redaction import redacted
     from fdbcore.session.converse import LiveSettings
 
@@ -98,7 +98,7 @@ def run(
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
         side_a = _side_a(a, clips, suite, data, out, quiet, dry_run)
         plan = make_plan(
-            [_prompted(System.of(text), side_a.prompts) for text in systems],
+            prompted([System.of(text) for text in systems], side_a),
             side_a.users,
             settings,
             trials=trials,
@@ -150,28 +150,21 @@ def _recorded(clips: Sequence[str]) -> list[User]:
 
 def _suite(suite: Suite, data: str | None, out: Path, quiet: bool, dry_run: bool) -> SideA:
     """Side A of a suite: of `data`, or else of what it ships, put beside the run; by a dry run, for it alone."""
+    from fdbcore.runs.plan import shipped_in, side_a_of
+
     from .status import Status
 
-    if data is None:
-        shipped = out.with_name(f"{out.name}-users")
-        is_there = shipped.is_dir()
-        if dry_run and not is_there:
+    if dry_run and data is None:
+        if shipped_in(out).is_dir():
+            data = str(shipped_in(out))
+        else:
             folder = TemporaryDirectory(prefix="fdbcore-users-")
-            shipped = Path(click.get_current_context().with_resource(folder))
-        if not (dry_run and is_there):
-            with Status(quiet) as show:
-                suite.ship(shipped, show)
-        data = str(shipped)
-    side_a = suite.side_a(data)
+            out = Path(click.get_current_context().with_resource(folder)) / out.name
+    with Status(quiet) as show:
+        side_a = side_a_of(suite, data, out, show)
     for where, reason in side_a.problems:
         click.echo(f"fdbcore run: {where}: {reason}", err=True)
     return side_a
-
-
-def _prompted(system: System, prompts: Mapping[str, str]) -> System:
-    from fdbcore.endpoints.one_shot import with_defaults
-
-    return system._replace(address=with_defaults(system.address, prompts)) if prompts else system
 
 
 def _limits(texts: Sequence[str]) -> dict[str, int]:

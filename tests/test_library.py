@@ -99,8 +99,14 @@ def test_what_is_asked_wrongly_says_so(tmp_path: Path) -> None:
         fdbcore.gate(run, ["nothing"])
     with pytest.raises(fdbcore.FdbError, match="expected a run or a recording"):
         fdbcore.Run(tmp_path / "nothing")
-    with pytest.raises(fdbcore.FdbError, match="expected either a party for side A or clips"):
-        fdbcore.run("echo", out=tmp_path / "live")
+    for given, message in (
+        ({}, "run: expected one of clips, suite and a, got none"),
+        ({"a": "echo", "suite": "dialogue-acts"}, "run: expected one of clips, suite and a, got a and suite"),
+        ({"a": "echo", "data": tmp_path}, "run: data: expected it with suite alone"),
+        ({"suite": "nope"}, "suite: expected one of dialogue-acts, got 'nope'"),
+    ):
+        with pytest.raises(fdbcore.FdbError, match=message):
+            fdbcore.run("echo", out=tmp_path / "live", **given)
 
 
 def test_a_live_run_in_lockstep_is_what_the_command_holds(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,18 +16,19 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import SELFTEST
 from fdbcore.registry import VADS, resolve
+from fdbcore.registry import suite as suite_of
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.folder import RunFolder, seed_of
-from fdbcore.runs.plan import System, make_plan, recorded_users
+from fdbcore.runs.plan import System, make_plan, prompted, recorded_users, side_a_of
 from fdbcore.runs.runner import Watch, run_cases
 from fdbcore.runs.selftest import timing_selftest
 from fdbcore.runs.summary import score_cases, summarise
 from fdbcore.session.converse import LiveSettings
 from fdbcore.session.vad import DEFAULT_VAD
-from fdbcore.types import TurnSettings, User
+from fdbcore.types import SideA, TurnSettings, User
 
 if TYPE_CHECKING:
     from fdbcore.report.call.document_types import Document
@@ -37,6 +39,8 @@ def run(
     *,
     a: str | None = None,
     clips: Sequence[str | os.PathLike[str]] = (),
+    suite: str | None = None,
+    data: str | os.PathLike[str] | None = None,
     trials: int = 1,
     clock: Literal["real", "virtual"] = "real",
     max_s: float = 600.0,
@@ -51,28 +55,42 @@ def run(
 ) -> Run:
     """Let recorded users, or another party, talk with systems; record and score what happens, as `fdbcore run` does.
 
-    systems: addresses, or NAME=ADDRESS; they are side B, and several take turns. Side A is either `a`, the address of
-    any party, or `clips`, recorded users in folders or lists of files. trials: how often each case is held. clock:
-    "virtual" runs input-clocked systems in lockstep, and compute time is not counted. max_s: the longest conversation
-    in seconds. jobs: calls at a time, four to a process; limits: {system: calls at a time}. seed: of the order of the
-    cases. The same arguments again go on where a run was stopped, and hold nothing again but what `again` names.
+    systems: addresses, or NAME=ADDRESS; they are side B, and several take turns. Side A is one of three: `a`, the
+    address of any party; `clips`, recorded users in folders or lists of files; `suite`, the name of a benchmark, whose
+    users come from `data`, "DIR" or "DIR?SETTINGS", or from what it ships, which is then put into OUT-users. What of
+    the data was left out is warned of. trials: how often each case is held. clock: "virtual" runs input-clocked systems
+    in lockstep, and compute time is not counted. max_s: the longest conversation in seconds. jobs: calls at a time,
+    four to a process; limits: {system: calls at a time}. seed: of the order of the cases. The same arguments again go
+    on where a run was stopped, and hold nothing again but what `again` names.
 
     A call that fails stops no other: see the status ("done", "failed", "invalid") and the reason of each in `calls`.
-    Raises SettingsError for a setting or an address that is wrong and for a folder of another run, InputError for clips
-    that cannot be used, RecordingError if `out` cannot be written, and FdbError for what would keep every case from
+    What the replies are worth by the measures of a benchmark, `fdbcore score --suite` says. Raises SettingsError for a
+    setting or an address that is wrong and for a folder of another run, InputError for clips or data that cannot be
+    used, RecordingError if `out` cannot be written, and FdbError for what would keep every case from
     being held. Processes are spawned: a script that calls this needs the usual `if __name__ == "__main__"`.
     """
-    if (a is None) == (not clips):
-        raise SettingsError("run: expected either a party for side A or clips")
+    given = [name for name, value in (("a", a), ("clips", clips), ("suite", suite)) if value]
+    if len(given) != 1:
+        raise SettingsError(f"run: expected one of clips, suite and a, got {' and '.join(given) or 'none'}")
+    if data is not None and suite is None:
+        raise SettingsError("run: data: expected it with suite alone")
     resolve("vad", VADS, vad)
     folder = Path(out)
+    if suite is not None:
+        side_a = side_a_of(suite_of(suite), None if data is None else os.fspath(data), folder)
+        for where, reason in side_a.problems:
+            warnings.warn(f"{where}: {reason}", stacklevel=2)
+    else:
+        side_a = SideA([User("", a)] if a else [user for path in clips for user in recorded_users(os.fspath(path))])
+    named = [System.of(text) for text in ([systems] if isinstance(systems, str) else systems)]
     plan = make_plan(
-        [System.of(text) for text in ([systems] if isinstance(systems, str) else systems)],
-        [User("", a)] if a is not None else [user for path in clips for user in recorded_users(os.fspath(path))],
+        prompted(named, side_a),
+        side_a.users,
         LiveSettings(vad, settings or TurnSettings(), max_s, realtime=clock == "real"),
         trials=trials,
         seed=seed_of(folder) if seed is None else seed,
         limits=limits,
+        material=side_a.material,
     )
     with RunFolder(folder, plan) as held:
         if again is not None:

@@ -6,19 +6,20 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint
+from fdbcore.protocols import Endpoint, Suite
 from fdbcore.registry import endpoint
 from fdbcore.runtime.address import split_query
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import LiveSettings
 from fdbcore.sources.clips import clips_in, why_unreadable
-from fdbcore.types import Clip, Material, User
+from fdbcore.types import Clip, Material, SideA, User
 
 Item = TypeVar("Item")
 
@@ -127,6 +128,32 @@ def make_plan(
         "turns": asdict(settings.turns),
     } | ({} if material is None else {"suite": material.to_json()})
     return Plan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material)
+
+
+def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], None] = lambda text: None) -> SideA:
+    """Who talks to the systems in a run of a benchmark: those of `data`, or of what it ships, put beside the run.
+
+    show: told what is going on. InputError and SettingsError as `Suite.ship` and `Suite.side_a` raise them.
+    """
+    if data is None:
+        shipped = shipped_in(out)
+        suite.ship(shipped, show)
+        data = str(shipped)
+    return suite.side_a(data)
+
+
+def shipped_in(out: Path) -> Path:
+    """The folder, beside a run, of the data that ship with its benchmark."""
+    return out.with_name(f"{out.name}-users")
+
+
+def prompted(systems: Sequence[System], side_a: SideA) -> list[System]:
+    """The systems; those that take prompts are told what side A has for them, unless their addresses say otherwise."""
+    if not side_a.prompts:
+        return list(systems)
+    from fdbcore.endpoints.one_shot import with_defaults
+
+    return [system._replace(address=with_defaults(system.address, side_a.prompts)) for system in systems]
 
 
 def recorded_users(clips: str) -> list[User]:

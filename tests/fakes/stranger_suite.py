@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
+from fdbcore.audio.wav import wav_bytes
 from fdbcore.protocols import Command, Console, Suite
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
 from fdbcore.types import (
+    SAMPLE_RATE_HZ,
     Difference,
     Figure,
     Material,
@@ -100,9 +105,18 @@ SUITE: Final = Answers()
 
 
 class Other(Answers):
-    """Another benchmark with a command of the same name."""
+    """Another benchmark with a command of the same name, and with data that ship, one file of which is lost."""
 
     name = "other"
+
+    def ship(self, folder: Path, show: Callable[[str], None]) -> None:
+        folder.mkdir(exist_ok=True)
+        for name in ("first", "second"):
+            show(name)
+            (folder / f"{name}.wav").write_bytes(wav_bytes(np.full(SAMPLE_RATE_HZ // 2, 900, np.int16), SAMPLE_RATE_HZ))
+
+    def side_a(self, data: str) -> SideA:
+        return replace(super().side_a(data), problems=[Problem(f"{data}/third.wav", "cannot be used")])
 
 
 OTHER: Final = Other()

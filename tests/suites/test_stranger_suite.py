@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from fakes import stranger_suite
 
+import fdbcore as library
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.cli.main import main
+from fdbcore.recording.run import read_plan
 from fdbcore.types import SAMPLE_RATE_HZ
 
 
@@ -59,6 +61,25 @@ def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
     refused = fdbcore("score", "--suite", "dialogue-acts", "--out", out)
     assert refused.exit_code == 2
     assert "score --suite dialogue-acts, got something else" in " ".join(refused.stderr.split())
+
+
+def test_the_library_runs_it_as_the_command_does(tmp_path: Path, data: Path) -> None:
+    common = ("--suite", "answers", "--data", data, "--system", "e=echo", "--vad", "energy", "--clock", "virtual")
+    held = fdbcore("run", *common, "--seed", 1, "--out", tmp_path / "a")
+    assert held.exit_code == 0, held.output
+    run = library.run("e=echo", suite="answers", data=data, vad="energy", clock="virtual", seed=1, out=tmp_path / "b")
+    assert [call.status for call in run.calls] == ["done", "done"]
+    library_plan, command_plan = read_plan(run.path), read_plan(tmp_path / "a")
+    assert library_plan == command_plan | {"created": library_plan["created"]}
+    assert library_plan["plan"]["suite"]["name"] == "answers"
+    assert (run.path / "calls.csv").read_text() == (tmp_path / "a" / "calls.csv").read_text()
+
+
+def test_the_library_takes_what_ships_and_warns_of_what_was_left_out(tmp_path: Path, data: Path) -> None:
+    with pytest.warns(UserWarning, match=r"third\.wav: cannot be used"):
+        run = library.run("e=echo", suite="other", vad="energy", clock="virtual", max_s=1, out=tmp_path / "run")
+    assert sorted(call.name for call in run.calls) == ["first", "second"]
+    assert [path.name for path in sorted((tmp_path / "run-users").iterdir())] == ["first.wav", "second.wav"]
 
 
 def test_its_options_are_its_own() -> None:
