@@ -79,6 +79,9 @@ class FrameStream:
     that of the ticks; any may `leave`. What was received before the party left is still said. Live, it is said as it
     comes; in lockstep the answer to the frame of tick n is said at n + step, and `say` waits for it.
 
+    Live audio goes through a `Playout`, which never waits and may leave some out. Lockstep has a queue of its own, as
+    `say` must wait for each answer, none may be left out, and what the party tells keeps its place among them.
+
     answer_timeout_s: how long, in lockstep.
     """
 

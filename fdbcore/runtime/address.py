@@ -24,11 +24,11 @@ _NUMBERS: Mapping[type, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of an address.
+    """One setting of an address, or of a table in a file.
 
-    meaning: in words, for the docs. kind: str, int or float. default: None or "": nothing, which the docs call `unset`.
-    least, most: of a number, both allowed. step: it is a multiple of that. choices: the texts it may be. form: what a
-    text must look like; `fits` tells whether it does.
+    meaning: in words, for the docs. kind: str, int or float; in a file also bool. default: None or "": nothing, which
+    the docs call `unset`. least, most: of a number, both allowed. step: it is a multiple of that. choices: the texts it
+    may be. form: what a text must look like; `fits` tells whether it does.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Setting:
         if self.choices:
             named = [choice for choice in self.choices if choice]
             return " or ".join(named) if len(named) < 3 else f"one of {', '.join(named)}"
-        if self.kind is str:
-            return self.form
+        if self.kind in (str, bool):
+            return self.form if self.kind is str else "true or false"
         whole = "a whole number" if self.step == 1 else f"a multiple of {self.step}"
         number = whole if self.kind is int else "a number"
         if math.isinf(self.least):
@@ -61,15 +61,33 @@ class Setting:
     def _in_range(self, number: str) -> str:
         return f"{number} from {self.least:g} to {self.most:.10g}"
 
-    def read(self, kind: str, text: str) -> Any:  # noqa: ANN401
-        """The value that `text` gives it, in an address of this kind. SettingsError if it is none."""
+    def read(self, where: str, text: str) -> Any:  # noqa: ANN401
+        """The value that `text` gives it, in an address of the kind `where`. SettingsError if it is none."""
         number = _NUMBERS.get(self.kind)
-        known = text in self.choices if self.choices else self.fits(text)
-        if known and (number is None or number.fullmatch(text)):
+        if number is None or number.fullmatch(text):
             value = self.kind(text)
-            if number is None or (self.least <= value <= self.most and (self.kind is float or value % self.step == 0)):
+            if self._allows(value):
                 return value
-        raise SettingsError(f"{kind}: {self.name}: expected {self.expected}, got {text!r}")
+        raise self._error(where, text)
+
+    def typed(self, where: str, value: object) -> Any:  # noqa: ANN401
+        """The value itself, as a file has it at the place `where`. SettingsError if this cannot be it."""
+        kinds = (int, float) if self.kind is float else (self.kind,)
+        if type(value) in kinds and self._allows(value):
+            return value
+        raise self._error(where, value)
+
+    def _allows(self, value: Any) -> bool:  # noqa: ANN401
+        """Whether a value of its kind is one of its choices, of its form, or in its range."""
+        if self.choices:
+            return str(value) in self.choices
+        if self.kind is str:
+            return self.fits(value)
+        in_range: bool = self.least <= value <= self.most
+        return in_range and (self.kind is not int or value % self.step == 0)
+
+    def _error(self, where: str, got: object) -> SettingsError:
+        return SettingsError(f"{where}: {self.name}: expected {self.expected}, got {got!r}")
 
     @property
     def shown_default(self) -> str:
@@ -116,13 +134,27 @@ def query_of(query: str) -> dict[str, str]:
 
 def values(kind: str, given: Mapping[str, str] | Iterable[tuple[str, str]], known: Sequence[Setting]) -> dict[str, Any]:
     """The values of all known settings: those given as text, and defaults. SettingsError as of `parsed`."""
+    return _values(kind, dict(given), known, Setting.read)
+
+
+def typed_values(where: str, given: Mapping[str, object], known: Sequence[Setting]) -> dict[str, Any]:
+    """The values of all known settings: those given in a table of the file or place `where`, and defaults.
+
+    SettingsError as of `parsed`.
+    """
+    return _values(where, given, known, Setting.typed)
+
+
+def _values(
+    where: str, given: Mapping[str, Any], known: Sequence[Setting], read: Callable[[Setting, str, Any], Any]
+) -> dict[str, Any]:
     settings = {setting.name: setting for setting in known}
     found: dict[str, Any] = {setting.name: setting.default for setting in known}
-    for name, text in dict(given).items():
+    for name, value in given.items():
         if name not in settings:
             expected = f"settings of {', '.join(settings)}" if settings else "no settings"
-            raise SettingsError(f"{kind}: expected {expected}, got {name!r}{nearest(name, settings)}")
-        found[name] = settings[name].read(kind, text)
+            raise SettingsError(f"{where}: expected {expected}, got {name!r}{nearest(name, settings)}")
+        found[name] = read(settings[name], where, value)
     return found
 
 

@@ -11,12 +11,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 from urllib.parse import quote, unquote
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import SettingsError, nearest
 from fdbcore.recording.labels import LabelKind
 from fdbcore.sources.label_set import FileLabel, LabelSet, Place
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, Oddities
@@ -145,10 +144,11 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
         return None
     kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
     if kind is None:
-        oddities.add(f"labels of unknown kind {entry.kind!r}{_meant(entry.kind, KIND_NAMES)}, left out", [entry.where])
+        near = nearest(_plain(entry.kind), KIND_NAMES)
+        oddities.add(f"labels of unknown kind {entry.kind!r}{near}, left out", [entry.where])
         return None
     if place is None:
-        near = _meant(entry.side, SIDE_NAMES)
+        near = nearest(_plain(entry.side), SIDE_NAMES)
         oddities.add(f"labels of unknown side {entry.side!r} (expected A or B){near}, left out", [entry.where])
         return None
     start_s, end_s = entry.start_s, entry.end_s
@@ -166,11 +166,6 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
 def _plain(text: str) -> str:
     """Lower case, words joined by underscores."""
     return re.sub(r"[\s\-_]+", "_", text.strip().lower())
-
-
-def _meant(text: str, names: Mapping[str, object]) -> str:
-    near = get_close_matches(_plain(text), names, 1)
-    return f"; perhaps {names[near[0]]}" if near else ""
 
 
 def _number(text: str) -> float | None:

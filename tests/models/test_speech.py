@@ -77,7 +77,7 @@ def test_a_text_without_a_sound_is_refused(text: str) -> None:
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
     (name,) = settings
-    with pytest.raises(SettingsError, match=f"^{name}: expected "):
+    with pytest.raises(SettingsError, match=f"^voice: {name}: expected "):
         Voice(**settings)  # type: ignore[arg-type]
 
 

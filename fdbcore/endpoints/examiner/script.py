@@ -46,12 +46,28 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from fdbcore.errors import SettingsError
-from fdbcore.models.tts.espeak import Voice
+from fdbcore.models.tts.espeak import VOICE, Voice
+from fdbcore.runtime.address import Setting, typed_values
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end"]
 
-_AFTER: Final[tuple[Cue, ...]] = ("other_end", "other_start", "own_end")
 _MOST_S: Final = 3600.0
+_SCRIPT: Final = (
+    Setting("level_dbov", "active speech level of each line", float, -26.0, least=-70, most=0),
+    Setting("noise_dbov", "white comfort noise throughout", float, least=-96, most=-30),
+    Setting("seed", "of the noise", int, 0, least=0, most=2**32),
+    Setting("yield_ms", "a line stops so long after the other side is known to speak", int, 300, least=20, most=60_000),
+    Setting("tail_s", "how long to stay after the last line", float, 2.0, least=0, most=_MOST_S),
+)
+_LINE: Final = (
+    Setting("say", "the text of a line"),
+    Setting("clip", "the audio of a line"),
+    Setting("at_s", "this time of the session", float, least=0, most=_MOST_S),
+    Setting("after", "the cue", choices=("other_end", "other_start", "own_end")),
+    Setting("stop_when_interrupted", "whether it stops where the other side speaks", bool, default=False),
+)
+_DELAY: Final = Setting("delay_s", "how long after its cue", float, 0.0, least=0, most=_MOST_S)
+_OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10.0, least=0, most=_MOST_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,92 +106,40 @@ def read_script(path: Path) -> Script:
         raise SettingsError(f"{path}: expected a script, got: {error.strerror}") from error
     except ValueError as error:  # not UTF-8, or not TOML: that names the line
         raise SettingsError(f"{path}: expected TOML, got: {error}") from error
-    table = _Table(str(path), values)
-    lines = table.take("line", list, [])
-    if not lines or not all(isinstance(line, dict) for line in lines):
-        raise table.error("one [[line]] or more", "none")
-    script = Script(
+    lines, voice = values.pop("line", None), values.pop("voice", {})
+    if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
+        raise SettingsError(f"{path}: expected one [[line]] or more, got {repr(lines) if lines else 'none'}")
+    if not isinstance(voice, dict):
+        raise SettingsError(f"{path}: expected a table [voice], got {voice!r}")
+    typed_values(f"{path}: voice", voice, VOICE)
+    return Script(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
-        voice=_voice(_Table(f"{path}: voice", table.take("voice", dict, {}))),
-        level_dbov=table.number("level_dbov", -70, 0, -26.0),
-        noise_dbov=table.number("noise_dbov", -96, -30, None),
-        seed=table.whole("seed", 0, 2**32, 0),
-        yield_ms=table.whole("yield_ms", 20, 60_000, 300),
-        tail_s=table.number("tail_s", 0, _MOST_S, 2.0),
-        lines=tuple(_line(_Table(f"{path}: line {n}", line), n, path.parent) for n, line in enumerate(lines, 1)),
+        voice=Voice(**voice),
+        lines=tuple(
+            _line(f"{path}: line {n}", line, is_first=n == 1, folder=path.parent) for n, line in enumerate(lines, 1)
+        ),
+        **typed_values(str(path), values, _SCRIPT),
     )
-    table.finish()
-    return script
 
 
-def _voice(table: _Table) -> Voice:
-    default = Voice()
-    voice = Voice(
-        table.take("name", str, default.name),
-        table.whole("words_per_minute", 80, 450, default.words_per_minute),
-        table.whole("pitch", 0, 99, default.pitch),
+def _line(where: str, given: Mapping[str, Any], is_first: bool, folder: Path) -> Line:
+    waits = given.get("after") in ("other_end", "other_start")
+    known = [*_LINE, *([_DELAY] if "after" in given else []), *([_OR_AFTER] if waits else [])]
+    for one, other in (("say", "clip"), ("at_s", "after")):
+        if (one in given) == (other in given):
+            raise SettingsError(f"{where}: expected {one} or {other}, got {'both' if one in given else 'neither'}")
+    values = typed_values(where, given, known)
+    if values["after"] == "own_end" and is_first:
+        raise SettingsError(f"{where}: expected another cue than own_end for the first line, got own_end")
+    clip = None if values["clip"] is None else folder / values["clip"]
+    if clip and not clip.is_file():
+        raise SettingsError(f"{where}: clip: expected an audio file, got none at {str(clip)!r}")
+    return Line(
+        say=values["say"],
+        clip=clip,
+        cue=values["after"] or "at",
+        delay_s=values["delay_s"] if values["after"] else values["at_s"],
+        or_after_s=values.get("or_after_s", math.inf),
+        stop_when_interrupted=values["stop_when_interrupted"],
     )
-    table.finish()
-    return voice
-
-
-def _line(table: _Table, number: int, folder: Path) -> Line:
-    say, clip = table.take("say", str, None), table.take("clip", str, None)
-    at_s, after = table.number("at_s", 0, _MOST_S, None), table.take("after", str, None)
-    if (say is None) == (clip is None):
-        raise table.error("say or clip", "neither" if say is None else "both")
-    if (at_s is None) == (after is None):
-        raise table.error("at_s or after", "neither" if after is None else "both")
-    if after not in (None, *_AFTER):
-        raise table.error(f"after = one of {', '.join(_AFTER)}", repr(after))
-    if after == "own_end" and number == 1:
-        raise table.error("another cue than own_end for the first line", "own_end")
-    line = Line(
-        say=say,
-        clip=None if clip is None else folder / clip,
-        cue="at" if after is None else after,
-        delay_s=table.number("delay_s", 0, _MOST_S, 0.0) if after else at_s,
-        or_after_s=table.number("or_after_s", 0, _MOST_S, 10.0) if after in ("other_end", "other_start") else math.inf,
-        stop_when_interrupted=table.take("stop_when_interrupted", bool, False),
-    )
-    if line.clip and not line.clip.is_file():
-        raise table.error("clip = an audio file", f"none at {str(line.clip)!r}")
-    table.finish()
-    return line
-
-
-class _Table:
-    """A table of TOML, from which checked values are taken; what is then left in it is unknown."""
-
-    def __init__(self, where: str, values: Mapping[str, Any]) -> None:
-        self._where = where
-        self._values = dict(values)
-
-    def take(self, name: str, kind: type, default: Any) -> Any:  # noqa: ANN401
-        if name not in self._values:
-            return default
-        value = self._values.pop(name)
-        if not isinstance(value, kind):
-            kinds = {str: "text", bool: "true or false", dict: f"a table [{name}]", list: f"tables [[{name}]]"}
-            raise self.error(f"{name} = {kinds[kind]}", repr(value))
-        return value
-
-    def number(self, name: str, least: float, most: float, default: Any) -> Any:  # noqa: ANN401
-        value = self._values.pop(name, default)
-        if value is not default and (type(value) not in (int, float) or not least <= value <= most):
-            raise self.error(f"{name} = a number from {least:g} to {most:g}", repr(value))
-        return value
-
-    def whole(self, name: str, least: int, most: int, default: int) -> int:
-        value: int = self.number(name, least, most, default)
-        if type(value) is not int:
-            raise self.error(f"{name} = a whole number", repr(value))
-        return value
-
-    def finish(self) -> None:
-        if self._values:
-            raise self.error("only known settings", ", ".join(self._values))
-
-    def error(self, expected: str, got: str) -> SettingsError:
-        return SettingsError(f"{self._where}: expected {expected}, got {got}")

@@ -15,9 +15,18 @@ from fdbcore.audio.decode import resampler_to_48k
 from fdbcore.audio.level import within_range
 from fdbcore.errors import FdbError, InputError, MissingExtraError, SettingsError
 from fdbcore.models.tts import _espeak
+from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.types import FRAME_SAMPLES, Pcm
 
 SYNTHESIS_TIMEOUT_S: Final = 60.0
+
+
+VOICE: Final = (
+    Setting("name", "a language, with a variant after a +", form="a voice such as en-us or de+f2", fits=bool),
+    Setting("words_per_minute", "the speed", int, least=80, most=450),
+    Setting("pitch", "50 is the voice's own", int, least=0, most=99),
+)
+"""What a `Voice` may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,7 @@ class Voice:
     pitch: int = 50
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise SettingsError(f"name: expected a voice such as en-us or de+f2, got {self.name!r}")
-        for setting, least, most in (("words_per_minute", 80, 450), ("pitch", 0, 99)):
-            value = getattr(self, setting)
-            if type(value) is not int or not least <= value <= most:
-                raise SettingsError(f"{setting}: expected a whole number from {least} to {most}, got {value!r}")
+        typed_values("voice", asdict(self), VOICE)
 
 
 def synthesise(text: str, voice: Voice) -> Pcm:
