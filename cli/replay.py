@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=CALL)
 @click.option("-a", "file_a", type=FILE, help="The file of side A, the examiner or user.")
 @click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
+@click.option(
+    "--pair", nargs=2, metavar="A B", help="Each call has two files: '*-caller.wav' '*-agent.wav', A's pattern first."
+)
 @click.option("--swap", is_flag=True, help="Exchange the sides.")
 @click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
 @click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
@@ -46,6 +49,7 @@ def replay(
     paths: Sequence[Path],
     file_a: Path | None,
     file_b: Path | None,
+    pair: tuple[str, str] | None,
     swap: bool,
     offset_ms: int,
     vad: str | None,
@@ -84,9 +88,13 @@ def replay(
         settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open)
         if vad is not None:
             resolve("vad", VADS, vad)
-        calls = named_calls(paths, oddities, file_a, file_b, swap=swap, offset_ms=offset_ms, meta=meta, labels=labels)
+        if pair is not None and (file_a is not None or file_b is not None):
+            raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
+        calls = named_calls(
+            paths, oddities, file_a, file_b, swap=swap, offset_ms=offset_ms, pair=pair, meta=meta, labels=labels
+        )
         log = options.read_log(marks, marks_offset_ms, len(calls))
-        several = len(calls) > 1 or meta is not None or is_replayed(out)
+        several = len(calls) > 1 or pair is not None or meta is not None or is_replayed(out)
         if several:
             check_run_folder(out, meta, calls)
             if log is not None:

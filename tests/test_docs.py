@@ -64,8 +64,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (start_s, end_s) in spans_s.items():
         (folder / name).parent.mkdir(exist_ok=True)
         soundfile.write(folder / f"{name}.wav", pcm[start_s * rate_hz : end_s * rate_hz], rate_hz)
-    for side, name in enumerate(("caller", "agent")):
-        soundfile.write(folder / f"{name}.wav", pcm[: 24 * rate_hz, side], rate_hz)
+    (folder / "pairs").mkdir()
+    for side, name in enumerate(("caller", "agent", "pairs/one-caller", "pairs/one-agent")):
+        soundfile.write(folder / f"{name}.wav", pcm[: 24 * rate_hz, side % 2], rate_hz)
     (folder / "calls.csv").write_text("file,version,caller\none.wav,1,c1\ntwo.wav,1,c2\nthree.wav,2,c3\n")
     (folder / "hand.csv").write_text("call,side,kind,start_s,end_s\none,A,turn_end,7.5,7.5\none,A,pause,8.1,10.1\n")
     (folder / "agent.jsonl").write_text('{"time": 11.2, "name": "heard"}\n{"time": 11.7, "name": "spoke"}\n')

@@ -59,12 +59,12 @@ _MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
 _PLACED_BY_PAGE: Final = {("ogg", "flac")}
 
 AUDIO_SUFFIXES: Final = frozenset(
-    {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".mp4", ".webm", ".aac", ".aiff", ".aif", ".au", ".wma"}
+    ".wav .flac .mp3 .ogg .opus .m4a .mp4 .webm .mka .mkv .aac .aiff .aif .au .wma".split()
 )
 """Of the files in a folder that are taken for audio; a file that is named may have any suffix."""
 
 OTHER_AUDIO_SUFFIXES: Final = frozenset(
-    ".3gp .ac3 .aifc .amr .ape .avi .awb .caf .dts .eac3 .flv .gsm .mka .mkv .mov .mp2 .oga .rf64 .sph .spx .tta .voc "
+    ".3gp .ac3 .aifc .amr .ape .avi .awb .caf .dts .eac3 .flv .gsm .mov .mp2 .oga .rf64 .sph .spx .tta .voc "
     ".w64 .wave .wmv .wv".split()
 )
 """Of files in a folder that are not taken for audio, and may be read where they are named."""

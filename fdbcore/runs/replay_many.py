@@ -214,15 +214,18 @@ def replay_all(
     vad: str | None = None,
     settings: TurnSettings | None = None,
     line_open: bool = False,
+    pair: tuple[str, str] | None = None,
     meta: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
 ) -> Run:
     """Replay and score many recorded sessions into one run, with its tables and its page; what is done is kept.
 
-    paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. meta: a
-    CSV table of the calls, joined by path and file name. labels: what people have labelled. jobs: processes, as many as
-    processors by default. The others are those of `replay`. What did not fit is told in "oddities" of corpus.json.
+    paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them.
+    pair: patterns of the files of side A and of side B, where each call has two ("*-caller.wav", "*-agent.wav").
+    meta: a CSV table of the calls, joined by path and file name; its columns a_file and b_file pair files, too.
+    labels: what people have labelled. jobs: processes, as many as processors by default. The others are those of
+    `replay`. What did not fit is told in "oddities" of corpus.json.
     A call that fails stops no other: see the status and the reason of each in `calls`.
     Raises InputError for files and tables that cannot be used, SettingsError for a folder of something else,
     RecordingError if `out` cannot be written. Processes are spawned: a script that calls this needs the usual
@@ -233,7 +236,7 @@ def replay_all(
     if vad is not None:
         resolve("vad", VADS, vad)
     calls = named_calls(
-        [Path(path) for path in paths], oddities, swap=swap, offset_ms=offset_ms, meta=meta, labels=labels
+        [Path(path) for path in paths], oddities, swap=swap, offset_ms=offset_ms, pair=pair, meta=meta, labels=labels
     )
     check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
     write_run(asked.run_path, replay_corpus(calls, asked, jobs or len(os.sched_getaffinity(0)), oddities))

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import glob
-import io
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +15,10 @@ from fdbcore.errors import SettingsError
 from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.sources.label_files import read_labels
-from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS, NameIndex, Oddities, is_fork, real_path
+from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
+from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
 from fdbcore.sources.sessions import V1_FILES, SessionInput, session_inputs
+from fdbcore.sources.tables import CallTable, read_table
 
 AGENT_CHANNEL: Final = "agent_channel"
 LISTS: Final = frozenset({".txt", ".list"})
@@ -44,18 +42,37 @@ def named_calls(
     *,
     swap: bool = False,
     offset_ms: int = 0,
+    pair: tuple[str, str] | None = None,
     meta: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | None = None,
 ) -> list[PlannedCall]:
     """The calls that `paths` (see `named_files`), or the files of both sides, name; joined with what is known of them.
 
-    meta: a table of columns; labels: what people have labelled. What fits nothing is added to `oddities`. Raises
-    InputError for what cannot be used.
+    pair: patterns of the files of side A and of side B, where each call has two (see `paired_by_patterns`). meta: a
+    table of columns, which may name the two files itself; labels: what people have labelled. What fits nothing is added
+    to `oddities`. Raises InputError for what cannot be used.
     """
+    table = None if meta is None else read_table(Path(meta))
     named = named_files(paths, oddities)
-    sessions = session_inputs(named, file_a, file_b, swap=swap, offset_ms=offset_ms, searched=named != list(paths))
-    calls = planned(sessions, None if meta is None else Path(meta), oddities)
+    searched = named != list(paths)
+    pairs = _paired(named, pair, table, oddities) if file_a is None and file_b is None else []
+    sessions = session_inputs(
+        [] if pairs else named, file_a, file_b, pairs=pairs, swap=swap, offset_ms=offset_ms, searched=searched
+    )
+    calls = planned(sessions, table, oddities)
     return calls if labels is None else with_labels(calls, Path(labels), oddities)
+
+
+def _paired(
+    files: Sequence[Path], patterns: tuple[str, str] | None, table: CallTable | None, oddities: Oddities
+) -> list[Pair]:
+    """The two files of each call, where patterns or a table say which; none where neither does."""
+    names_both = table is not None and len(table.files) == 2
+    if patterns is not None and names_both:
+        raise SettingsError("give --pair, or the columns a_file and b_file of --meta, not both")
+    if patterns is not None:
+        return paired_by_patterns(files, patterns, oddities)
+    return paired_by_table(files, table, oddities) if table is not None and names_both else []
 
 
 def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
@@ -144,87 +161,32 @@ def _listed(path: Path) -> list[Path]:
     return found
 
 
-def read_table(path: Path) -> tuple[str, list[dict[str, str]]]:
-    """The name of the column with the files, and the rows of a CSV with a header (comma, semicolon or tab).
-
-    Raises SettingsError if it cannot be read, has no column that names files, or a row of another length.
-    """
-    lines, skipped, delimiter = _lines(path)
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
-    rows: list[tuple[int, list[str]]] = []
-    began = skipped + 1
-    try:
-        for row in table:
-            if not rows or any(cell.strip() for cell in row):
-                rows.append((began, row))
-            began = skipped + table.line_num + 1
-    except csv.Error as error:
-        quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
-        raise SettingsError(
-            f"{path}, line {began}: expected a row of a CSV table, got something else{quote}"
-        ) from error
-    header = [name.strip() for name in rows.pop(0)[1]] if rows else []
-    by_name = {name.lower(): name for name in reversed(header)}
-    key = next((by_name[name] for name in FILE_COLUMNS if name in by_name), None)
-    if key is None or len(set(header)) < len(header):
-        names = ", ".join(header)
-        raise SettingsError(f"{path}: expected different columns, one of them {', '.join(FILE_COLUMNS)}; got {names}")
-    for line, row in rows:
-        if len(row) != len(header):
-            raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
-    return key, [{name: cell.strip() for name, cell in zip(header, row, strict=True)} for _, row in rows]
-
-
-def _lines(path: Path) -> tuple[list[str], int, str]:
-    """The lines of a table, how many were skipped before them, and its delimiter.
-
-    In UTF-8, or in UTF-16 with a byte order mark; a first line "sep=;" is for spreadsheets and tells the delimiter.
-    """
-    try:
-        data = path.read_bytes()
-        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        text = data.decode("utf-16" if wide else "utf-8-sig")
-    except OSError as error:
-        raise SettingsError(f"{path}: expected a CSV table, got: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        got = f"the byte 0x{data[error.start]:02X}"
-        raise SettingsError(
-            f"{path}, line {line}: expected text in UTF-8, got {got}: save the table as UTF-8"
-        ) from error
-    lines = io.StringIO(text, newline="").readlines()
-    head = lines[0] if lines else ""
-    if told := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
-        return lines[1:], 1, told[1]
-    return lines, 0, max(DELIMITERS, key=head.count)
-
-
-def planned(sessions: Sequence[SessionInput], meta: Path | None, oddities: Oddities) -> list[PlannedCall]:
-    """The sessions with their rows of the table `meta`, joined as `NameIndex` does, by path before name.
+def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities: Oddities) -> list[PlannedCall]:
+    """The sessions with their rows of the table, joined as `NameIndex` does, by path before name.
 
     The column agent_channel (left, right, 1 or 2) says where side B is. Rows without files and files without rows are
     noted in `oddities`. Raises SettingsError where a row could be of several files, or a file has several rows that
     differ, and where no row is of any file.
     """
     _note_doubles(sessions, oddities)
-    if meta is None:
+    if table is None:
         return [PlannedCall(session) for session in sessions]
-    key, table = read_table(meta)
-    numbers = NameIndex(map(_known, sessions)).joined((row[key] for row in table), meta)
-    rows: dict[int, dict[str, str]] = {}
-    for row in table:
+    key = table.files[0]
+    numbers = NameIndex(map(_known, sessions)).joined((row[key] for row in table.rows), table.path)
+    rows: dict[int, Mapping[str, str]] = {}
+    for row in table.rows:
         number = numbers[row[key]]
         if number is None:
-            oddities.add(f"rows of {meta.name} without a file", [row[key]])
-        elif _without(key, first := rows.setdefault(number, row)) != _without(key, row):
+            oddities.add(f"rows of {table.path.name} without a file", [row[key]])
+        elif table.columns(row) != table.columns(first := rows.setdefault(number, row)):
             raise SettingsError(
-                f"{meta}: expected one row of the call {sessions[number].name}, "
+                f"{table.path}: expected one row of the call {sessions[number].name}, "
                 f"got {first[key]!r} and {row[key]!r}, which differ"
             )
-    _refuse_none(rows, numbers, sessions, meta, "rows")
+    _refuse_none(rows, numbers, sessions, table.path, "rows")
     without = [session.name for number, session in enumerate(sessions) if number not in rows]
-    oddities.add(f"files without a row in {meta.name}", without)
-    return [_with_row(session, _without(key, rows.get(number, {}))) for number, session in enumerate(sessions)]
+    oddities.add(f"files without a row in {table.path.name}", without)
+    return [_with_row(session, table.columns(rows.get(number, {}))) for number, session in enumerate(sessions)]
 
 
 def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) -> list[PlannedCall]:
@@ -240,10 +202,6 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
     source = str(real_path(path))
     labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
     return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
-
-
-def _without(key: str, row: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in row.items() if name != key}
 
 
 def _refuse_none(

@@ -19,6 +19,7 @@ from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.recording.files import AUDIO, META, read_json
 from fdbcore.recording.labels import Label
 from fdbcore.sources.names import real_path, session_names
+from fdbcore.sources.pairs import Pair, pair_name
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
@@ -26,7 +27,7 @@ MOST_OFFSET_MS: Final = 600_000
 
 V1_FILES: Final = ("input.wav", "output.wav")
 
-_OTHER_SIDE: Final = "give the file of each side, A's first"
+_OTHER_SIDE: Final = "give the file of each side, A's first, or --pair for a folder"
 _PathLike = str | os.PathLike[str]
 
 
@@ -82,21 +83,24 @@ def session_inputs(
     a: _PathLike | None = None,
     b: _PathLike | None = None,
     *,
+    pairs: Sequence[Pair] = (),
     swap: bool = False,
     offset_ms: int = 0,
     searched: bool = False,
 ) -> list[SessionInput]:
     """The sessions that the arguments of a command name.
 
-    Either `a` and `b`, one file of each side; or `paths`: exactly two mono files are the sides of one session, unless
-    they were `searched` for, where nobody has said which is which; other files are stereo and a session each, and so
-    are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and recordings, alone or all those of a run.
+    Either `a` and `b`, one file of each side; or `pairs` of them, a session each; or `paths`: exactly two mono files
+    are the sides of one session, unless they were `searched` for, where nobody has said which is which; other files are
+    stereo and a session each, and so are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and recordings,
+    alone or all those of a run.
     Raises SettingsError for other combinations; a file that cannot be used shows when its session is opened.
     """
-    if (a is None) != (b is None) or (a is None) == (not paths):
+    if (a is None) != (b is None) or (a is None) == (not paths and not pairs):
         raise SettingsError("give recordings or folders, or both -a FILE and -b FILE")
     named = [Path(path) for path in paths]
-    groups = [(Path(a), Path(b))] if a is not None and b is not None else _grouped(named, may_pair=not searched)
+    groups: list[tuple[Path, ...]] = [(Path(a), Path(b))] if a is not None and b is not None else [*pairs]
+    groups = groups or _grouped(named, may_pair=not searched)
     names = session_names([_name(group) for group in groups])
     return [_session(name, group, swap, offset_ms) for name, group in zip(names, groups, strict=True)]
 
@@ -138,8 +142,9 @@ def _name(files: tuple[Path, ...]) -> tuple[Path, str]:
     if _is_v1(files):
         task = real_path(files[0]).parent
         return task.parent.parent, "-".join(task.parts[-2:])  # a task's folders are only numbered
-    path = real_path(files[0]) if _is_recording(files[0]) else Path(os.path.abspath(files[0]))
-    return path.parent, path.name if _is_recording(files[0]) else "+".join(file.stem for file in files)
+    if _is_recording(files[0]):
+        return real_path(files[0]).parent, real_path(files[0]).name
+    return Path(os.path.abspath(files[0])).parent, pair_name(files[0].stem, files[-1].stem)
 
 
 def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:

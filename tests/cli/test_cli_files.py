@@ -196,18 +196,18 @@ def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path)
     calls = tmp_path / "calls"
     (calls / "new").mkdir(parents=True)
     samples = voices(DIALOGUE)
-    with av.open(str(calls / "new" / "a.mka"), "w") as container:
+    with av.open(str(calls / "new" / "a.mov"), "w") as container:
         stream = container.add_stream("pcm_s16le", rate=RATE_HZ, layout="stereo")
         frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="stereo")
         frame.sample_rate = RATE_HZ
         container.mux([*stream.encode(frame), *stream.encode(None)])
     result = replayed(calls, "--out", tmp_path / "RUN")
     assert result.exit_code == 2
-    assert f"found none; 1 .mka can be read if they are named, as by '{calls}/**/*.mka'" in result.stderr
-    assert replayed(f"{calls}/**/*.mka", "--out", tmp_path / "RUN").exit_code == 0
+    assert f"found none; 1 .mov can be read if they are named, as by '{calls}/**/*.mov'" in result.stderr
+    assert replayed(f"{calls}/**/*.mov", "--out", tmp_path / "RUN").exit_code == 0
     write(calls / "b.wav", samples)
     result = replayed(calls, "--out", tmp_path / "RUN")
-    assert f"audio in {calls} that is not searched for, left out: name it, as by '{calls}/**/*.mka': 1: 1 .mka" in (
+    assert f"audio in {calls} that is not searched for, left out: name it, as by '{calls}/**/*.mov': 1: 1 .mov" in (
         result.stderr
     )
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.errors import SettingsError
-from fdbcore.sources.calls import PlannedCall, named_files, planned, read_table
+from fdbcore.sources.calls import PlannedCall, named_files, planned
 from fdbcore.sources.names import NameIndex, Oddities
 from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.sources.tables import read_table
 
 
 def touch(*paths: Path) -> None:
@@ -98,7 +99,7 @@ def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None
 def joined(text: str, sessions: Sequence[SessionInput], folder: Path) -> tuple[list[PlannedCall], dict[str, list[str]]]:
     (folder / "meta.csv").write_text(text, encoding="utf-8")
     oddities = Oddities()
-    return planned(sessions, folder / "meta.csv", oddities), oddities.found
+    return planned(sessions, read_table(folder / "meta.csv"), oddities), oddities.found
 
 
 def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
@@ -219,7 +220,8 @@ def test_a_table_that_cannot_be_joined_is_one_line(tmp_path: Path, text: str, ex
 
 def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> None:
     (tmp_path / "meta.csv").write_bytes(b'\xef\xbb\xbfname\tnote\r\n"a b.wav"\t"x, ""y"""\r\n')
-    assert read_table(tmp_path / "meta.csv") == ("name", [{"name": "a b.wav", "note": 'x, "y"'}])
+    table = read_table(tmp_path / "meta.csv")
+    assert (table.files, table.rows) == (("name",), [{"name": "a b.wav", "note": 'x, "y"'}])
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_a_table_may_have_a_byte_order_mark_tabs_and_quotes(tmp_path: Path) -> N
 def test_tables_of_spreadsheets_are_read(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "meta.csv").write_bytes(data)
     oddities = Oddities()
-    (call,) = planned(session_inputs([tmp_path / "a.wav"]), tmp_path / "meta.csv", oddities)
+    (call,) = planned(session_inputs([tmp_path / "a.wav"]), read_table(tmp_path / "meta.csv"), oddities)
     assert (dict(call.columns), oddities.found) == ({"n": "ü"}, {})
 
 

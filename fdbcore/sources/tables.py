@@ -1,0 +1,102 @@
+"""A user's table of calls: a CSV file as spreadsheets and exports write it."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
+
+A_FILE: Final = "a_file"
+B_FILE: Final = "b_file"
+"""The columns with the file of each side, where a row names two; `A_FILE` then names the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTable:
+    """A table of calls.
+
+    files: the column that names a call by its file, or the two with the files of both sides, A's first. rows: all cells
+    by the names of their columns, as text.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+    rows: Sequence[Mapping[str, str]]
+
+    def columns(self, row: Mapping[str, str]) -> dict[str, str]:
+        """What a row says of its call, without its files."""
+        return {name: text for name, text in row.items() if name not in self.files}
+
+
+def read_table(path: Path) -> CallTable:
+    """The table in a CSV file with a header; comma, semicolon or tab.
+
+    Raises SettingsError if it cannot be read, has no column that names files, or a row of another length.
+    """
+    lines, skipped, delimiter = _lines(path)
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    began = skipped + 1
+    try:
+        for row in table:
+            if not rows or any(cell.strip() for cell in row):
+                rows.append((began, row))
+            began = skipped + table.line_num + 1
+    except csv.Error as error:
+        quote = ", a quote that is never closed" if "end of data" in str(error) else f": {error}"
+        raise SettingsError(
+            f"{path}, line {began}: expected a row of a CSV table, got something else{quote}"
+        ) from error
+    header = [name.strip() for name in rows.pop(0)[1]] if rows else []
+    by_name = {name.lower(): name for name in reversed(header)}
+    files = _file_columns(by_name)
+    if not files or len(set(header)) < len(header):
+        names = ", ".join(header)
+        raise SettingsError(
+            f"{path}: expected different columns, one of them {', '.join(FILE_COLUMNS)}, or {A_FILE} and {B_FILE}; "
+            f"got {names}"
+        )
+    for line, row in rows:
+        if len(row) != len(header):
+            raise SettingsError(f"{path}, line {line}: expected {len(header)} fields, got {len(row)}")
+    cells = [{name: cell.strip() for name, cell in zip(header, row, strict=True)} for _, row in rows]
+    return CallTable(path, files, cells)
+
+
+def _file_columns(by_name: Mapping[str, str]) -> tuple[str, ...]:
+    """Those of the columns, by their names in lower case, that name files; none: ()."""
+    if A_FILE in by_name and B_FILE in by_name:
+        return by_name[A_FILE], by_name[B_FILE]
+    return next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
+
+
+def _lines(path: Path) -> tuple[list[str], int, str]:
+    """The lines of a table, how many were skipped before them, and its delimiter.
+
+    In UTF-8, or in UTF-16 with a byte order mark; a first line "sep=;" is for spreadsheets and tells the delimiter.
+    """
+    try:
+        data = path.read_bytes()
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = data.decode("utf-16" if wide else "utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{path}: expected a CSV table, got: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        got = f"the byte 0x{data[error.start]:02X}"
+        raise SettingsError(
+            f"{path}, line {line}: expected text in UTF-8, got {got}: save the table as UTF-8"
+        ) from error
+    lines = io.StringIO(text, newline="").readlines()
+    head = lines[0] if lines else ""
+    if told := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
+        return lines[1:], 1, told[1]
+    return lines, 0, max(DELIMITERS, key=head.count)
