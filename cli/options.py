@@ -23,8 +23,8 @@ from .entry import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
-    from fdbcore.measures.agent_log import Mark
     from fdbcore.measures.reading import Reading
+    from fdbcore.sources.agent_logs import Mark
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
@@ -70,7 +70,12 @@ def read_run(path: Path) -> Run:
 
 def marks(command: Callable[..., None]) -> Callable[..., None]:
     """An agent's own log, for one call."""
-    log = click.option("--marks", type=FILE, metavar="FILE.jsonl", help="The agent's own log of this call: time, name.")
+    log = click.option(
+        "--marks",
+        type=FILE,
+        metavar="FILE",
+        help="The agent's own log of this call: JSONL, OTLP, LiveKit, Pipecat, Vapi.",
+    )
     offset = click.option("--marks-offset-ms", type=float, help="What to add to its times, instead of an estimate.")
     return log(offset(command))
 
@@ -91,7 +96,7 @@ class Log:
 
 def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | None:
     """The log that the options name; InputError if it cannot be used, or belongs to no single call."""
-    from fdbcore.measures.agent_log import read_marks
+    from fdbcore.sources.agent_logs import read_marks
 
     if path is None:
         if offset_ms is not None:

@@ -7,13 +7,11 @@ clocks, and is part of the offset.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,7 @@ import numpy.typing as npt
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.sources.agent_logs import Mark
 from fdbcore.types import TICK_MS, ticks_to_s
 
 MARKS_SCHEMA: Final = "fdbcore.marks/1"
@@ -42,13 +41,6 @@ _EARLIEST_S: Final = -0.5
 Floats = npt.NDArray[np.float64]
 
 
-class Mark(NamedTuple):
-    """One entry of a log."""
-
-    time_s: float
-    name: str
-
-
 @dataclass(frozen=True, slots=True)
 class Offset:
     """What to add to the log's times (s). low, high: 95 % limits, None if it was given.
@@ -62,31 +54,6 @@ class Offset:
     anchor: str | None = None
     matched: int = 0
     onsets: int = 0
-
-
-def read_marks(path: Path) -> list[Mark]:
-    """The entries of a JSONL file, {"time": seconds, "name": text} each, by time. InputError names the line."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    marks = [_mark(line, f"{path}: line {number}") for number, line in enumerate(lines, 1) if line.strip()]
-    if not marks:
-        raise InputError(f"{path}: expected marks, got an empty file")
-    return sorted(marks)
-
-
-def _mark(line: str, place: str) -> Mark:
-    try:
-        values = json.loads(line)
-        time_s, name = values["time"], values["name"]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f'{place}: expected {{"time": seconds, "name": text}}, got {line[:80]!r}') from None
-    if isinstance(time_s, bool) or not isinstance(time_s, (int, float)) or not math.isfinite(time_s):
-        raise InputError(f"{place}: time: expected seconds as a number, got {time_s!r}")
-    if not isinstance(name, str) or not name:
-        raise InputError(f"{place}: name: expected a text, got {name!r}")
-    return Mark(float(time_s), name)
 
 
 def estimate_offset(marks: Sequence[Mark], dialogue: Dialogue) -> Offset:

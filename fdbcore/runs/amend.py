@@ -9,11 +9,12 @@ from typing import Any
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError
-from fdbcore.measures.agent_log import Mark, Offset, align_marks, estimate_offset
+from fdbcore.measures.agent_log import Offset, align_marks, estimate_offset
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import whole_file
+from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 
 

@@ -15,10 +15,11 @@ from helpers.voices import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError
-from fdbcore.measures.agent_log import Mark, Offset, align_marks, estimate_offset, read_marks
+from fdbcore.measures.agent_log import Offset, align_marks, estimate_offset
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording.files import MARKS, REPORT, read_json
 from fdbcore.recording.reader import Recording
+from fdbcore.sources.agent_logs import Mark
 
 CLOCK_S = 1_700_000_000.25
 STAGES = ["A's end to endpoint", "endpoint to model", "model to audio_out", "audio_out to B's onset"]
@@ -151,26 +152,6 @@ def test_a_response_without_a_mark_lacks_its_stages_only() -> None:
     laid = align_marks(marks, talk, Offset(CLOCK_S))
     assert [ms is None for ms in laid["responses"][0]["stages_ms"]] == [False, True, True, False]
     assert laid["counts"] == [12, 11, 11, 12]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected marks, got an empty file"),
-        ("{", 'line 1: expected {"time": seconds, "name": text}'),
-        ('{"time": 1, "name": "x"}\n\n{"t": 1}', "line 3: expected"),
-        ('{"time": "1", "name": "x"}', "line 1: time: expected seconds as a number, got '1'"),
-        ('{"time": NaN, "name": "x"}', "line 1: time: expected seconds"),
-        ('{"time": true, "name": "x"}', "line 1: time: expected seconds"),
-        ('{"time": 1, "name": ""}', "line 1: name: expected a text, got ''"),
-        ("[1]", "line 1: expected"),
-    ],
-)
-def test_a_log_that_is_none_is_one_line(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "log.jsonl").write_text(text)
-    with pytest.raises(InputError) as caught:
-        read_marks(tmp_path / "log.jsonl")
-    assert message in str(caught.value)
 
 
 def save(path: Path, marks: Sequence[Mark]) -> Path:

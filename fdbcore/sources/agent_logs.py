@@ -1,0 +1,192 @@
+"""An agent's own log: what it noted, and when, read from the forms in which agents and their frameworks write it.
+
+Read are, told apart by what is in the file: lines {"time": ..., "name": ...} of one's own; OpenTelemetry's traces and
+logs as OTLP JSON, of any framework; session reports and JSON logs of LiveKit Agents (`SessionReport.to_dict`, 1.8);
+logs of Pipecat (loguru's lines, 1.14); and calls of Vapi (the call object, or its artifact). The clock of a log is its
+own: only differences of its times count.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from fdbcore.errors import InputError
+
+_NS: Final = 1e-9
+_DOCUMENTS: Final = frozenset({"resourceSpans", "resourceLogs", "events", "chat_history", "artifact", "messages"})
+"""Keys of the documents that are read as a whole."""
+_LOGURU: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| +\w+ +\| [^ ]*:\d+ - (.*)")
+_FIRST_OUTPUT: Final = (
+    "metrics.ttfb",
+    "lk.response.ttft",
+    "lk.response.ttfb",
+    "gen_ai.server.time_to_first_token",
+)
+"""Attributes of spans with the seconds from their beginning to the first token or byte."""
+_PIPECAT: Final = (
+    (re.compile(r"(?:.*: ?|\S+ )?((?:VAD user|User|Bot) (?:started|stopped) speaking).*"), "{0}"),
+    (re.compile(r"(\w+)#\d+ TTFB: .*"), "{0} first output"),
+    (re.compile(r"(\w+)#\d+: Generating (?:\w+ )?(?:TTS|chat|response).*"), "{0} asked"),
+)
+"""Of the messages of Pipecat's logs those that tell of a stage: what each is called."""
+_FORMS: Final = '{"time": seconds or ISO 8601, "name": text}, or a log of OpenTelemetry, LiveKit, Pipecat or Vapi'
+
+
+class Mark(NamedTuple):
+    """One entry of a log, on the log's clock."""
+
+    time_s: float
+    name: str
+
+
+def read_marks(path: Path) -> list[Mark]:
+    """The entries of a log, by time. InputError names the line that cannot be used, or says that there is none."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    document = _document(text)
+    try:
+        marks = list(_of_lines(text.splitlines(), path) if document is None else _of_document(document))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: expected {_FORMS}, got one with a fault: {error!r}") from error
+    if not marks:
+        raise InputError(f"{path}: expected marks, got {'an empty file' if not text.strip() else 'none in it'}")
+    return sorted(marks)
+
+
+def _document(text: str) -> Mapping[str, Any] | None:
+    """The file as one JSON object, where it is a document that is known; else it is read line by line."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and not _DOCUMENTS.isdisjoint(found) else None
+
+
+def _of_document(found: Mapping[str, Any]) -> Iterator[Mark]:
+    if "resourceSpans" in found or "resourceLogs" in found:
+        yield from _otlp(found)
+    elif "events" in found or "chat_history" in found:
+        yield from _livekit_report(found)
+    else:
+        yield from _vapi(found.get("artifact", found)["messages"])
+
+
+def _of_lines(lines: Sequence[str], path: Path) -> Iterator[Mark]:
+    is_loguru = False
+    for number, line in enumerate(lines, 1):
+        if entry := _LOGURU.fullmatch(line.rstrip()):
+            is_loguru = True
+            yield from _pipecat(entry[1], entry[2])
+        elif line.strip() and not is_loguru:  # in a log of loguru, such a line goes on with the message above it
+            yield from _of_json(line, f"{path}: line {number}")
+
+
+def _of_json(line: str, place: str) -> Iterator[Mark]:
+    try:
+        values = json.loads(line)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise InputError(f"{place}: expected {_FORMS}, got {line[:80]!r}")
+    if "resourceSpans" in values or "resourceLogs" in values:
+        yield from _otlp(values)
+    elif "timestamp" in values and "message" in values:  # LiveKit's JSON log
+        yield Mark(_iso_s(values["timestamp"]), str(values["message"]))
+    else:
+        yield _own(values, line, place)
+
+
+def _own(values: Mapping[str, Any], line: str, place: str) -> Mark:
+    if "time" not in values or "name" not in values:
+        raise InputError(f"{place}: expected {_FORMS}, got {line[:80]!r}")
+    time, name = values["time"], values["name"]
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{place}: name: expected a text, got {name!r}")
+    try:
+        time_s = _iso_s(time) if isinstance(time, str) else time
+    except ValueError:
+        time_s = None
+    if isinstance(time_s, bool) or not isinstance(time_s, (int, float)) or not math.isfinite(time_s):
+        raise InputError(f"{place}: time: expected seconds as a number, or ISO 8601, got {time!r}")
+    return Mark(float(time_s), name)
+
+
+def _iso_s(text: str) -> float:
+    """The seconds of a time in ISO 8601; one without a zone is taken as UTC: only differences count."""
+    time = datetime.fromisoformat(text)
+    return time.timestamp() if time.tzinfo else datetime.fromisoformat(f"{text}+00:00").timestamp()
+
+
+def _pipecat(time: str, message: str) -> Iterator[Mark]:
+    """The stage that an entry of Pipecat's log tells of, if it is one."""
+    for expression, name in _PIPECAT:
+        if told := expression.fullmatch(message):
+            yield Mark(_iso_s(time), name.format(told[1]))
+            return
+
+
+def _otlp(data: Mapping[str, Any]) -> Iterator[Mark]:
+    """OTLP JSON (OpenTelemetry Protocol 1.x): where each span begins, gives its first output and ends; events; logs."""
+    for scope in _each(data.get("resourceSpans", ()), "scopeSpans"):
+        for span in scope["spans"]:
+            name, start_s = span["name"], int(span["startTimeUnixNano"]) * _NS
+            yield Mark(start_s, f"{name} begins")
+            if end_ns := int(span.get("endTimeUnixNano", 0)):
+                yield Mark(end_ns * _NS, f"{name} ends")
+            for attribute in span.get("attributes", ()):
+                if attribute["key"] in _FIRST_OUTPUT:
+                    value = attribute["value"]
+                    after_s = float(value.get("doubleValue", value.get("intValue", math.nan)))
+                    yield Mark(start_s + after_s, f"{name} first output")
+            for event in span.get("events", ()):
+                yield Mark(int(event["timeUnixNano"]) * _NS, f"{name}: {event['name']}")
+    for scope in _each(data.get("resourceLogs", ()), "scopeLogs"):
+        for entry in scope["logRecords"]:
+            time_ns = int(entry.get("timeUnixNano") or 0) or int(entry["observedTimeUnixNano"])
+            if name := entry.get("eventName") or entry.get("body", {}).get("stringValue"):
+                yield Mark(time_ns * _NS, name)
+
+
+def _each(resources: Iterable[Mapping[str, Any]], scopes: str) -> Iterator[Mapping[str, Any]]:
+    return (scope for resource in resources for scope in resource[scopes])
+
+
+_LIVEKIT_EVENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str | None]]] = {
+    "user_state_changed": lambda event: f"user {event['new_state']}",
+    "agent_state_changed": lambda event: f"agent {event['new_state']}",
+    "user_input_transcribed": lambda event: "transcript final" if event["is_final"] else "transcript",
+    "speech_created": lambda event: "speech created",
+    "eot_prediction": lambda event: "end of turn predicted",
+    "function_tools_executed": lambda event: "tools executed",
+}
+
+
+def _livekit_report(report: Mapping[str, Any]) -> Iterator[Mark]:
+    """A session report of LiveKit Agents: its events, and when each message began and ended to be spoken."""
+    for event in report.get("events", ()):
+        if named := _LIVEKIT_EVENTS.get(event["type"]):
+            yield Mark(float(event["created_at"]), str(named(event)))
+    for item in report.get("chat_history", {}).get("items", ()):
+        metrics = item.get("metrics") or {}
+        for key, what in (("started_speaking_at", "begins"), ("stopped_speaking_at", "ends")):
+            if (time_s := metrics.get(key)) is not None:
+                yield Mark(float(time_s), f"{item['role']} {what}")
+
+
+def _vapi(messages: Iterable[Mapping[str, Any]]) -> Iterator[Mark]:
+    """The messages of a call of Vapi: `secondsFromStart`, and `time` and `endTime` in milliseconds."""
+    for message in messages:
+        if "secondsFromStart" not in message:
+            continue
+        start_s, role = float(message["secondsFromStart"]), message["role"]
+        yield Mark(start_s, f"{role} begins")
+        if "endTime" in message:
+            yield Mark(start_s + (message["endTime"] - message["time"]) / 1000, f"{role} ends")

@@ -1,0 +1,222 @@
+"""Agents' logs: each form in which they come gives the same entries at the same times."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fdbcore.errors import InputError
+from fdbcore.sources.agent_logs import Mark, read_marks
+
+START_S = 1_793_500_000.125
+"""Of a call, as seconds since 1970; with three digits every form can say it."""
+
+
+def iso(after_s: float, form: str = "%Y-%m-%dT%H:%M:%S.%fZ") -> str:
+    return datetime.fromtimestamp(START_S + after_s, UTC).strftime(form)
+
+
+def ns(after_s: float) -> str:
+    return str(round((START_S + after_s) * 1000) * 1_000_000)
+
+
+def lines(*values: dict[str, Any]) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def loguru(after_s: float, message: str, place: str = "pipecat.services.x:run:12") -> str:
+    return f"{iso(after_s, '%Y-%m-%d %H:%M:%S.%f')[:-3]} | DEBUG    | {place} - {message}\n"
+
+
+SPANS = {
+    "resourceSpans": [
+        {
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "bot"}}]},
+            "scopeSpans": [
+                {
+                    "scope": {"name": "pipecat"},
+                    "spans": [
+                        {
+                            "name": "llm",
+                            "startTimeUnixNano": ns(2.0),
+                            "endTimeUnixNano": ns(3.5),
+                            "attributes": [
+                                {"key": "gen_ai.request.model", "value": {"stringValue": "m"}},
+                                {"key": "metrics.ttfb", "value": {"doubleValue": 0.25}},
+                            ],
+                            "events": [{"timeUnixNano": ns(2.125), "name": "asked"}],
+                        }
+                    ],
+                }
+            ],
+        }
+    ]
+}
+OF_SPANS = [(2.0, "llm begins"), (2.125, "llm: asked"), (2.25, "llm first output"), (3.5, "llm ends")]
+
+LOGS = {
+    "resourceLogs": [
+        {
+            "scopeLogs": [
+                {
+                    "logRecords": [
+                        {"timeUnixNano": ns(1.0), "body": {"stringValue": "heard"}},
+                        {"observedTimeUnixNano": ns(2.0), "eventName": "spoke", "body": {"stringValue": "x"}},
+                        {"timeUnixNano": ns(3.0), "body": {"kvlistValue": {"values": []}}},
+                    ]
+                }
+            ]
+        }
+    ]
+}
+
+LIVEKIT_REPORT = {
+    "job_id": "j",
+    "timestamp": START_S + 60,
+    "events": [
+        {"type": "user_state_changed", "created_at": START_S + 1, "old_state": "listening", "new_state": "speaking"},
+        {"type": "user_input_transcribed", "created_at": START_S + 2, "transcript": "hi", "is_final": False},
+        {"type": "user_input_transcribed", "created_at": START_S + 2.5, "transcript": "hi.", "is_final": True},
+        {"type": "agent_state_changed", "created_at": START_S + 3, "old_state": "thinking", "new_state": "speaking"},
+        {"type": "close", "created_at": START_S + 9, "reason": "job_shutdown"},
+    ],
+    "chat_history": {
+        "items": [
+            {"type": "agent_config_update", "id": "c"},
+            {
+                "type": "message",
+                "role": "assistant",
+                "metrics": {
+                    "started_speaking_at": START_S + 3.25,
+                    "stopped_speaking_at": START_S + 5,
+                    "e2e_latency": 1,
+                },
+            },
+        ]
+    },
+}
+
+PIPECAT = (
+    loguru(0.5, "PipelineTask#0: starting")
+    + loguru(1.0, "LLMUserAggregator#0: User started speaking (strategy: VADUserTurnStartStrategy#0)")
+    + loguru(2.0, "User stopped speaking")
+    + loguru(2.125, "OpenAILLMService#0: Generating chat from universal context [{'role': 'user'}]")
+    + "  {'a message that goes on': 1}\n"
+    + loguru(2.5, "OpenAILLMService#0 TTFB: 0.375s")
+    + loguru(2.625, "CartesiaTTSService#1: Generating TTS [Hello.]")
+    + loguru(3.0, "Bot started speaking")
+)
+
+VAPI = {
+    "id": "call",
+    "artifact": {
+        "messages": [
+            {"role": "system", "message": "Be kind.", "time": 1000 * START_S, "secondsFromStart": 0},
+            {
+                "role": "user",
+                "message": "Hi",
+                "time": 1000 * (START_S + 1),
+                "endTime": 1000 * (START_S + 2),
+                "secondsFromStart": 1,
+            },
+            {"role": "bot", "message": "Hello", "time": 1.0, "endTime": 1501.0, "secondsFromStart": 2.5},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "start_s", "entries"),
+    [
+        (lines({"time": 2.5, "name": "b"}, {"time": 1, "name": "a", "more": 1}), 0, [(1, "a"), (2.5, "b")]),
+        (lines({"time": iso(1), "name": "a"}, {"time": iso(2)[:-1], "name": "b"}), START_S, [(1, "a"), (2, "b")]),
+        (lines({"time": "2026-11-01T09:00:01+09:00", "name": "a"}), 1_793_491_201.0, [(0, "a")]),
+        (json.dumps(SPANS, indent=1), START_S, OF_SPANS),
+        (lines(SPANS, LOGS), START_S, [(1.0, "heard"), (2.0, "spoke"), *OF_SPANS]),
+        (
+            json.dumps(LIVEKIT_REPORT),
+            START_S,
+            [
+                (1, "user speaking"),
+                (2, "transcript"),
+                (2.5, "transcript final"),
+                (3, "agent speaking"),
+                (3.25, "assistant begins"),
+                (5, "assistant ends"),
+            ],
+        ),
+        (
+            lines(
+                {"message": "STT metrics", "level": "INFO", "name": "livekit.agents", "timestamp": iso(1)},
+                {"message": "LLM metrics", "level": "INFO", "name": "livekit.agents", "ttft": 0.3, "timestamp": iso(2)},
+            ),
+            START_S,
+            [(1, "STT metrics"), (2, "LLM metrics")],
+        ),
+        (
+            PIPECAT,
+            START_S,
+            [
+                (1.0, "User started speaking"),
+                (2.0, "User stopped speaking"),
+                (2.125, "OpenAILLMService asked"),
+                (2.5, "OpenAILLMService first output"),
+                (2.625, "CartesiaTTSService asked"),
+                (3.0, "Bot started speaking"),
+            ],
+        ),
+        (
+            json.dumps(VAPI, indent=2),
+            0,
+            [(0, "system begins"), (1, "user begins"), (2, "user ends"), (2.5, "bot begins"), (4, "bot ends")],
+        ),
+    ],
+    ids=["own", "iso", "zone", "otlp", "otlp lines", "livekit report", "livekit log", "pipecat", "vapi"],
+)
+def test_every_form_gives_its_entries(
+    tmp_path: Path, text: str, start_s: float, entries: list[tuple[float, str]]
+) -> None:
+    (tmp_path / "log").write_text(text)
+    found = [(mark.time_s - start_s, mark.name) for mark in read_marks(tmp_path / "log")]
+    wanted = sorted(entries)
+    assert [name for _, name in found] == [name for _, name in wanted]
+    assert [time_s for time_s, _ in found] == pytest.approx([time_s for time_s, _ in wanted], abs=1e-3)
+
+
+def test_the_example_of_the_file_exporters_specification_is_read(tmp_path: Path) -> None:
+    """OpenTelemetry Protocol File Exporter, "Examples": times in nanoseconds, as text."""
+    span = {"name": "operationA", "startTimeUnixNano": "1581452772000000321", "endTimeUnixNano": "1581452773000000789"}
+    (tmp_path / "log").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {}, "spans": [span]}]}]}))
+    begins, ends = read_marks(tmp_path / "log")
+    assert begins == Mark(pytest.approx(1_581_452_772.0, abs=1e-6), "operationA begins")  # type: ignore[arg-type]
+    assert ends == Mark(pytest.approx(1_581_452_773.0, abs=1e-6), "operationA ends")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected marks, got an empty file"),
+        ("{", 'line 1: expected {"time": seconds or ISO 8601, "name": text}'),
+        ('{"time": 1, "name": "x"}\n\n{"t": 1}', "line 3: expected"),
+        ('{"time": "1", "name": "x"}', "line 1: time: expected seconds as a number, or ISO 8601, got '1'"),
+        ('{"time": NaN, "name": "x"}', "line 1: time: expected seconds"),
+        ('{"time": true, "name": "x"}', "line 1: time: expected seconds"),
+        ('{"time": 1, "name": ""}', "line 1: name: expected a text, got ''"),
+        ("[1]", "line 1: expected"),
+        ("09:30 hello", "line 1: expected"),
+        ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}', "with a fault: KeyError"),
+        ('{"resourceSpans": []}', "expected marks, got none in it"),
+        ('{"messages": [{"role": "bot", "message": "x"}]}', "expected marks, got none in it"),
+        ('{"timestamp": "yesterday", "message": "x"}', "with a fault: ValueError"),
+    ],
+)
+def test_a_log_that_is_none_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "log.jsonl").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_marks(tmp_path / "log.jsonl")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
