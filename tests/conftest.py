@@ -24,8 +24,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Screens are as wide as where there is no terminal, whatever the width is of the one that the tests are started from.
 os.environ.pop("COLUMNS", None)
 
+# Tests run beside each other, and so do the processes that they start: threads of the linear algebra would only wait
+# for each other in a loop. numpy counts them as it is loaded, so this holds for processes that begin from here on.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 MUCH_STEAL = 0.1
 """Of the processors' time: from here on, no test of real time can tell what has failed."""
+
+PAGES = "test_docs.py"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The commands of the pages come first: they take longest, and would be what all wait for at the end."""
+    items.sort(key=lambda item: item.path.name != PAGES)
 
 
 @pytest.hookimpl(wrapper=True)

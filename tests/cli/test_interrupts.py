@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def test_while_its_processes_start(command: str, calls: Path, tmp_path: Path) ->
         commanded(script, "replay", many, "--vad", "energy", "--out", run, "--quiet").communicate(timeout=300)
     process = commanded(script, *arguments[command])
     while process.poll() is None and len(children_of(process.pid)) < 2:  # the first is that of multiprocessing itself
-        pass
+        time.sleep(0.001)
     os.killpg(process.pid, signal.SIGINT)
     if command == "run":
         os.killpg(process.pid, signal.SIGINT)  # the first lets live calls end

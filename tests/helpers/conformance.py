@@ -51,7 +51,7 @@ SECRET = "conformance-secret"
 """Use it wherever the party takes a key, a token, a password: it must not be found in what is written down."""
 
 TURN = TurnEvent("speech_start", "A", start_tick=0, end_tick=None, known_tick=3)
-PROMPT_S = 3.0
+PROMPT_S = 6.0
 """What should be prompt has happened within it even on a busy machine; far below the time-outs it must not wait for."""
 
 
