@@ -22,8 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
 
-schema: .venv/dev     ## write the JSON schema of documents anew, from their types
-	$(BIN)/python -m fdbcore.report.call.document_types
+schema: .venv/dev     ## write the JSON schemas of documents anew, from their types
+	$(BIN)/python -m fdbcore.report.schemas
 
 # Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
 # for three quarters of its time, so a file for each processor keeps time as well as one alone.

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,7 @@ from .options import DONE, read_run
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison import Sides
+    from fdbcore.analysis.comparison_types import Comparison, DecidedGates
     from fdbcore.analysis.corpus import Call
     from fdbcore.analysis.gate_file import Gates
 
@@ -80,7 +81,7 @@ def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) ->
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
     _print(document, [*([page] if page else []), *figures], asked)
-    return document["gates"]["exit_code"] if gates is not None else DONE
+    return document["gates"]["exit_code"] if "gates" in document else DONE
 
 
 def _gates(asked: Compared) -> Gates | None:
@@ -91,7 +92,7 @@ def _gates(asked: Compared) -> Gates | None:
 
 def _decided(
     gates: Gates, asked: Compared, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
-) -> dict[str, Any]:
+) -> DecidedGates:
     from fdbcore.analysis.gate_moments import calls_of
     from fdbcore.analysis.gates import decided, gates_json
 
@@ -101,7 +102,7 @@ def _decided(
     return gates_json(asked.gate, gates, decisions, moments)
 
 
-def _drawn(paper: Paper, sides: Sides, document: dict[str, Any], asked: Compared) -> list[Path]:
+def _drawn(paper: Paper, sides: Sides, document: Comparison, asked: Compared) -> list[Path]:
     from fdbcore.analysis.comparison import read
     from fdbcore.analysis.groups import groups
     from fdbcore.report.paper.bundle import strips_of, write_paper
@@ -114,7 +115,7 @@ def _drawn(paper: Paper, sides: Sides, document: dict[str, Any], asked: Compared
     return write_paper(paper.folder, found, reference, document, strips_of(sides.run, paper.strips), asked.cluster)
 
 
-def _print(document: dict[str, Any], written: Sequence[Path], asked: Compared) -> None:
+def _print(document: Comparison, written: Sequence[Path], asked: Compared) -> None:
     from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:

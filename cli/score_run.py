@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,9 +19,11 @@ from .options import DONE, FAILED
 from .status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from fdbcore.analysis.corpus import Run
+    from fdbcore.analysis.statement_types import Statements
+    from fdbcore.recording.meta_types import Settings
 
 REFERENCE: Final = "reference"
 
@@ -50,7 +52,7 @@ def score_run(path: Path, asked: Asked, out: Path | None, as_json: bool, quiet: 
     return FAILED if content["unread"] else DONE
 
 
-def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> dict[str, Any]:
+def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> Statements:
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.groups import check_column, unit
     from fdbcore.analysis.statements import score
@@ -82,7 +84,7 @@ def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> dict[str, Any]
         )
 
 
-def _reference(path: Path, own: Mapping[str, Any], out: Path, jobs: int | None, count: Callable[[str], None]) -> Run:
+def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Callable[[str], None]) -> Run:
     """The run in `path`; or else of the audio in it, replayed as the run was into the folder `reference` of `out`."""
     from fdbcore.analysis.corpus import Run
     from fdbcore.recording.run import is_recorded
@@ -113,7 +115,7 @@ def _reference(path: Path, own: Mapping[str, Any], out: Path, jobs: int | None, 
     return Run(out / REFERENCE)
 
 
-def _print(content: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
+def _print(content: Statements, path: Path, as_json: bool, quiet: bool) -> None:
     from fdbcore.report.groups.screen import statements_screen
 
     if as_json:

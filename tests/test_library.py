@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 
 import fdbcore
+from fdbcore.analysis.statement_types import Statements
 from fdbcore.cli.main import main
 from fdbcore.recording.files import TURNS
 from fdbcore.types import TurnEvent
@@ -75,7 +76,7 @@ def test_replaying_many_is_what_the_command_does(tmp_path: Path) -> None:
 def test_scores_comparisons_and_gates_are_those_of_the_commands(tmp_path: Path) -> None:
     run, old = drawn(tmp_path / "new", quick=0.4, slow=1.2), drawn(tmp_path / "old", quick=0.4, slow=0.8)
     scores = fdbcore.score(run, by="system", out=tmp_path)
-    assert_type(scores, dict[str, Any])
+    assert_type(scores, Statements)
     assert json.loads(json.dumps(scores)) == command("score", run.path, "--by", "system", "--out", tmp_path)
     compared = fdbcore.compare(run, old, by="system")
     options = ("--baseline", old.path, "--by", "system")

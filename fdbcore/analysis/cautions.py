@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.groups import units_text
 from fdbcore.measures.catalogue import headlines
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
-Measures = Mapping[str, Mapping[str, Any]]
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Summary
 
 TOO_FEW: Final = f"with fewer than {FEW_CLUSTERS} an interval may be too narrow"
 
@@ -41,7 +42,7 @@ def _clusters(measures: Measures) -> int:
     return max((summary["clusters"] for summary in measures.values()), default=0)
 
 
-def _is_rare(summary: Mapping[str, Any] | None) -> bool:
+def _is_rare(summary: Summary | None) -> bool:
     """Whether a share's events come in few clusters; not of what never or always happens."""
     return summary is not None and 0 < summary.get("clusters_with_either", 0) < FEW_CLUSTERS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.differences import Difference, Pool, difference, with_holm
@@ -16,6 +16,9 @@ from fdbcore.analysis.score import pool, summarise
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.run import FAILED
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import ComparedMeasure, ComparedSide, Comparison, DescribedRun, Verdict
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
 MOST_GROUPS: Final = 6
@@ -90,7 +93,7 @@ def check_comparable(run: Run, baseline: Run) -> list[str]:
     return [f"{name}: {_values(leaves[0], name)}, baseline {_values(leaves[1], name)}" for name in names]
 
 
-def _leaves(settings: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(settings: Mapping[str, object], name: str = "") -> Iterator[tuple[str, str]]:
     """What decides on events: the name of each setting with its value."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -122,7 +125,7 @@ def pairs(run: Group, baseline: Group | None, by: str | None, cluster: str | Non
     return [match(f"{by} = {name}", new[name], old[name], cluster) for name in both], sorted(lonely)
 
 
-def rows(compared: Sequence[Matched]) -> list[list[dict[str, Any]]]:
+def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
     """The headline measures of each comparison; all of them are one family for Holm's correction."""
     found: list[tuple[int, str, Difference]] = []
     for number, matched in enumerate(compared):
@@ -131,13 +134,13 @@ def rows(compared: Sequence[Matched]) -> list[list[dict[str, Any]]]:
             if a[0] or b[0]:
                 found.append((number, name, difference(a, b)))
     corrected = with_holm([each for *_, each in found])
-    listed: list[list[dict[str, Any]]] = [[] for _ in compared]
+    listed: list[list[ComparedMeasure]] = [[] for _ in compared]
     for (number, name, _), each in zip(found, corrected, strict=True):
         listed[number].append(_row(name, compared[number], each))
     return listed
 
 
-def _row(name: str, matched: Matched, found: Difference) -> dict[str, Any]:
+def _row(name: str, matched: Matched, found: Difference) -> ComparedMeasure:
     a, b = (summarise([{name: q} for q in of], clusters).get(name) for of, clusters in matched.pools(name))
     return {
         "measure": name,
@@ -145,11 +148,11 @@ def _row(name: str, matched: Matched, found: Difference) -> dict[str, Any]:
         "verdict": verdict(name, found),
         "a": a,
         "b": b,
-        **asdict(found),
+        **found.to_json(),
     }
 
 
-def verdict(measure: str, found: Difference) -> str:
+def verdict(measure: str, found: Difference) -> Verdict:
     """better, worse or different, where Holm's correction leaves a difference; else NOT_SHOWN."""
     if found.value is None or found.p_holm is None or found.p_holm >= SIGNIFICANT:
         return NOT_SHOWN
@@ -178,7 +181,7 @@ class Sides:
             notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
         return cls(run, of_run, other, of_other, notes)
 
-    def compared(self, by: str | None, cluster: str | None) -> dict[str, Any]:
+    def compared(self, by: str | None, cluster: str | None) -> Comparison:
         """See `compare`."""
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
         return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely])
@@ -206,7 +209,7 @@ def compare(
     by: str | None = None,
     cluster: str | None = None,
     different_settings: bool = False,
-) -> dict[str, Any]:
+) -> Comparison:
     """Compare a run with a baseline measure by measure, or with `by` alone groups of its calls, as JSON values.
 
     by: a column of the calls (see `call_rows`); with a baseline each of its values is compared with the same one there.
@@ -226,7 +229,7 @@ def compare(
 
 def comparison(
     run: Run, baseline: Run | None, compared: Sequence[Matched], by: str | None, notes: Sequence[str]
-) -> dict[str, Any]:
+) -> Comparison:
     """The comparison as JSON values, without its gates."""
     return {
         "schema": COMPARISON_SCHEMA,
@@ -249,17 +252,17 @@ def comparison(
     }
 
 
-def _side(name: str, clusters: Sequence[str]) -> dict[str, Any]:
+def _side(name: str, clusters: Sequence[str]) -> ComparedSide:
     """clusters: of each call."""
     return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 
-def _described(corpus: Run) -> dict[str, Any]:
+def _described(corpus: Run) -> DescribedRun:
     return {
         "path": str(corpus.path),
         "calls": len(corpus.calls),
         "unscored": {call.name: call.unscored for call in corpus.calls if call.unscored is not None},
         "settings": corpus.settings,
-        "settings_sha256s": dict(corpus.settings_sha256s),
-        "versions": dict(corpus.versions),
+        "settings_sha256s": corpus.settings_sha256s,
+        "versions": corpus.versions,
     }

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fdbcore.analysis.score import read_quantities, unscored
 from fdbcore.errors import RecordingError
@@ -34,6 +34,9 @@ from fdbcore.recording.run import (
     read_plan,
     standing,
 )
+
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import Settings
 
 
 @dataclass(frozen=True)
@@ -81,29 +84,29 @@ class Run:
         return [call for call in self.calls if call.unscored is None]
 
     @property
-    def settings(self) -> Mapping[str, Any] | None:
+    def settings(self) -> Settings | None:
         """The settings that most of the scored calls have; None where nothing is scored."""
         return next(iter(self._made_by[0].values()), (None, 0))[0]
 
     @property
-    def settings_sha256s(self) -> Mapping[str, int]:
+    def settings_sha256s(self) -> dict[str, int]:
         """How many scored calls have each settings, the most common first. Several are no mistake where a detector
         treats telephone calls in another way."""
         return {sha256: count for sha256, (_, count) in self._made_by[0].items()}
 
     @property
-    def all_settings(self) -> Sequence[Mapping[str, Any]]:
+    def all_settings(self) -> Sequence[Settings]:
         """Each settings that scored calls have, the most common first."""
         return [settings for settings, _ in self._made_by[0].values()]
 
     @property
-    def versions(self) -> Mapping[str, Sequence[str]]:
+    def versions(self) -> dict[str, list[str]]:
         """The versions of each package that made the scored calls, the most common first."""
         return self._made_by[1]
 
     @cached_property
-    def _made_by(self) -> tuple[dict[str, tuple[Mapping[str, Any], int]], dict[str, list[str]]]:
-        settings: dict[str, Mapping[str, Any]] = {}
+    def _made_by(self) -> tuple[dict[str, tuple[Settings, int]], dict[str, list[str]]]:
+        settings: dict[str, Settings] = {}
         shas: Counter[str] = Counter()
         packages: Counter[tuple[str, str]] = Counter()
         for call in self.scored:

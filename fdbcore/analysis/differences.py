@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from fdbcore.stats.bootstrap import LEVEL, ONE_CLUSTER, Estimate, Interval, Stat
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import POWER, holm
 from fdbcore.stats.student import t_quantile
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import MeasuredDifference
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """Quantities of one measure, one a session, and the cluster of each; as `score.pool` gives them."""
@@ -42,6 +45,19 @@ class Difference:
     p_holm: float | None = None
     detectable: float | None = None
     reason: str = ""
+
+    def to_json(self) -> MeasuredDifference:
+        """All of it as JSON values."""
+        return {
+            "value": self.value,
+            "interval": self.interval,
+            "clusters": self.clusters,
+            "shared": self.shared,
+            "p": self.p,
+            "p_holm": self.p_holm,
+            "detectable": self.detectable,
+            "reason": self.reason,
+        }
 
 
 def difference(

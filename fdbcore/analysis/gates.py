@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.comparison import Matched, Sides, match
 from fdbcore.analysis.corpus import Run
@@ -24,9 +24,12 @@ from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
 
-Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GateResult, GateSide, Status
 
-PASSED, FAILED, UNMEASURED = 0, 1, 3
+PASSED: Final = 0
+FAILED: Final = 1
+UNMEASURED: Final = 3
 """What a command with gates exits with."""
 MOST_CALLS: Final = 1_000_000
 LIKELY: Final = 0.8
@@ -42,6 +45,16 @@ class Side:
     calls: int
     clusters: int
     unit: str
+
+    def to_json(self) -> GateSide:
+        """All of it as JSON values."""
+        return {
+            "value": self.value,
+            "n": self.n,
+            "calls": self.calls,
+            "clusters": self.clusters,
+            "unit": self.unit,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +91,7 @@ def decide(gates: Gates, run: Group, baseline: Group | None, cluster: str | None
     return [_decided(gate, gates.level_of_each, run, baseline, cluster) for gate in gates.gates]
 
 
-def exit_code(decisions: Sequence[Decision], gates: Gates) -> int:
+def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
     """0: all passed; 1: one failed; 3: none failed, and one could not be measured or told."""
     statuses = {decision.status for decision in decisions}
     cannot = {"pass": PASSED, "fail": FAILED, "error": UNMEASURED}[gates.cannot_tell]
@@ -235,7 +248,7 @@ def gate(
     *,
     cluster: str | None = None,
     different_settings: bool = False,
-) -> dict[str, Any]:
+) -> DecidedGates:
     """Decide conditions on a run, such as "premature_per_turn <= baseline + 0.02", on intervals; as JSON values.
 
     gates: the path of a TOML file, or the lines themselves, decided at a level of 95 % of all together. baseline,
@@ -271,7 +284,7 @@ def decided(
 
 def gates_json(
     file: Path, gates: Gates, decisions: Sequence[Decision], moments: Sequence[Sequence[Worst]]
-) -> dict[str, Any]:
+) -> DecidedGates:
     """The gates as JSON values. moments: what to listen to for each gate; pages of its calls are taken to exist."""
     return {
         "file": str(file),
@@ -282,7 +295,7 @@ def gates_json(
     }
 
 
-def _result(decision: Decision, moments: Sequence[Worst]) -> dict[str, Any]:
+def _result(decision: Decision, moments: Sequence[Worst]) -> GateResult:
     gate = decision.gate
     return {
         "gate": gate.text,
@@ -295,8 +308,8 @@ def _result(decision: Decision, moments: Sequence[Worst]) -> dict[str, Any]:
         "level": decision.level,
         "limit": decision.limit,
         "times": gate.times,
-        "run": asdict(decision.run),
-        "baseline": decision.baseline and asdict(decision.baseline),
+        "run": decision.run.to_json(),
+        "baseline": None if decision.baseline is None else decision.baseline.to_json(),
         "paired_by": decision.paired_by,
         "calls_needed": decision.calls_needed,
         "calls_range": decision.calls_range,

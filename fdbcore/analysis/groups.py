@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import Difference, difference, with_holm
@@ -17,6 +17,9 @@ from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.runtime.parallel import spread
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import GroupDifference, StatedGroup, StatedGroups
 
 MOST_GROUPS: Final = 20
 NO_VALUE: Final = "(none)"
@@ -140,7 +143,7 @@ def paired_by(of: Sequence[Group], chosen: Unit, columns: Sequence[str] = ITEM_C
     return chosen
 
 
-def differences(of: Sequence[Group], chosen: Unit) -> list[dict[str, Any]]:
+def differences(of: Sequence[Group], chosen: Unit) -> list[GroupDifference]:
     """Every headline of every pair of groups, one family for Holm's correction: {"measure", "a", "b", ...} each."""
     compared: list[tuple[str, str, str, Difference]] = []
     for name in headlines():
@@ -148,12 +151,12 @@ def differences(of: Sequence[Group], chosen: Unit) -> list[dict[str, Any]]:
         compared += [(name, a, b, difference(pools[a], pools[b])) for a, b in combinations(pools, 2)]
     corrected = with_holm([each for *_, each in compared])
     return [
-        {"measure": name, "a": a, "b": b, **asdict(each)}
+        {"measure": name, "a": a, "b": b, **each.to_json()}
         for (name, a, b, _), each in zip(compared, corrected, strict=True)
     ]
 
 
-def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, Any]:
+def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> StatedGroups:
     """The pooled measures of a run, of its groups, and the differences between these, as JSON values.
 
     Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (the
@@ -161,8 +164,12 @@ def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, 
     """
     pairing = paired_by(by, chosen) if by else chosen
     told = differences(by, pairing)
+    of_all = _group(run, chosen)
     return {
-        **_group(run, chosen),
+        "name": of_all["name"],
+        "calls": of_all["calls"],
+        "clusters": of_all["clusters"],
+        "measures": of_all["measures"],
         "unit": {"column": chosen.column, "own": list(chosen.own)},
         "groups": [_group(group, chosen) for group in by],
         "paired_by": pairing.column if any(each["shared"] for each in told) else None,
@@ -170,7 +177,7 @@ def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> dict[str, 
     }
 
 
-def _group(group: Group, chosen: Unit) -> dict[str, Any]:
+def _group(group: Group, chosen: Unit) -> StatedGroup:
     clusters = group.clusters(chosen)
     measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of calls
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -16,8 +16,19 @@ from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.quantities import Quantity, Ratio
 from fdbcore.measures.timing import composition
-from fdbcore.stats.distances import BIN_MS, FIRST_MS, LAST_MS, Distances, Sample, compare, split_half_distances
+from fdbcore.stats.distances import BIN_MS, FIRST_MS, LAST_MS, Comparison, Sample, compare, split_half_distances
 from fdbcore.types import SIDES, TICK_MS, Side, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import (
+        BesideReference,
+        DistanceEstimate,
+        FloorTransfers,
+        HalfDistances,
+        ReferencedRows,
+        ReferenceRow,
+    )
+    from fdbcore.recording.meta_types import Settings
 
 ROWS: Final = ("ipu", "pause", "gap", "overlap")
 """Of both sides together, in number and seconds a minute (the panel of Nguyen et al. 2023)."""
@@ -66,10 +77,10 @@ def _together(parts: Sequence[Quantity]) -> Ratio:
 def beside_reference(
     of: Sequence[Group],
     chosen: Unit,
-    own: Mapping[str, Any],
+    own: Settings,
     reference: Run,
     on_call: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:
+) -> BesideReference:
     """Groups of calls beside a reference, all read with the run's settings of the turn detector, as JSON values.
 
     own: the settings of the run. on_call: told of each call that was read. Keys: path, calls, unread {call: reason},
@@ -99,13 +110,15 @@ def beside_reference(
     }
 
 
-def _beside(ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, people: Sample) -> dict[str, Any]:
+def _beside(ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, people: Sample) -> ReferencedRows:
     clusters = [chosen.of(call) for call, _ in ours]
+
+    def transfers(side: Side) -> FloorTransfers:
+        return _apart(_sample([of.fto_ms[side] for _, of in ours], clusters), people)
+
     return {
         "rows": _rows(([of.panel for _, of in ours], clusters), panels),
-        "floor_transfers": {
-            side: _apart(_sample([of.fto_ms[side] for _, of in ours], clusters), people) for side in SIDES
-        },
+        "floor_transfers": {"A": transfers("A"), "B": transfers("B")},
     }
 
 
@@ -127,27 +140,40 @@ def _sample(fto_ms: Sequence[Sequence[float]], clusters: Sequence[str]) -> Sampl
     return Sample(values, np.repeat(numbers, [len(of) for of in fto_ms]), len(names))
 
 
-def _rows(run: _Panels, reference: _Panels) -> dict[str, Any]:
+def _rows(run: _Panels, reference: _Panels) -> dict[str, ReferenceRow]:
     """Both summaries and the difference, for each of ROWS in each unit."""
     ours, theirs = summarise(*run), summarise(*reference)
     pools = {name: (pool(name, *run), pool(name, *reference)) for name in ours}
     compared = with_holm([difference(*pair) for pair in pools.values()])
     return {
-        name: {"run": ours[name], "reference": theirs[name], "difference": asdict(found)}
+        name: {"run": ours[name], "reference": theirs[name], "difference": found.to_json()}
         for name, found in zip(pools, compared, strict=True)
     }
 
 
-def _apart(sample: Sample, people: Sample) -> dict[str, Any]:
+def _apart(sample: Sample, people: Sample) -> FloorTransfers:
     """Both distances with their intervals; None for both where there are too few calls."""
     found = compare(sample, people)
-    told: dict[str, Any] = {"n": len(sample.values_ms), "reference_n": len(people.values_ms)}
-    for name in Distances._fields:
-        told[name] = found and {"value": getattr(found.distances, name), "ci95": found.interval(name)}
-    return told
+    return {
+        "n": len(sample.values_ms),
+        "reference_n": len(people.values_ms),
+        "jensen_shannon": _estimate(found, "jensen_shannon"),
+        "wasserstein_ms": _estimate(found, "wasserstein_ms"),
+    }
 
 
-def _floor(people: Sample) -> dict[str, Any] | None:
+def _estimate(found: Comparison | None, distance: str) -> DistanceEstimate | None:
+    if found is None:
+        return None
+    return {"value": getattr(found.distances, distance), "ci95": found.interval(distance)}
+
+
+def _floor(people: Sample) -> HalfDistances | None:
     """Of two halves of the reference, the median of each distance and its 95th percentile."""
     found = split_half_distances(people)
-    return found and {name: [getattr(each, name) for each in found] for name in Distances._fields}
+    if found is None:
+        return None
+    return {
+        "jensen_shannon": [each.jensen_shannon for each in found],
+        "wasserstein_ms": [each.wasserstein_ms for each in found],
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,14 +28,17 @@ from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 
-SCORES_SCHEMA = "fdbcore.scores/2"
-QUANTITIES_SCHEMA = "fdbcore.quantities/2"
-SUMMARY_SCHEMA = "fdbcore.summary/2"
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Scores, Summary
+
+SCORES_SCHEMA: Final = "fdbcore.scores/2"
+QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
+SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 
 Quantities = Mapping[str, Quantity]
 
 
-def score(reading: Reading) -> dict[str, Any]:
+def score(reading: Reading) -> Scores:
     """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
 
     Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings, warnings; and
@@ -45,14 +48,16 @@ def score(reading: Reading) -> dict[str, Any]:
     reason = unscored(reading)
     latencies_ms, eligible = ([], 0) if reason else response_curve(reading.dialogue)
     found, with_echo = ({}, {}) if reason else _computed(reading)
-    scores = {
+    scores: Scores = {
         "schema": SCORES_SCHEMA,
         "settings": reading.meta["settings"],
         "measures": summarise_beside([found] if found else [], [with_echo] if found else []),
         "curves": {"response": {"latency_ms": latencies_ms, "eligible": eligible}},
         "findings": [] if reason else [finding.to_json() for finding in findings(reading)],
         "warnings": warnings(reading),
-    } | ({"unscored": reason} if reason else {})
+    }
+    if reason:
+        scores["unscored"] = reason
     items = {"quantities": found, "with_echo": with_echo}
     kept = {key: {name: stored.to_json(item) for name, item in of.items()} for key, of in items.items()}
     write_json(reading.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **kept}, in_one_line=True)
@@ -155,7 +160,7 @@ def summary(readings: Sequence[Reading]) -> dict[str, Any]:
     return {"schema": SUMMARY_SCHEMA, "recordings": names, "unscored": reasons, "measures": measures}
 
 
-def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> dict[str, dict[str, Any]]:
+def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> Measures:
     """`summarise`, and in each summary that echo would change: that, as "with_echo".
 
     with_echo: of each session, the quantities that are others then.
@@ -164,13 +169,14 @@ def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantit
     names.update(*(ids for ids in differences().values() if names & set(ids)))
     whole = [{**session, **other} for session, other in zip(sessions, with_echo, strict=True)] if names else []
     beside = summarise([{name: session[name] for name in names if name in session} for session in whole])
-    return {
-        name: found | ({"with_echo": beside[name]} if beside.get(name, found) != found else {})
-        for name, found in summarise(sessions).items()
-    }
+    measures = summarise(sessions)
+    for name, found in measures.items():
+        if beside.get(name, found) != found:
+            found["with_echo"] = beside[name]
+    return measures
 
 
-def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> Measures:
     """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
 
     Nothing has an interval of one cluster. A summary's "clusters" says how many there are that have the measure; of a
@@ -181,9 +187,9 @@ def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = N
     return {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
 
 
-def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> Measures:
     names = sorted(set(clusters))
-    found = {}
+    found: Measures = {}
     for difference, ids in differences().items():
         pools = [pool(name, sessions, clusters) for name in ids]
         counts = [share_by_cluster([q for q in of if isinstance(q, Share)], by, names) for of, by in pools]
@@ -192,19 +198,19 @@ def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> dic
     return found
 
 
-def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Summary:
     """a, b: counts and trials by cluster, (2, k)."""
     estimate = wilson_difference(*a, *b)
-    denominators = [int(trials.sum()) for _, trials in (a, b)]
+    n_a, n_b = (int(trials.sum()) for _, trials in (a, b))
     return {
-        "n": sum(denominators),
+        "n": n_a + n_b,
         "median": None,
         "p90": None,
         "mean": estimate.value,
         "ci95": estimate.interval,
         "unit": "share",
         "excluded": {},
-        "of": denominators,
+        "of": (n_a, n_b),
         "clusters": estimate.clusters,
     }
 
@@ -215,13 +221,15 @@ def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> 
     return [quantity for quantity, _ in found], [cluster for _, cluster in found]
 
 
-def _summary(pooled: Sequence[Quantity], clusters: Sequence[str]) -> dict[str, Any]:
-    first, count = pooled[0], {"clusters": len(set(clusters))}
-    if isinstance(first, Share):
-        return _share([q for q in pooled if isinstance(q, Share)], clusters) | count
-    if isinstance(first, Ratio):
-        return _ratio([q for q in pooled if isinstance(q, Ratio)], clusters) | count
-    return _values([q for q in pooled if isinstance(q, Values)], clusters) | count
+def _summary(pooled: Sequence[Quantity], clusters: Sequence[str]) -> Summary:
+    if isinstance(pooled[0], Share):
+        found = _share([q for q in pooled if isinstance(q, Share)], clusters)
+    elif isinstance(pooled[0], Ratio):
+        found = _ratio([q for q in pooled if isinstance(q, Ratio)], clusters)
+    else:
+        found = _values([q for q in pooled if isinstance(q, Values)], clusters)
+    found["clusters"] = len(set(clusters))
+    return found
 
 
 def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
@@ -231,7 +239,7 @@ def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> dict[str, Any]:
+def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> Summary:
     values = np.array([value for q in pooled for value in q.values])
     of_values = np.repeat(clusters, [len(q.values) for q in pooled])
     median = stats.bootstrap_ci(values, of_values, stats.MEDIAN)
@@ -250,12 +258,12 @@ def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> dict[str, Any]
     }
 
 
-def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> dict[str, Any]:
+def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> Summary:
     count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
     counts, trials = share_by_cluster(pooled, clusters, sorted(set(clusters)))
     chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
     weight = sum(weight for _, weight in chances)
-    summary = {
+    summary: Summary = {
         "n": n,
         "count": count,
         "median": None,
@@ -279,7 +287,7 @@ def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Se
     return np.array([np.bincount(numbers, weights=column, minlength=len(names)) for column in columns])
 
 
-def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> dict[str, Any]:
+def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> Summary:
     rows = np.array([(q.total, q.exposure) for q in pooled])
     ratio = stats.bootstrap_ci(rows, clusters, stats.ratio_of_sums)
     return {
@@ -293,12 +301,12 @@ def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def read_scores(reading: Reading) -> dict[str, Any]:
+def read_scores(reading: Reading) -> Scores:
     """The scores that `score` wrote for a recording; it is scored if it has not been, or by other definitions."""
     path = reading.path / SCORES
     if not path.is_file():
         return score(reading)
-    scores = read_json(path)
-    if not (isinstance(scores, dict) and "measures" in scores):
+    kept = read_json(path)
+    if not (isinstance(kept, dict) and "measures" in kept):
         raise RecordingError(f"{path}: expected scores, got something else")
-    return scores if scores.get("schema") == SCORES_SCHEMA else score(reading)
+    return cast("Scores", kept) if kept.get("schema") == SCORES_SCHEMA else score(reading)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from zipfile import BadZipFile
 
 import numpy as np
@@ -35,6 +35,10 @@ from fdbcore.session.turns import sweep_turns
 from fdbcore.session.vad import make_vads
 from fdbcore.sources.recorded import changed_source, session_of, settings_of
 from fdbcore.types import SILENT_FRAME, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import FigureRange, OrderFlip, Sensitivity, VariedGroup
+    from fdbcore.recording.meta_types import Settings
 
 MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
 ALONE: Final[Sequence[Mapping[str, int]]] = (
@@ -152,7 +156,7 @@ def _kept(path: Path, content: Sequence[str], n_ticks: int) -> Tracks | None:
     return a, b
 
 
-def other_detector(settings: Mapping[str, Any]) -> str:
+def other_detector(settings: Settings) -> str:
     """The name of the detector that a recording with these settings was not scored with."""
     return _OTHER.get(settings["vad"]["B"]["name"], "silero")
 
@@ -195,8 +199,8 @@ class _Totals:
 
 
 def sensitivity(
-    of: Sequence[Group], own: Mapping[str, Any], jobs: int, on_call: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
+    of: Sequence[Group], own: Settings, jobs: int, on_call: Callable[[], None] = lambda: None
+) -> Sensitivity:
     """What the headlines of groups of calls are under each of `variants`, as JSON values.
 
     own: the settings of the run. jobs: processes; on_call: told of each call that was read. Keys: detectors (the run's
@@ -222,12 +226,15 @@ def sensitivity(
                 into[name].add(quantity)
     heard = [variant for variant in chosen if not variant.other_detector or len(unheard) < len(calls) - len(unread)]
     names = [variant.text(other_detector(own)) for variant in heard]
-    groups = [
+    groups: list[VariedGroup] = [
         {"name": group.name, "measures": _ranges(of_group, names)} for group, of_group in zip(of, totals, strict=True)
     ]
     return {
         "detectors": [own["vad"]["B"]["name"], other_detector(own)],
-        "variants": [{"name": name, **asdict(variant)} for name, variant in zip(names, heard, strict=True)],
+        "variants": [
+            {"name": name, "changes": dict(variant.changes), "other_detector": variant.other_detector}
+            for name, variant in zip(names, heard, strict=True)
+        ],
         "unheard": unheard,
         "unread": unread,
         "groups": groups,
@@ -242,11 +249,11 @@ def _reread_or_why(path: Path, of: Sequence[Variant]) -> Reread | str:
         return str(error)
 
 
-def _ranges(totals: Sequence[Mapping[str, _Totals]], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _ranges(totals: Sequence[Mapping[str, _Totals]], names: Sequence[str]) -> dict[str, FigureRange]:
     return {name: _range([of[name].figure for of in totals[: len(names)]], names) for name in headlines()}
 
 
-def _range(figures: Sequence[float | None], names: Sequence[str]) -> dict[str, Any]:
+def _range(figures: list[float | None], names: Sequence[str]) -> FigureRange:
     """The own figure, the extremes and where they are; None where there is none."""
     given = [(figure, name) for figure, name in zip(figures, names, strict=True) if figure is not None]
     (low, low_at), (high, high_at) = (
@@ -259,7 +266,7 @@ def _figure(given: tuple[float, str]) -> float:
     return given[0]  # of equal ones the first setting is named
 
 
-def _flips(groups: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _flips(groups: Sequence[VariedGroup], names: Sequence[str]) -> Iterator[OrderFlip]:
     """The pairs of groups that stand the other way round under some settings."""
     for measure in headlines():
         for a, b in combinations(groups, 2):

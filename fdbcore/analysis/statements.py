@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import check_column, groups, rescored, statements, unit
@@ -14,6 +14,10 @@ from fdbcore.analysis.reference import beside_reference
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import write_json
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import Evidence, Statements
+    from fdbcore.recording.meta_types import Settings
 
 STATEMENTS: Final = "scores.json"
 STATEMENTS_SCHEMA: Final = "fdbcore.statements/1"
@@ -29,7 +33,7 @@ def score(
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     watch: Callable[[str], None] = lambda work: None,
-) -> dict[str, Any]:
+) -> Statements:
     """Score every call of a run anew, and say what holds of all of them: the content of scores.json, as JSON values.
 
     by: a column of the calls (see `call_rows`); its values are compared with each other. cluster: the column whose
@@ -58,7 +62,11 @@ def score(
     if not calls.calls or run.settings is None:
         raise SettingsError(f"{run.path}: expected calls that are scored, got none")
     found = groups(calls, by) if by else []
-    content = _evidence(run, by, gone | unread) | {"input": input_notes(calls.calls)} | statements(calls, chosen, found)
+    content: Statements = {
+        **_evidence(run, run.settings, by, gone | unread),
+        "input": input_notes(calls.calls),
+        **statements(calls, chosen, found),
+    }
     if sensitivity:
         content["sensitivity"] = under_settings(
             found or [calls], run.settings, jobs, lambda: watch("read under other settings")
@@ -71,7 +79,7 @@ def score(
     return content
 
 
-def _evidence(run: Run, by: str | None, unread: Mapping[str, str]) -> dict[str, Any]:
+def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str, str]) -> Evidence:
     """What the statements rest on, and which calls are in none of them."""
     unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
     return {
@@ -80,7 +88,7 @@ def _evidence(run: Run, by: str | None, unread: Mapping[str, str]) -> dict[str, 
         "by": by,
         "unscored": unscored | dict(unread),
         "unread": dict(unread),
-        "settings": run.settings,
-        "settings_sha256s": dict(run.settings_sha256s),
-        "versions": {name: list(found) for name, found in run.versions.items()},
+        "settings": settings,
+        "settings_sha256s": run.settings_sha256s,
+        "versions": run.versions,
     }

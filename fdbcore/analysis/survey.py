@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.call_health import CallHealth
 from fdbcore.analysis.corpus import Call, Run
@@ -22,6 +22,9 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures
 
 WORST: Final = 20
 """How many moments of each kind are listed."""
@@ -82,7 +85,7 @@ class Survey:
 
     corpus: Run
     rows: list[CallRow] = field(default_factory=list)
-    measures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measures: Measures = field(default_factory=dict)
     worst: dict[MomentKind, list[CallMoment]] = field(default_factory=dict)
     found: Counter[MomentKind] = field(default_factory=Counter)
     fto_ms: Mapping[Side, list[int]] = field(default_factory=lambda: {side: [] for side in SIDES})

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.quantities import Quantity
 from fdbcore.recording.run import DONE, FAILED, INVALID, WAITING
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Summary
 
 OUTCOMES: Final = (DONE, FAILED, INVALID)
 FALSE_CUT_OFFS: Final = "cut_off_per_labelled_a_pause"
@@ -27,7 +30,7 @@ class SystemCalls:
     name: str
     calls: int
     ended: Mapping[str, int]
-    measures: Mapping[str, Mapping[str, Any]]
+    measures: Measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,8 @@ class CutOffAgainstLatency:
     """
 
     name: str
-    share: Mapping[str, Any]
-    latency: Mapping[str, Any]
+    share: Summary
+    latency: Summary
     calls: int
 
 
@@ -48,7 +51,7 @@ def systems(run: Survey) -> list[SystemCalls]:
     return [_of(name, run) for name in several(run)]
 
 
-def measures_by_system(run: Survey, found: Sequence[SystemCalls]) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+def measures_by_system(run: Survey, found: Sequence[SystemCalls]) -> dict[str, Measures]:
     """The measures that are told of a run: those of each of its several systems `found`, or those of all, as ""."""
     return {system.name: system.measures for system in found} or {"": run.measures}
 

@@ -7,9 +7,9 @@ is the list of all of them, in the order in which they are told.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, clock_text, other_side, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.measures import finding_types
 
 FULL_SCALE: Final = 32_768
 FEWEST_TIMES: Final = 3
@@ -48,9 +51,18 @@ class Finding:
     start_tick: int
     end_tick: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> finding_types.Finding:
         """The finding as plain JSON values, with `start_s` and `end_s`."""
-        return asdict(self) | {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
+        return {
+            "id": self.id,
+            "side": self.side,
+            "name": self.name,
+            "text": self.text,
+            "start_tick": self.start_tick,
+            "end_tick": self.end_tick,
+            "start_s": ticks_to_s(self.start_tick),
+            "end_s": ticks_to_s(self.end_tick),
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Finding:

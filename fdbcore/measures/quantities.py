@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from fdbcore.measures.measure import Unit
+
 
 @dataclass(frozen=True, slots=True)
 class Values:
     """One value an item, e.g. a latency a response; its median is the headline. `excluded`: reason -> items."""
 
-    unit: str
+    unit: Unit
     values: list[float]
     excluded: Mapping[str, int] = field(default_factory=dict)
 
@@ -30,7 +32,7 @@ class Share:
 class Ratio:
     """A total over an exposure, e.g. overlaps a minute of the other's speech. `n` counts the events in the total."""
 
-    unit: str
+    unit: Unit
     total: float
     exposure: float
     n: int

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fdbcore.measures.catalogue import MEASURES, columns
 from fdbcore.report.format import amount, headline, limits
 
-Summary = Mapping[str, Any]
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Summary
 
 
 def titles(with_intervals: bool = False) -> list[str]:
@@ -16,7 +16,7 @@ def titles(with_intervals: bool = False) -> list[str]:
     return [title for name, column in columns().items() for title in [column.short, *_beside(name, with_intervals)]]
 
 
-def cells(measures: Mapping[str, Summary], with_intervals: bool = False) -> list[str]:
+def cells(measures: Measures, with_intervals: bool = False) -> list[str]:
     """Below the titles: "5/6" of a share, a median, "3x" of what is counted; "" for what is not there."""
     found: list[str] = []
     for name, column in columns().items():

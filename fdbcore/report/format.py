@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.recorded import plays_source
 from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types import clock_text as clock_text
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Summary
+    from fdbcore.recording.meta_types import Settings
 
 NONE: Final = "–"
 NOT_CORRECTED: Final = (
@@ -92,15 +96,14 @@ def allowance_text(value: float, unit: str) -> str:
     return f"{scaled(value, unit):+.10g} {_STYLES[unit].step}" if value else "0"
 
 
-def headline(summary: Mapping[str, Any] | None) -> float | None:
+def headline(summary: Summary | None) -> float | None:
     """The figure by which a pooled measure is known: its median, or its mean where it has none."""
     if summary is None:
         return None
-    value: float | None = summary["mean"] if summary["median"] is None else summary["median"]
-    return value
+    return summary["mean"] if summary["median"] is None else summary["median"]
 
 
-def with_interval(summary: Mapping[str, Any]) -> str:
+def with_interval(summary: Summary) -> str:
     """The headline of a summary with its interval: "0.82 s [0.74, 0.91]"."""
     unit = summary["unit"]
     return " ".join(filter(None, [amount(headline(summary), unit), limits(summary["ci95"], unit)]))
@@ -112,17 +115,18 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun if n == 1 else plural}"
 
 
-def by_chance(share: Mapping[str, Any]) -> str:
+def by_chance(share: Summary) -> str:
     """How many of a share's items would be counted by chance: " (by chance 1.7)"; empty where that is not known."""
-    return f" (by chance {share['by_chance'] * share['n']:.1f})" if share.get("by_chance") is not None else ""
+    chance = share.get("by_chance")
+    return "" if chance is None else f" (by chance {chance * share['n']:.1f})"
 
 
-def long_onsets(measures: Mapping[str, Mapping[str, Any]], side: Side) -> int:
+def long_onsets(measures: Measures, side: Side) -> int:
     """How often a side began to speak over the other for more than `short`: also where the other stopped at once, and
     so not where they began together, or the other was just ending."""
     x, y = side.lower(), other_side(side).lower()
     at_once = measures[f"{y}_stopped_at_once_per_long_{x}_onset"]["count"]
-    return int(measures[f"{y}_stopped_within_2s_per_long_{x}_onset"]["n"] + at_once)
+    return measures[f"{y}_stopped_within_2s_per_long_{x}_onset"]["n"] + at_once
 
 
 def length_text(recording: Recording) -> str:
@@ -169,13 +173,13 @@ def _source(recording: Recording) -> Mapping[str, Any]:
     return recording.meta.get("source") or {}
 
 
-def vad_text(settings: Mapping[str, Any]) -> str:
+def vad_text(settings: Settings) -> str:
     """Name and version of the voice activity detector, of each side where they differ."""
     named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in _vads(settings)]
     return " / ".join(dict.fromkeys(named))
 
 
-def vad_bias_text(settings: Mapping[str, Any]) -> str:
+def vad_bias_text(settings: Settings) -> str:
     """The stated bias of the detector, such as "onset +10 ms, FTO -10 ms"; empty if it states none."""
     stated = []
     for vad in _vads(settings):
@@ -184,5 +188,5 @@ def vad_bias_text(settings: Mapping[str, Any]) -> str:
     return " / ".join(filter(None, dict.fromkeys(stated)))
 
 
-def _vads(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _vads(settings: Settings) -> list[Mapping[str, Any]]:
     return [settings["vad"][side] for side in SIDES]

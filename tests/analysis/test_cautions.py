@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.made_runs import Manner, drawn_calls, made_run
@@ -13,6 +12,7 @@ from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import Unit, rescored, statements
 from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.summary_types import Summary
 from fdbcore.analysis.survey import Survey, survey
 from fdbcore.report.call.document import document
 from fdbcore.report.call.screen import run_screen
@@ -64,8 +64,20 @@ def test_one_session_has_no_interval_anywhere(tmp_path: Path) -> None:
     assert FEW not in " ".join((screen, of_many, index, page))
 
 
-def summary(clusters: int, either: int | None = None) -> dict[str, Any]:
-    return {"clusters": clusters} | ({} if either is None else {"clusters_with_either": either})
+def summary(clusters: int, either: int | None = None) -> Summary:
+    found: Summary = {
+        "n": 100,
+        "median": None,
+        "p90": None,
+        "mean": 0.5,
+        "ci95": None,
+        "unit": "share",
+        "excluded": {},
+        "clusters": clusters,
+    }
+    if either is not None:
+        found["clusters_with_either"] = either
+    return found
 
 
 def test_shares_whose_events_come_in_few_calls_are_named_with_their_group() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import Group, Unit, groups, rescored
 from fdbcore.analysis.score import quantities, summarise
 from fdbcore.analysis.sensitivity import ALONE, MIN_SILENCES_MS, Variant, other_activity, reread, sensitivity, variants
+from fdbcore.analysis.summary_types import Summary
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Share
 from fdbcore.recording.files import ACTIVITY
@@ -37,12 +38,12 @@ def run_of(path: Path, **manners: Manner) -> Run:
 def told(corpus: Run, jobs: int = 1) -> dict[str, Any]:
     run, _ = rescored(corpus, 1)
     assert corpus.settings is not None
-    return sensitivity(groups(run, "system"), corpus.settings, jobs)
+    read: dict[str, Any] = json.loads(json.dumps(sensitivity(groups(run, "system"), corpus.settings, jobs)))
+    return read
 
 
-def headline(summary: Mapping[str, Any]) -> float | None:
-    value: float | None = summary["median"] if summary["median"] is not None else summary["mean"]
-    return value
+def headline(summary: Summary) -> float | None:
+    return summary["median"] if summary["median"] is not None else summary["mean"]
 
 
 def test_the_first_reading_is_what_was_scored(tmp_path: Path) -> None:

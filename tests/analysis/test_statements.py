@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from hypothesis import given
@@ -175,6 +174,8 @@ def test_a_run_is_told_with_its_groups_and_their_differences(run: Run) -> None:
     assert (latency["a"], latency["b"], latency["shared"]) == ("fast", "slow", 6)
     assert (latency["value"], latency["interval"], latency["p"]) == (expected.value, expected.interval, expected.p)
     assert latency["value"] == pytest.approx(-200, abs=100)
+    assert latency["p"] is not None
+    assert latency["p_holm"] is not None
     assert latency["p_holm"] >= latency["p"]
 
 
@@ -214,4 +215,4 @@ def test_a_call_that_cannot_be_scored_is_named_and_left_out(tmp_path: Path) -> N
     assert [call.name for call in found.calls] == ["call0000"]
     assert list(unread) == ["call0001", "call0002"]
     assert "expected JSON" in unread["call0001"]
-    assert np.isfinite(statements(found, Unit())["measures"]["answered_per_turn"]["mean"])
+    assert statements(found, Unit())["measures"]["answered_per_turn"]["mean"] is not None

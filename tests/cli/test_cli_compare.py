@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
+from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.cli.main import main
 from fdbcore.recording.files import QUANTITIES, REPORT, read_json, write_json
 from fdbcore.recording.reader import Recording
@@ -212,7 +213,7 @@ def test_the_page_says_first_what_became_of_each_measure(planted: Planned) -> No
     found = document(planted.few, "--baseline", planted.old)
     first, *others = found["comparisons"][0]["measures"]
     first |= {"value": None, "interval": None, "p": None, "p_holm": None, "detectable": None, "reason": "no items"}
-    html = page(found, planted.few)
+    html = page(cast("Comparison", found), planted.few)
     told = re.findall(r"<code>(\w+)</code></span></th><td data-label=\"verdict\"><span[^>]*>([^<]+)<", html)
     assert told[0] == (first["measure"], "no items")
     assert told[1:] == [(row["measure"], row["verdict"].replace("not shown", "no difference found")) for row in others]

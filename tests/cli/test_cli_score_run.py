@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,7 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.recording.files import SCORES, TURNS
@@ -45,7 +47,7 @@ def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None
     options = ["--by", "system", "--cluster", "scenario", "--sensitivity", "--reference", run, "--out", tmp_path]
     content = scored(run, *options)
     for columns in (60, 80, 130):
-        lines = statements_screen(content, columns).splitlines()
+        lines = statements_screen(cast("Statements", content), columns).splitlines()
         assert max(map(len, lines)) < columns
         joined = " ".join(" ".join(lines).split())
         latency = next(g for g in content["groups"] if g["name"] == "quick")["measures"]["response_latency_ms"]

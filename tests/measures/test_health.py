@@ -17,8 +17,7 @@ import soxr
 from click.testing import CliRunner
 from helpers.documents import document_of
 from helpers.faulty_audio import Stereo, clipped16, in_rooms, sample, sine, synthetic, synthetic_in_rooms, with_echo
-from helpers.schema import SCHEMA
-from jsonschema import Draft202012Validator
+from helpers.schema import validator
 
 from fdbcore.analysis.score import score, summary
 from fdbcore.audio.wav import WavWriter
@@ -58,9 +57,7 @@ def health_of(
         for _ in probe.tap(blocks(pcm)):
             pass
         health = examine(probe.sides(), tracks or active(pcm), two_files, live)
-    Draft202012Validator({**SCHEMA, "$ref": "#/$defs/Health", "required": [], "properties": {}}).validate(
-        json.loads(json.dumps(health, allow_nan=False))
-    )
+    validator("replay", "Health").validate(json.loads(json.dumps(health, allow_nan=False)))
     return health
 
 
@@ -431,7 +428,7 @@ def test_measures_stand_without_and_with_echo(tmp_path: Path) -> None:
     clean = replay(_wav(tmp_path / "clean.wav", sample()), out=tmp_path / "run", vad="energy")
     echoing = replay(_wav(tmp_path / "echo.wav", with_echo(sample(), 1, -22, 120)), out=tmp_path / "run", vad="energy")
     scores, content = score(echoing), document_of(echoing)
-    Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(content)))
+    validator("replay").validate(json.loads(json.dumps(content)))
     onsets = scores["measures"]["a_onset_in_overlap_per_b_speech_min"]
     assert onsets["n"] < onsets["with_echo"]["n"]
     assert onsets["n"] == score(clean)["measures"]["a_onset_in_overlap_per_b_speech_min"]["n"]

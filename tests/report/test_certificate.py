@@ -14,10 +14,9 @@ from fakes.browser import BROWSER, dump_dom
 from fakes.conversations import Voice, hold, voices
 from fakes.recordings import drawn_recording
 from helpers.documents import document_of
-from helpers.schema import SCHEMA
+from helpers.schema import validator
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from fdbcore.analysis.score import score, summary, unscored
 from fdbcore.measures.reading import Reading
@@ -68,7 +67,7 @@ def test_the_document_of_a_conversation_and_of_its_replay_keep_to_the_schema(tmp
     replayed = replay(held.path, out=tmp_path / "again")
     one, other = json.loads(json.dumps([document_of(held), document_of(replayed)]))
     for written in (one, other):
-        Draft202012Validator(SCHEMA).validate(written)
+        validator("replay").validate(written)
     assert other["held"].pop("replay_of") == {"path": str(held.path), "same": True, "differences": []}
     assert one["held"].pop("replay_of") is None
     assert one["held"] == other["held"]
@@ -181,7 +180,7 @@ def test_what_is_invalid_has_no_numbers(tmp_path: Path) -> None:
     reason = REASON
     recording = held_recording(tmp_path / "x", outcome=INVALID)
     told = document_of(recording)
-    Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(told)))
+    validator("replay").validate(json.loads(json.dumps(told)))
     assert unscored(recording) == told["unscored"] == reason
     assert (told["measures"], told["moments"], told["curves"]["response"]["eligible"]) == ({}, [], 0)
     text = text_of(recording)

@@ -38,6 +38,7 @@ def test_each_system_is_where_it_was_built_to_be(tmp_path: Path) -> None:
     hasty, patient = cut_off_against_latency(run)
     assert (hasty.name, hasty.share["mean"], hasty.latency["median"]) == ("hasty", 0.75, 200.0)
     assert (patient.name, patient.share["mean"], patient.latency["median"]) == ("patient", 0.0, 1000.0)
+    assert hasty.share["ci95"] is not None
     low, high = hasty.share["ci95"]
     assert low < 0.75 < high
     page = write_index(run).read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from helpers.commands import scored
@@ -13,6 +13,7 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fdbcore.analysis.statement_types import Statements
 from fdbcore.report.groups.page import page
 from fdbcore.report.html.templates import environment
 from fdbcore.report.svg.forest import Row, forest
@@ -119,7 +120,7 @@ def test_texts_of_files_are_escaped_and_the_page_is_whole(run: Path) -> None:
 
 
 def test_the_calls_are_linked_where_they_have_a_page(run: Path, tmp_path: Path) -> None:
-    content = scored(run, "--out", tmp_path)
+    content = cast("Statements", scored(run, "--out", tmp_path))
     assert 'href="index.html"' not in page(content, tmp_path)
     (tmp_path / "index.html").touch()
     assert 'href="index.html"' in page(content, tmp_path)

@@ -1,12 +1,11 @@
 """The JSON document of one recording: what `fdbcore replay --json` prints, and what the HTML report draws.
 
-Its types are in `document_types`, and its schema, `static/replay.schema.json`, is generated from them.
+Its types are in `document_types`; `fdbcore.report.schemas` publishes its schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.measures.live_record import live_record
 from fdbcore.measures.opportunities import opportunities
@@ -16,12 +15,13 @@ from fdbcore.report.call.agent_log import marks_of
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Scores
     from fdbcore.report.call.document_types import Described, Document, Event, Health, Held, Labels, Moment
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
 
-def document(reading: Reading, scores: Mapping[str, Any]) -> Document:
+def document(reading: Reading, scores: Scores) -> Document:
     """Everything that is known of a recording and its scores, as JSON values."""
     unscored = scores.get("unscored")
     unanswered = [event for event in opportunities(reading.dialogue).missed if event.kind == "pause"]
@@ -50,7 +50,7 @@ def document(reading: Reading, scores: Mapping[str, Any]) -> Document:
     }
 
 
-def told_first(content: Document | Mapping[str, Any]) -> list[str]:
+def told_first(content: Document | Scores) -> list[str]:
     """What must be known before any number, of a document or of scores: the findings, then the warnings."""
     return [*(finding["text"] for finding in content["findings"]), *content["warnings"]]
 

@@ -1,30 +1,22 @@
-"""The types of the document of one recording, `fdbcore.replay/2`; its published JSON schema is generated from them.
+"""The types of the document of one recording, `fdbcore.replay/2`.
 
-    python -m fdbcore.report.call.document_types     writes static/replay.schema.json anew; it needs msgspec
-
-They are for type checkers and for the schema: nothing at run time imports this module.
+They need msgspec, and are for type checkers and for the schema: nothing at run time imports this module.
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-import msgspec
 from msgspec import Meta
 
+from fdbcore.analysis.summary_types import Curves, Measures
+from fdbcore.measures.finding_types import Finding
 from fdbcore.measures.health.finding import Severity
 from fdbcore.measures.measure import MomentKind
 from fdbcore.recording.labels import LabelKind
+from fdbcore.recording.meta_types import Count, Seconds, Settings, Spans, Tick
 from fdbcore.types import Side, TurnKind
 
-SCHEMA_FILE: Final = Path(__file__).parents[1] / "static" / "replay.schema.json"
-
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
-Tick: TypeAlias = Annotated[int, Meta(ge=0, description="ticks of 10 ms from the start of the session")]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
-Spans: TypeAlias = Annotated[list[tuple[Tick, Tick]], Meta(description="spans of ticks")]
 Status: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
 HealthId: TypeAlias = Literal[
     "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",
@@ -86,13 +78,6 @@ class Described(TypedDict):
     platform: str | None
 
 
-class Settings(TypedDict):
-    """What decided on the events."""
-
-    turns: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
-    vad: Annotated[Parties, Meta(description="of each side's voice activity detector")]
-
-
 class Event(TypedDict):
     """A turn event."""
 
@@ -140,47 +125,6 @@ class Event(TypedDict):
     ]
 
 
-class Measure(TypedDict):
-    """The summary of a measure; its id carries the unit and the denominator."""
-
-    n: Annotated[Count, Meta(description="items; of a share its denominator; of a rate the events counted")]
-    count: NotRequired[Annotated[Count, Meta(description="of a share: its numerator")]]
-    median: float | None
-    p90: float | None
-    p95: NotRequired[float | None]
-    max: NotRequired[float | None]
-    mean: Annotated[float | None, Meta(description="of a share or a rate: its value")]
-    ci95: Annotated[
-        Annotated[list[float], Meta(min_length=2, max_length=2)] | None,
-        Meta(description="of the median, or of a share or a rate itself"),
-    ]
-    unit: str
-    excluded: Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(description="items left out, by reason")]
-    by_chance: NotRequired[
-        Annotated[float | None, Meta(description="the share to expect if the sides did not hear each other")]
-    ]
-    with_echo: NotRequired[Annotated[Measure, Meta(description="with the suspect events, where that differs")]]
-    of: NotRequired[
-        Annotated[
-            list[Annotated[int, Meta(ge=1)]],
-            Meta(min_length=2, max_length=2, description="of a difference of two shares: their denominators"),
-        ]
-    ]
-
-
-class ResponseCurve(TypedDict):
-    """The share of its opportunities that B has begun to answer after x ms: the latencies of at most x over all."""
-
-    latency_ms: list[float]
-    eligible: Count
-
-
-class Curves(TypedDict):
-    """Curves, for drawing."""
-
-    response: ResponseCurve
-
-
 class Moment(TypedDict):
     """A span in which something took longer than it may."""
 
@@ -192,19 +136,6 @@ class Moment(TypedDict):
     end_s: Seconds
     severity: Annotated[float, Meta(gt=1, description="length as a multiple of what is ordinary for its kind")]
     text: str
-
-
-class Finding(TypedDict):
-    """What must be said of the call first, in plain words: who was silent, and since when."""
-
-    id: str
-    side: Side | None
-    name: Annotated[str, Meta(description="what all calls with it have in common")]
-    text: str
-    start_tick: Tick
-    end_tick: Tick
-    start_s: float
-    end_s: float
 
 
 class HealthFinding(TypedDict):
@@ -322,7 +253,7 @@ class Document(TypedDict):
     settings: Settings
     health: NotRequired[Annotated[Health | None, Meta(description="null where the audio was not examined")]]
     events: Annotated[list[Event], Meta(description="in the order in which they became known")]
-    measures: Annotated[dict[str, Measure], Meta(description="by id")]
+    measures: Measures
     curves: Curves
     moments: Annotated[list[Moment], Meta(description="the worst first")]
     labels: NotRequired[Annotated[Labels | None, Meta(description="null where nobody has labelled it")]]
@@ -343,42 +274,3 @@ class Document(TypedDict):
             ),
         ]
     ]
-
-
-CLOSED: Final = (Event, HealthFinding, Label, Moment, ResponseCurve)
-"""Types that have no other fields than these."""
-
-_OF_A_KIND: Final = {
-    ("gap", "overlap_between"): ("fto_ticks",),
-    ("intrusion",): ("onset", "outcome", "stop_ticks", "simultaneous", "terminal"),
-}
-"""What events of some kinds have beside."""
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema (2020-12) of a document."""
-    found = msgspec.json.schema(Document)
-    types = found["$defs"]
-    for closed in CLOSED:
-        types[closed.__name__]["additionalProperties"] = False
-    types["Event"]["allOf"] = [
-        {"if": {"properties": {"kind": {"enum": list(kinds)}}}, "then": {"required": list(names)}}
-        for kinds, names in _OF_A_KIND.items()
-    ]
-    document = types.pop("Document")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://github.com/fdbcore/fdbcore/schemas/replay/2",
-        **document,
-        "title": "fdbcore.replay/2",
-        "$defs": types,
-    }
-
-
-def schema_text() -> str:
-    """The published file."""
-    return json.dumps(schema(), indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +11,7 @@ from fdbcore.report.format import clock_text
 from fdbcore.types import SIDES, ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.report.call.document_types import Document
+    from fdbcore.report.call.document_types import Document, Health, HealthFinding
 
 SHOWN_SPANS: Final = 6
 GIVEN: Final = (
@@ -44,7 +44,7 @@ def _ok(content: Document) -> str:
     return "ok otherwise" if content["findings"] else "ok"
 
 
-def side_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def side_lines(health: Health) -> Iterator[tuple[str, str]]:
     """Each side with its figures in words."""
     for side in SIDES:
         known = health["sides"][side]
@@ -64,14 +64,14 @@ def health_screen(content: Document, columns: int) -> str:
     return "\n".join(fill(line, columns, subsequent_indent="     ", break_on_hyphens=False) for line in lines)
 
 
-def _counted(content: Document, finding: Mapping[str, Any]) -> str:
+def _counted(content: Document, finding: HealthFinding) -> str:
     if finding["id"] not in ECHOES:
         return ""
     count = sum(event.get("suspect", False) for event in content["events"])
     return f" ({count} event{'s' if count != 1 else ''} suspect)"
 
 
-def _places(finding: Mapping[str, Any]) -> str:
+def _places(finding: HealthFinding) -> str:
     """Where it is found, the first few times."""
     times = [clock_text(ticks_to_s(start)) for start, _ in finding["spans"]]
     more = f" and {len(times) - SHOWN_SPANS} more" if len(times) > SHOWN_SPANS else ""
@@ -91,7 +91,7 @@ def panel(content: Document) -> dict[str, Any] | None:
     }
 
 
-def _finding(content: Document, finding: Mapping[str, Any]) -> dict[str, Any]:
+def _finding(content: Document, finding: HealthFinding) -> dict[str, Any]:
     spans = finding["spans"]
     return {
         "severity": finding["severity"],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.report.format import ITEMS_FOR_P90, NONE, amount, by_chance, counted, long_onsets
@@ -12,12 +12,14 @@ from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import KeyFigure
 from fdbcore.types import TurnSettings
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures
+    from fdbcore.measures.finding_types import Finding
+
 NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
 
-Measures = Mapping[str, Mapping[str, Any]]
 
-
-def lead(measures: Measures, findings: Sequence[Mapping[str, Any]]) -> str:
+def lead(measures: Measures, findings: Sequence[Finding]) -> str:
     """The session in one sentence; what was found about all of it comes before what it leaves to be counted."""
     never = [f"{finding['name']}. " for finding in findings if finding["id"] in ("never_spoke", "fell_silent")]
     return f"{''.join(never)}{_counted(measures)}"

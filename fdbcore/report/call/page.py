@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import importlib.util
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -96,7 +95,7 @@ def _without_places(value: Any) -> Any:  # noqa: ANN401
     return kept | places
 
 
-def _scored(content: Mapping[str, Any], settings: TurnSettings, dialogue: Dialogue) -> dict[str, Any]:
+def _scored(content: Document, settings: TurnSettings, dialogue: Dialogue) -> dict[str, Any]:
     """What a page shows only of a call that is scored."""
     measures = content["measures"]
     return {

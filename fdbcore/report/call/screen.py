@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import fill, wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.score import read_scores
@@ -34,6 +34,7 @@ from fdbcore.report.terminal import laid_out, shortened, shortened_at_end
 from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Scores, Summary
     from fdbcore.report.call.document_types import Document
 
 COLUMNS: Final = 100
@@ -42,8 +43,6 @@ LABEL_COLUMNS: Final = 17
 TABLE_COLUMNS: Final = 72
 REMARK_COLUMNS: Final = 30
 WORST: Final = 2
-
-Measures = Mapping[str, Mapping[str, Any]]
 
 
 def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
@@ -98,7 +97,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
     """One line a session, and the figures of all that were scored. `pooled`: the measures of their `summary`."""
     head = f"{len(readings)} session{'s' if len(readings) != 1 else ''}, {clock_text(_seconds(readings))}"
     rows = [["session", "length", *columns_of.titles(), "worst"]]
-    scored: list[tuple[Reading, Mapping[str, Any]]] = []
+    scored: list[tuple[Reading, Scores]] = []
     for reading in readings:
         scores = read_scores(reading)
         measures, reason = scores["measures"], scores.get("unscored")
@@ -134,7 +133,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
     )
 
 
-def _amiss(scored: Sequence[tuple[Reading, Mapping[str, Any]]], columns: int) -> Iterator[str]:
+def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[str]:
     """What must be known of each session before any number, a line each."""
     for reading, scores in scored:
         name = _short(reading.name)
@@ -243,7 +242,7 @@ def by_labels(measures: Measures) -> str:
     return " | ".join(told)
 
 
-def _worst(reading: Reading, scores: Mapping[str, Any]) -> str:
+def _worst(reading: Reading, scores: Document) -> str:
     found = reading.moments[:WORST]
     if not found:
         return "no single moment" if scores["findings"] else "nothing out of the ordinary"
@@ -251,7 +250,7 @@ def _worst(reading: Reading, scores: Mapping[str, Any]) -> str:
     return f"{listed}   report.html#t={ticks_to_s(found[0].start_tick):g}"
 
 
-def _remark(reading: Reading, scores: Mapping[str, Any]) -> str:
+def _remark(reading: Reading, scores: Scores) -> str:
     """What must be known before any number, or else the worst moment."""
     if first := told_first(scores):
         return f"!! {first[0]}"
@@ -259,11 +258,11 @@ def _remark(reading: Reading, scores: Mapping[str, Any]) -> str:
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
 
-def _of(share: Mapping[str, Any]) -> str:
+def _of(share: Summary) -> str:
     return f"{share['count']}/{share['n']}"
 
 
-def _with_n(summary: Mapping[str, Any]) -> str:
+def _with_n(summary: Summary) -> str:
     """The headline of a summary with its interval: "0.82 s [0.74, 0.91], n = 34"."""
     return "no items" if headline(summary) is None else f"{with_interval(summary)}, n = {summary['n']:,}"
 

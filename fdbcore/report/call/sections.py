@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.measures.answers import UNANSWERED
@@ -15,9 +15,9 @@ from fdbcore.report.html.values import NOTES, Cell, Fact, Row, Shown, flat
 from fdbcore.types import SIDES, TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.report.call.document_types import Document
-
-Measures = Mapping[str, Mapping[str, Any]]
+    from fdbcore.analysis.summary_types import Measures, Summary
+    from fdbcore.recording.meta_types import Settings
+    from fdbcore.report.call.document_types import Document, Event
 
 
 def turn_settings(content: Document) -> TurnSettings:
@@ -82,18 +82,18 @@ def _unknown(name: str, unit: Unit) -> Measure:
 MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "with echo", NOTES)
 
 
-def _measure_row(name: str, text: Measure, m: Mapping[str, Any], settings: TurnSettings) -> Row:
+def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings) -> Row:
     label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
     unit = m["unit"]
     n = f"{m['count']} of {m['n']}" if "count" in m else str(m["n"])
-    keys = ("median", "p90", "mean")
-    numbers: list[Shown] = ["" if m[key] is None else number(m[key], unit) for key in keys]
+    told_of = (m["median"], m["p90"], m["mean"])
+    numbers: list[Shown] = ["" if value is None else number(value, unit) for value in told_of]
     told = 0 if numbers[0] else 2  # what the interval belongs to: rates and shares have no median
     numbers[told] = Cell(str(numbers[told]), is_strong=True)
     return label, [n, *numbers, limits(m["ci95"], unit), shown_unit(unit), _with_echo(m), "; ".join(_notes(m))]
 
 
-def _with_echo(m: Mapping[str, Any]) -> str:
+def _with_echo(m: Summary) -> str:
     """The headline and its n with the events that echo makes, where they differ."""
     beside = m.get("with_echo")
     if beside is None:
@@ -102,7 +102,7 @@ def _with_echo(m: Mapping[str, Any]) -> str:
     return f"{amount(headline(beside), beside['unit'])} ({n})"
 
 
-def _notes(m: Mapping[str, Any]) -> Iterator[str]:
+def _notes(m: Summary) -> Iterator[str]:
     if m.get("by_chance") is not None:
         yield f"by chance {amount(m['by_chance'], 'share')}"
     if m.get("of"):
@@ -113,7 +113,7 @@ def _notes(m: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count} {EXCLUSIONS.get(reason, reason)}"
 
 
-def events(found: Sequence[Mapping[str, Any]], settings: TurnSettings) -> list[Row]:
+def events(found: Sequence[Event], settings: TurnSettings) -> list[Row]:
     """How many events of each kind each side has, without suspect ones, and what they are."""
     own = [event for event in found if not event.get("suspect")]
     counts = Counter((event["kind"], event["side"]) for event in own if not event["censored"])
@@ -140,7 +140,7 @@ def evidence(content: Document) -> dict[str, list[Fact]]:
     }
 
 
-def voice_activity(settings: Mapping[str, Any]) -> list[Fact]:
+def voice_activity(settings: Settings) -> list[Fact]:
     """What decided on speech, and its stated bias."""
     bias, vad = vad_bias_text(settings), settings["vad"]
     stated: list[Fact] = [("measured bias", Cell(bias, "It shifts every latency."))] if bias else []

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from fdbcore.report.comparison import words
 from fdbcore.report.format import clock_text
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import Comparison, GateResult
+    from fdbcore.analysis.gate_file import CannotTell
+
 ELEMENTS: Final = {"failed": "failure", "not measured": "error"}
 _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 
-Values = Mapping[str, Any]
 
-
-def junit(document: Values) -> str:
+def junit(document: Comparison) -> str:
     """The gates of a comparison as one suite with a case each; those that cannot be told as the gates' file says."""
     gates = document["gates"]
     results = gates["results"]
@@ -53,11 +54,11 @@ def _xml(suite: ElementTree.Element) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _element(gate: Values, cannot_tell: str) -> str | None:
+def _element(gate: GateResult, cannot_tell: CannotTell) -> str | None:
     return _CANNOT_TELL[cannot_tell] if gate["status"] == "cannot tell" else ELEMENTS.get(gate["status"])
 
 
-def _lines(gate: Values) -> list[str]:
+def _lines(gate: GateResult) -> list[str]:
     lines = [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])]
     moments = (
         f"{clock_text(moment['start_s'])} {moment['text']}, {moment['file']}: {moment['page']}"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from fdbcore.measures.catalogue import MEASURES
@@ -16,21 +15,30 @@ from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.types import TurnSettings
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import (
+        ComparedCalls,
+        ComparedMeasure,
+        Comparison,
+        DecidedGates,
+        DescribedRun,
+        GateMoment,
+        GateResult,
+    )
+
 COMPARE: Final = "compare.html"
 DETECTABLE: Final = "detectable"
 VERDICT: Final = "verdict"
 
-Values = Mapping[str, Any]
 
-
-def write_comparison(document: Values, folder: Path) -> Path:
+def write_comparison(document: Comparison, folder: Path) -> Path:
     """Write compare.html into the folder of the run and return its path. RecordingError if it cannot be written."""
     path = folder / COMPARE
     write_text(path, page(document, folder))
     return path
 
 
-def page(document: Values, folder: Path) -> str:
+def page(document: Comparison, folder: Path) -> str:
     """The whole page. folder: what its links are relative to."""
     run, gates = document["run"], document.get("gates")
     settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
@@ -43,24 +51,24 @@ def page(document: Values, folder: Path) -> str:
         gates=_gates(gates, folder) if gates else None,
         comparisons=[_compared(compared, settings) for compared in document["comparisons"]],
         not_corrected=NOT_CORRECTED,
-        evidence=flat({name: _evidence(document[name]) for name in ("run", "baseline") if document[name]}),
+        evidence=flat({name: _evidence(side) for name, side in words.sides(document)}),
         terms=terms(settings),
     )
 
 
-def _facts(document: Values) -> list[str]:
+def _facts(document: Comparison) -> list[str]:
     baseline = document["baseline"]
     against = [f"against {baseline['path']}, {words.scored_calls(baseline)}"] if baseline else []
     return [words.scored_calls(document["run"]), *against, *([f"by {document['by']}"] if document["by"] else [])]
 
 
-def _evidence(described: Values) -> dict[str, Any]:
+def _evidence(described: DescribedRun) -> dict[str, Any]:
     return {key: described[key] for key in ("path", "versions", "settings")} | {
         "settings SHA-256": list(described["settings_sha256s"])
     }
 
 
-def _gates(gates: Values, folder: Path) -> dict[str, Any]:
+def _gates(gates: DecidedGates, folder: Path) -> dict[str, Any]:
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
     together = f"an interval so wide that all {n} together hold at {level}" if n > 1 else f"a {level} interval"
     note = (
@@ -71,7 +79,7 @@ def _gates(gates: Values, folder: Path) -> dict[str, Any]:
     return {"verdict": words.gates_verdict(gates), "note": note, "results": results}
 
 
-def _gate(gate: Values, folder: Path) -> dict[str, Any]:
+def _gate(gate: GateResult, folder: Path) -> dict[str, Any]:
     return {
         "css": gate["status"].replace(" ", "-"),
         "status": words.STATUSES[gate["status"]],
@@ -81,12 +89,12 @@ def _gate(gate: Values, folder: Path) -> dict[str, Any]:
     }
 
 
-def _address(moment: Values, folder: Path) -> str:
+def _address(moment: GateMoment, folder: Path) -> str:
     path, _, time = moment["page"].partition("#")
     return f"{quote(Path(path).relative_to(folder).as_posix())}#{time}"
 
 
-def _compared(compared: Values, settings: TurnSettings) -> dict[str, Any]:
+def _compared(compared: ComparedCalls, settings: TurnSettings) -> dict[str, Any]:
     a, b = compared["a"], compared["b"]
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
     note = f"{sizes}; {words.pairing(compared)}."
@@ -102,14 +110,14 @@ def _compared(compared: Values, settings: TurnSettings) -> dict[str, Any]:
     }
 
 
-def _row(row: Values, settings: TurnSettings) -> Row:
+def _row(row: ComparedMeasure, settings: TurnSettings) -> Row:
     unit, text = words.unit_of(row), MEASURES[row["measure"]]
     value: Shown = NONE
     if row["value"] is not None:
         value = Cell(step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
     cells = [
         Cell(words.verdict(row), verdict=row["verdict"].replace(" ", "-")),
-        *(Cell(amount(headline(row[side]), unit), words.counts(row[side])) for side in "ab"),
+        *(Cell(amount(headline(side), unit), words.counts(side)) for side in (row["a"], row["b"])),
         value,
         words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p "),
         step(row["detectable"], unit) if row["detectable"] else "",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from textwrap import fill
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.comparison import words
 from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, step
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, Comparison, DecidedGates
+
 MOST_COLUMNS: Final = 100
 
-Values = Mapping[str, Any]
 
-
-def comparison_screen(document: Values, columns: int) -> str:
+def comparison_screen(document: Comparison, columns: int) -> str:
     """The screen, without a newline at the end."""
     width = min(columns, MOST_COLUMNS) - 1
     lines = [*_head(document), *_gates(document.get("gates"))]
@@ -30,7 +31,7 @@ def _filled(line: str, width: int) -> str:
     return fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
-def _head(document: Values) -> Iterator[str]:
+def _head(document: Comparison) -> Iterator[str]:
     run, baseline = document["run"], document["baseline"]
     yield f"{run['path']}: {words.scored_calls(run)}" + (
         f" against {baseline['path']}: {words.scored_calls(baseline)}" if baseline else ""
@@ -38,7 +39,7 @@ def _head(document: Values) -> Iterator[str]:
     yield from (f"!! {text}" for text in words.notices(document))
 
 
-def _gates(gates: Values | None) -> Iterator[str]:
+def _gates(gates: DecidedGates | None) -> Iterator[str]:
     if gates is None:
         return
     yield ""
@@ -54,7 +55,7 @@ def _gates(gates: Values | None) -> Iterator[str]:
             yield f"    {moment['page']}"
 
 
-def _compared(compared: Values) -> Iterator[str]:
+def _compared(compared: ComparedCalls) -> Iterator[str]:
     a, b = compared["a"], compared["b"]
     title = f"{compared['title']}: " if compared["title"] else ""
     sides = " less ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
@@ -64,9 +65,9 @@ def _compared(compared: Values) -> Iterator[str]:
         yield from _row(row)
 
 
-def _row(row: Values) -> Iterator[str]:
+def _row(row: ComparedMeasure) -> Iterator[str]:
     unit = words.unit_of(row)
-    sides = " | ".join(f"{amount(headline(row[s]), unit)} ({words.counts(row[s])})" for s in "ab")
+    sides = " | ".join(f"{amount(headline(side), unit)} ({words.counts(side)})" for side in (row["a"], row["b"]))
     yield f"{words.label(row['measure'])}: {sides}"
     if row["value"] is None:
         yield f"  {row['reason']}"

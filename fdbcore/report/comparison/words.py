@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
@@ -12,7 +12,16 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
-Values = Mapping[str, Any]
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import (
+        ComparedCalls,
+        ComparedMeasure,
+        Comparison,
+        DecidedGates,
+        DescribedRun,
+        GateResult,
+    )
+    from fdbcore.analysis.summary_types import Summary
 
 STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "CANNOT TELL", "not measured": "NOT MEASURED"}
 
@@ -29,65 +38,73 @@ def label(measure: str) -> str:
     return MEASURES[measure].label
 
 
-def verdict(row: Values) -> str:
+def verdict(row: ComparedMeasure) -> str:
     """What became of a compared measure: "better", "no difference found"; why nothing did: "no items"."""
     if row["value"] is None:
         return str(row["reason"])
     return "no difference found" if row["verdict"] == NOT_SHOWN else str(row["verdict"])
 
 
-def unit_of(row: Values) -> str:
+def unit_of(row: ComparedMeasure) -> str:
     """The unit of a compared measure."""
-    unit: str = (row["a"] or row["b"])["unit"]
-    return unit
+    return MEASURES[row["measure"]].unit
 
 
-def counts(summary: Values | None) -> str:
+def counts(summary: Summary | None) -> str:
     """ "163 of 8,000", "n = 7,533"."""
     if summary is None:
         return "none"
     return f"{summary['count']:,} of {summary['n']:,}" if "count" in summary else f"n = {summary['n']:,}"
 
 
-def pairing(compared: Values) -> str:
+def pairing(compared: ComparedCalls) -> str:
     """How the two sides were put together."""
     how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "unpaired"
     return f"{how}: {compared['shared']:,} of {compared['items']:,} on both sides"
 
 
-def cautions(compared: Values) -> Iterator[str]:
+def cautions(compared: ComparedCalls) -> Iterator[str]:
     """What a reader must know of a comparison."""
-    sides = {compared[s]["name"]: {row["measure"]: row[s] for row in compared["measures"] if row[s]} for s in "ab"}
-    of_calls = compared["paired_by"] == CALL_NAME or all(compared[s]["clusters"] == compared[s]["calls"] for s in "ab")
-    yield from interval_cautions(sides, None if of_calls else compared["paired_by"] or "the cluster")
+    a, b, rows = compared["a"], compared["b"], compared["measures"]
+    measures = {
+        a["name"]: {row["measure"]: row["a"] for row in rows if row["a"]},
+        b["name"]: {row["measure"]: row["b"] for row in rows if row["b"]},
+    }
+    of_calls = compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
+    yield from interval_cautions(measures, None if of_calls else compared["paired_by"] or "the cluster")
 
 
-def scored_calls(described: Values) -> str:
+def sides(document: Comparison) -> list[tuple[str, DescribedRun]]:
+    """What was compared, by its name: the run, and the baseline where there is one."""
+    baseline = document["baseline"]
+    return [("run", document["run"]), *([("baseline", baseline)] if baseline else [])]
+
+
+def scored_calls(described: DescribedRun) -> str:
     """How many calls of a run the figures are of: "20 calls", "3 of 4 calls scored"."""
     unscored = len(described["unscored"])
     all_calls = counted(described["calls"], "call")
     return f"{described['calls'] - unscored:,} of {all_calls} scored" if unscored else all_calls
 
 
-def notices(document: Values) -> list[str]:
+def notices(document: Comparison) -> list[str]:
     """What must be known before any figure."""
     found = list(document["notes"])
-    for name in ("run", "baseline"):
-        described = document[name]
-        if described and described["unscored"]:
+    for name, described in sides(document):
+        if described["unscored"]:
             of = counted(described["calls"], "call")
             names = ", ".join(list(described["unscored"])[:3])
             found.append(f"{name}: {len(described['unscored']):,} of {of} not scored, in no figure: {names}")
     return found
 
 
-def gate_name(gate: Values) -> str:
+def gate_name(gate: GateResult) -> str:
     """The line of a gate, with the calls that it is about."""
     about = ", ".join(f"{column} = {value}" for column, value in gate["where"].items())
     return f"{gate['gate']} where {about}" if about else str(gate["gate"])
 
 
-def gate_finding(gate: Values) -> str:
+def gate_finding(gate: GateResult) -> str:
     """What a gate was decided by."""
     unit, limit = gate["unit"], gate["limit"]
     if gate["value"] is None:
@@ -101,7 +118,7 @@ def gate_finding(gate: Values) -> str:
     return f"{found} against {against}{of}, allowed {allowance_text(limit, unit)}"
 
 
-def gate_basis(gate: Values) -> str:
+def gate_basis(gate: GateResult) -> str:
     """The figures of both sides, with n and calls."""
     sides = [("run", gate["run"]), *([("baseline", gate["baseline"])] if gate["baseline"] else [])]
     unit = gate["unit"]
@@ -119,7 +136,7 @@ def gate_basis(gate: Values) -> str:
     return ", ".join(told) + caution
 
 
-def gate_advice(gate: Values) -> str:
+def gate_advice(gate: GateResult) -> str:
     """What it would take to tell; "" where that is not the question."""
     if gate["status"] != "cannot tell" or gate["value"] is None:
         return ""
@@ -128,17 +145,17 @@ def gate_advice(gate: Values) -> str:
     sides = {"run": gate["run"]["calls"]} | ({"baseline": gate["baseline"]["calls"]} if gate["baseline"] else {})
     against = f" against {sides['baseline']:,}" if gate["baseline"] else ""
     told = f"cannot tell with {counted(sides['run'], 'call')}{against}"
-    needed = gate["calls_needed"]
-    if needed is None:
+    needed, between = gate["calls_needed"], gate["calls_range"]
+    if needed is None or between is None:
         return f"{told}: the figure is at its limit, and more calls hardly help"
     short = [name for name, calls in sides.items() if calls < needed]
     side = "" if not gate["baseline"] else f" of the {short[0]}" if len(short) == 1 else " on each side"
-    least, most = gate["calls_range"]
+    least, most = between
     likely = f"likely {least:,} to {most:,}" if most else f"so few calls can only say {least:,} or more"
     return f"{told}: about {counted(needed, 'call')}{side} would, if the figure stays; {likely}"
 
 
-def gates_verdict(gates: Values) -> str:
+def gates_verdict(gates: DecidedGates) -> str:
     """All gates in one line: "1 of 4 gates failed, 1 cannot tell"."""
     found = [gate["status"] for gate in gates["results"]]
     told = [f"{found.count(status)} {status}" for status in STATUSES if status in found]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from textwrap import fill
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.measures.catalogue import headlines
 from fdbcore.report.format import counted
 from fdbcore.report.groups import words
-from fdbcore.report.groups.words import Content, Line
+from fdbcore.report.groups.words import Line
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import Statements
 
 LABEL_COLUMNS: Final = 20
 _INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^]]*\]|[np] [=<] \S+)")
@@ -18,7 +21,7 @@ _KEPT: Final = "\N{SYMBOL FOR SPACE}"  # for textwrap no place to break at
 NAMED: Final = 3
 
 
-def statements_screen(content: Content, columns: int) -> str:
+def statements_screen(content: Statements, columns: int) -> str:
     """The screen of a run's statements, several lines of at most `columns`, without a newline at the end."""
     return "\n".join(_fitted(label, text, columns - 1) for label, text in _lines(content))
 
@@ -35,7 +38,7 @@ def _fitted(label: str, text: str, width: int) -> str:
     return line.replace(_KEPT, " ")
 
 
-def _lines(content: Content) -> Iterator[Line]:
+def _lines(content: Statements) -> Iterator[Line]:
     yield from _head(content)
     groups = content["groups"] or [content]
     varied = words.ranges(content)
@@ -47,14 +50,14 @@ def _lines(content: Content) -> Iterator[Line]:
             yield f"{label} ({words.unit_text(name)})", ""
         for group in groups:
             shown = f"  {group['name']}" if content["groups"] else label
-            yield shown, words.figure(words.summary_of(group, name), varied.get((group["name"], name)))
+            yield shown, words.figure(group["measures"].get(name), varied.get((group["name"], name)))
         yield from words.differences(content, name)
     yield from words.settings(content)
     yield from words.reference(content)
     yield from words.notes(content)
 
 
-def _head(content: Content) -> Iterator[Line]:
+def _head(content: Statements) -> Iterator[Line]:
     unscored = content["unscored"]
     left_out = f", {len(unscored):,} not" if unscored else ""
     yield str(content["run"]), f"{counted(content['calls'], 'call')} scored{left_out} | {words.resampled(content)}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.groups import units_text
@@ -21,6 +21,21 @@ from fdbcore.report.format import (
     step,
     with_interval,
 )
+from fdbcore.types import SIDES, other_side
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import MeasuredDifference
+    from fdbcore.analysis.statement_types import (
+        FigureRange,
+        FloorTransfers,
+        HalfDistances,
+        ReferenceRow,
+        SettingsVariant,
+        StatedGroup,
+        StatedGroups,
+        Statements,
+    )
+    from fdbcore.analysis.summary_types import Summary
 
 ALPHA: Final = 0.05
 ALL_PAIRS_SHOWN: Final = 3
@@ -29,27 +44,19 @@ ALL_PAIRS_SHOWN: Final = 3
 NAMED: Final = 3
 """How many calls that the other detector cannot hear are named."""
 
-NOTHING: Final[Mapping[str, Any]] = {"n": 0, "median": None, "mean": None, "ci95": None}
-
 Line = tuple[str, str]
-Content = Mapping[str, Any]
 
 
-def ranges(content: Content) -> dict[tuple[str, str], Mapping[str, Any]]:
+def ranges(content: Statements) -> dict[tuple[str, str], FigureRange]:
     """How the measures of each group vary with the settings, by the names of both; empty where that was not asked."""
-    found = content.get("sensitivity") or {"groups": []}
-    return {(group["name"], name): of for group in found["groups"] for name, of in group["measures"].items()}
+    groups = content["sensitivity"]["groups"] if "sensitivity" in content else []
+    return {(group["name"], name): of for group in groups for name, of in group["measures"].items()}
 
 
-def is_empty(content: Content, name: str) -> bool:
+def is_empty(content: Statements, name: str) -> bool:
     """Whether there is nothing to count for a measure, in no group."""
-    return not any(summary_of(of, name)["n"] for of in (content, *content["groups"]))
-
-
-def summary_of(group: Content, name: str) -> Mapping[str, Any]:
-    """What a group has of a measure; without items where it has nothing."""
-    found: Mapping[str, Any] = group["measures"].get(name, NOTHING)
-    return found
+    groups: list[StatedGroup] = [content, *content["groups"]]
+    return not any(name in of["measures"] and of["measures"][name]["n"] for of in groups)
 
 
 def unit_text(name: str) -> str:
@@ -58,7 +65,7 @@ def unit_text(name: str) -> str:
     return "median, s" if measure.quantity == "values" else shown_unit(measure.unit)
 
 
-def resampled(content: Content) -> str:
+def resampled(content: StatedGroups) -> str:
     """What the intervals are over: "95 % intervals over 30 calls"."""
     clusters, column = content["clusters"], content["unit"]["column"]
     if clusters < 2:
@@ -66,12 +73,12 @@ def resampled(content: Content) -> str:
     return f"95 % intervals over {clusters:,} {units_text(column, clusters)}"
 
 
-def figure(summary: Mapping[str, Any], varied: Mapping[str, Any] | None) -> str:
+def figure(summary: Summary | None, varied: FigureRange | None) -> str:
     """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", and the tail of what has one."""
-    if headline(summary) is None:
+    if summary is None or headline(summary) is None:
         return f"{NONE} | n = 0"
     unit, text = summary["unit"], with_interval(summary)
-    if varied and varied["low"] is not None:
+    if varied and varied["low"] is not None and varied["high"] is not None:
         text += f", settings {number(varied['low'], unit)}\N{EN DASH}{number(varied['high'], unit)}"
     parts = [text]
     if summary.get("p95"):
@@ -81,7 +88,7 @@ def figure(summary: Mapping[str, Any], varied: Mapping[str, Any] | None) -> str:
     return " | ".join([*parts, f"n = {summary['n']:,}"])
 
 
-def differences(content: Content, name: str) -> Iterator[Line]:
+def differences(content: Statements, name: str) -> Iterator[Line]:
     """Those of a measure; of many groups only the pairs that are told apart, and what would have been."""
     unit = MEASURES[name].unit
     found = [each for each in content["differences"] if each["measure"] == name and each["value"] is not None]
@@ -96,20 +103,22 @@ def differences(content: Content, name: str) -> Iterator[Line]:
         yield "  not told apart", f"{pairs}; at this n a difference of {seen} would be seen in 80 %"
 
 
-def is_apart(difference: Mapping[str, Any]) -> bool:
+def is_apart(difference: MeasuredDifference) -> bool:
     """Whether two groups are told apart, with all comparisons of the table in mind."""
     return difference["p_holm"] is not None and difference["p_holm"] < ALPHA
 
 
-def why_not_apart(difference: Mapping[str, Any]) -> str:
+def why_not_apart(difference: MeasuredDifference) -> str:
     """Of two groups that are not told apart: that there was no interval to tell it by, or else that they are not."""
     return "not told apart" if difference["interval"] else str(difference["reason"])
 
 
-def difference_text(each: Mapping[str, Any], unit: str) -> str:
+def difference_text(each: MeasuredDifference, unit: str) -> str:
     """ "+4.0 points [+3.2, +4.8] | they differ, p < 0.001 | seen from 1.2 points"."""
+    if each["value"] is None:
+        return each["reason"]
     text = difference(each["value"], each["interval"], unit)
-    if each["interval"] is None:
+    if each["interval"] is None or each["p_holm"] is None:
         return f"{text} | {each['reason']}"
     verdict = "they differ" if is_apart(each) else "not told apart"
     seen = f" | seen from {step(each['detectable'], unit)}" if each["detectable"] is not None else ""
@@ -120,7 +129,7 @@ def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
-def settings(content: Content) -> Iterator[Line]:
+def settings(content: Statements) -> Iterator[Line]:
     """What was varied, and where systems change places."""
     found = content.get("sensitivity")
     if not found:
@@ -150,7 +159,7 @@ def settings(content: Content) -> Iterator[Line]:
         yield "", f"no {content['by']} changes places with another under any of these"
 
 
-def _varied(variants: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
+def _varied(variants: Sequence[SettingsVariant]) -> dict[str, list[int]]:
     values: dict[str, list[int]] = {}
     for variant in variants:
         for name, value_ms in variant["changes"].items():
@@ -158,7 +167,7 @@ def _varied(variants: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return values
 
 
-def reference(content: Content) -> Iterator[Line]:
+def reference(content: Statements) -> Iterator[Line]:
     """How the time is filled, beside the reference, and how far the floor transfers are apart."""
     found = content.get("reference")
     if not found:
@@ -171,8 +180,8 @@ def reference(content: Content) -> Iterator[Line]:
             yield f"{group['name']}", ""
         for name, row in group["rows"].items():
             yield f"  {row_name(name)}", beside(row)
-        for side, told in group["floor_transfers"].items():
-            yield f"  {side} after {'AB'[side == 'A']}", distances(told, found["floor"])
+        for side in SIDES:
+            yield f"  {side} after {other_side(side)}", distances(group["floor_transfers"][side], found["floor"])
     bins = found["bins_ms"]
     first, last = bins["first"] / 1000, bins["last"] / 1000
     yield (
@@ -190,23 +199,24 @@ def row_name(name: str) -> str:
     return f"{noun}s per min" if unit == "per_min" else f"{noun} s per min"
 
 
-def in_row(summary: Mapping[str, Any]) -> str:
+def in_row(summary: Summary) -> str:
     """A figure with its interval, in a row whose name has the unit."""
-    return f"{number(summary['mean'], summary['unit'])} {limits(summary['ci95'], summary['unit'])}".rstrip()
+    value, unit = summary["mean"], summary["unit"]
+    return NONE if value is None else f"{number(value, unit)} {limits(summary['ci95'], unit)}".rstrip()
 
 
-def beside(row: Mapping[str, Any]) -> str:
+def beside(row: ReferenceRow) -> str:
     """A figure, that of the reference, and whether they are told apart."""
     texts = [in_row(row["run"]), in_row(row["reference"])]
     verdict = "" if is_apart(row["difference"]) else f", {why_not_apart(row['difference'])}"
     return f"{texts[0]} | reference {texts[1]}{verdict}"
 
 
-def distances(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | None) -> str:
+def distances(told: FloorTransfers, floor: HalfDistances | None) -> str:
     """Both distances of floor transfer offsets from those of the reference, beside those of its halves."""
-    if told["jensen_shannon"] is None:
-        return f"too few to compare, n = {told['n']:,}"
     jsd, w = told["jensen_shannon"], told["wasserstein_ms"]
+    if jsd is None or w is None:
+        return f"too few to compare, n = {told['n']:,}"
     low, high = jsd["ci95"]
     texts = [
         f"JSD {jsd['value']:.2f} [{low:.2f}, {high:.2f}]",
@@ -218,7 +228,7 @@ def distances(told: Mapping[str, Any], floor: Mapping[str, Sequence[float]] | No
     return f"{' | '.join(texts)} | n = {told['n']:,}"
 
 
-def notes(content: Content) -> Iterator[Line]:
+def notes(content: Statements) -> Iterator[Line]:
     """What a reader must know of the input, and of the intervals."""
     yield from (("!! input", text) for text in content["input"])
     unit = content["unit"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.corpus import Call, Run
@@ -24,6 +24,10 @@ from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.report.svg.text import without_controls
 from fdbcore.types import ticks_to_s
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, ComparedSide, Comparison
+    from fdbcore.analysis.summary_types import Measures, Summary
+
 LONG_COLUMNS: Final = ("measure", "system", "value", "low", "high", "unit", "n", "count", "clusters", "calls")
 LONG_DIFFERENCE_COLUMNS: Final = (
     *("of", "measure"),
@@ -38,14 +42,13 @@ _SPAN: Final = re.compile(
 )
 
 Strip = tuple[Reading, float, float]
-Summaries = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def write_paper(
     folder: Path,
     groups: Mapping[str, Group],
     reference: Group | None,
-    document: Mapping[str, Any],
+    document: Comparison,
     strips: Sequence[Strip] = (),
     cluster: str | None = None,
 ) -> list[Path]:
@@ -98,9 +101,9 @@ def _reference(systems: Sequence[System], reference: Group | None) -> tuple[str,
 
 def _files(
     systems: Sequence[System],
-    summaries: Summaries,
+    summaries: Mapping[str, Measures],
     reference: tuple[str, list[int]],
-    document: Mapping[str, Any],
+    document: Comparison,
     strips: Sequence[Strip],
     cluster: str | None,
 ) -> Iterator[tuple[str, str]]:
@@ -119,7 +122,7 @@ def _files(
         yield "differences.csv", csv_text(LONG_DIFFERENCE_COLUMNS, _long_differences(document))
 
 
-def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str | None) -> PaperTable:
+def measures_table(systems: Sequence[System], summaries: Mapping[str, Measures], cluster: str | None) -> PaperTable:
     """A row a measure, a column a system: the figure with its interval, and its n. cluster: what intervals resample."""
     listed = [name for name in headlines() if any(name in of for of in summaries.values())]
     rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
@@ -134,19 +137,19 @@ def measures_table(systems: Sequence[System], summaries: Summaries, cluster: str
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
 
 
-def _size(of: System, summaries: Mapping[str, Mapping[str, Any]], cluster: str | None) -> str:
+def _size(of: System, summaries: Measures, cluster: str | None) -> str:
     clusters = max((summary["clusters"] for summary in summaries.values()), default=0)
     units = "" if cluster is None else f", {clusters:,} {units_text(cluster, clusters)}"
     return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'opportunity')}"
 
 
-def _cell(summary: Mapping[str, Any] | None) -> str:
+def _cell(summary: Summary | None) -> str:
     if summary is None or headline(summary) is None:
         return NONE
     return f"{with_interval(summary)}, n = {summary['n']:,}"
 
 
-def _long(systems: Sequence[System], summaries: Summaries) -> Iterator[list[object]]:
+def _long(systems: Sequence[System], summaries: Mapping[str, Measures]) -> Iterator[list[object]]:
     """Every measure of every system, in full."""
     for each in systems:
         for name, summary in summaries[each.name].items():
@@ -155,7 +158,7 @@ def _long(systems: Sequence[System], summaries: Summaries) -> Iterator[list[obje
             yield [name, each.name, headline(summary), low, high, *known, each.calls]
 
 
-def differences_table(document: Mapping[str, Any], cluster: str | None) -> PaperTable:
+def differences_table(document: Comparison, cluster: str | None) -> PaperTable:
     """What differs, with the denominators of both sides. cluster: what intervals resample where nothing is paired."""
     rows = [_difference(compared, row) for compared in document["comparisons"] for row in compared["measures"]]
     sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
@@ -168,30 +171,30 @@ def differences_table(document: Mapping[str, Any], cluster: str | None) -> Paper
     return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")
 
 
-def _long_differences(document: Mapping[str, Any]) -> Iterator[list[object]]:
+def _long_differences(document: Comparison) -> Iterator[list[object]]:
     """Every row in full."""
     for compared in document["comparisons"]:
         for row in compared["measures"]:
-            sides = [cell for side in "ab" for cell in _long_side(compared[side], row[side])]
+            sides = [*_long_side(compared["a"], row["a"]), *_long_side(compared["b"], row["b"])]
             low, high = row["interval"] or (None, None)
             told = [row["value"], low, high, row["p"], row["p_holm"], row["detectable"]]
             yield [compared["title"], row["measure"], *sides, *told, words.unit_of(row), row["reason"]]
 
 
-def _long_side(side: Mapping[str, Any], summary: Mapping[str, Any] | None) -> list[object]:
-    known = summary or {}
-    return [side["name"], headline(summary), known.get("n"), known.get("count"), side["clusters"], side["calls"]]
+def _long_side(side: ComparedSide, summary: Summary | None) -> list[object]:
+    n, count = (None, None) if summary is None else (summary["n"], summary.get("count"))
+    return [side["name"], headline(summary), n, count, side["clusters"], side["calls"]]
 
 
-def _sizes(compared: Mapping[str, Any]) -> str:
-    sides = " less ".join(f"{compared[side]['name']} ({counted(compared[side]['calls'], 'call')})" for side in "ab")
+def _sizes(compared: ComparedCalls) -> str:
+    sides = " less ".join(f"{of['name']} ({counted(of['calls'], 'call')})" for of in (compared["a"], compared["b"]))
     title = f"{compared['title']}: " if compared["title"] else ""
     return f"{title}{sides}, {words.pairing(compared)}"
 
 
-def _difference(compared: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+def _difference(compared: ComparedCalls, row: ComparedMeasure) -> list[str]:
     of = words.unit_of(row)
-    sides = [f"{amount(headline(row[side]), of)} ({words.counts(row[side])})" for side in "ab"]
+    sides = [f"{amount(headline(side), of)} ({words.counts(side)})" for side in (row["a"], row["b"])]
     p = words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p ") or NONE
     detectable = step(row["detectable"], of) if row["detectable"] else NONE
     name = compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}"

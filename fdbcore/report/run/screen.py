@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from textwrap import fill, wrap
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.survey import Survey
@@ -16,6 +16,9 @@ from fdbcore.report.format import amount, by_chance, clock_text, counted, with_i
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.health import line
 from fdbcore.types import ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import Measures, Summary
 
 MOST_COLUMNS: Final = 100
 LABEL_COLUMNS: Final = 17
@@ -78,7 +81,7 @@ def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
             yield "  with echo", beside[label]
 
 
-def _figures(m: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _figures(m: Measures) -> Iterator[tuple[str, str]]:
     latency, lapses = m["response_latency_ms"], m["lapse_s"]
     yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} opportunities"
     if latency["n"]:
@@ -108,5 +111,5 @@ def _worst(run: Survey) -> Iterator[tuple[str, str]]:
         yield "" if number else "worst", f"{found.call.name} {at} {found.moment.text}{more}"
 
 
-def _share(found: Mapping[str, Any]) -> str:
+def _share(found: Summary) -> str:
     return with_interval(found) if found["n"] else "none"

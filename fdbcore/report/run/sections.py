@@ -222,6 +222,8 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
 
 def _point(system: CutOffAgainstLatency) -> Point:
     share, latency = system.share, system.latency
+    assert share["mean"] is not None
+    assert latency["median"] is not None
     low_high = latency["ci95"] and (latency["ci95"][0] / 1000, latency["ci95"][1] / 1000)
     note = f"{share['n']:,} pauses, {latency['n']:,} answers, {system.calls:,} calls"
     return Point(system.name, latency["median"] / 1000, share["mean"], note, low_high, share["ci95"])

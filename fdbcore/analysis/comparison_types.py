@@ -1,0 +1,145 @@
+"""The types of the document of a comparison, `fdbcore.comparison/1`, and of the gates in it.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.analysis.gate_file import CannotTell
+from fdbcore.analysis.summary_types import Interval, Summary
+from fdbcore.measures.measure import Direction
+from fdbcore.recording.meta_types import Count, Seconds, Settings
+
+Verdict: TypeAlias = Literal["better", "worse", "different", "not shown"]
+Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
+ExitCode: TypeAlias = Literal[0, 1, 3]
+
+
+class MeasuredDifference(TypedDict):
+    """A pooled measure of one group less that of another, in the unit of the measure."""
+
+    value: float | None
+    interval: Annotated[Interval | None, Meta(description="of 95 %, for this difference alone")]
+    clusters: Annotated[Count, Meta(description="that were resampled, of both groups")]
+    shared: Annotated[Count, Meta(description="how many of them have sessions of both, which pairs them")]
+    p: float | None
+    p_holm: Annotated[float | None, Meta(description="corrected for all differences of the document (Holm 1979)")]
+    detectable: Annotated[
+        float | None, Meta(description="the smallest true difference that would be found 8 times in 10")
+    ]
+    reason: Annotated[str, Meta(description="why there is no value or no interval")]
+
+
+class ComparedMeasure(MeasuredDifference):
+    """A measure of both sides, and a less b."""
+
+    measure: str
+    better: Annotated[Direction | None, Meta(description="what a user would rather have; null where that depends")]
+    verdict: Annotated[Verdict, Meta(description="where p_holm is below 0.05, whether that is better; else not shown")]
+    a: Annotated[Summary | None, Meta(description="null where no call has the measure")]
+    b: Annotated[Summary | None, Meta(description="null where no call has the measure")]
+
+
+class ComparedSide(TypedDict):
+    """One side of a comparison."""
+
+    name: str
+    calls: Count
+    clusters: Count
+
+
+class ComparedCalls(TypedDict):
+    """Two groups of calls, measure by measure."""
+
+    title: Annotated[str, Meta(description="which calls; empty for all")]
+    a: ComparedSide
+    b: ComparedSide
+    paired_by: Annotated[str | None, Meta(description="call name, or a column; null where too few have their like")]
+    items: Annotated[Count, Meta(description="that either side has")]
+    shared: Annotated[Count, Meta(description="that both sides have")]
+    measures: list[ComparedMeasure]
+
+
+class DescribedRun(TypedDict):
+    """What was compared, and what made it."""
+
+    path: str
+    calls: Count
+    unscored: Annotated[dict[str, str], Meta(description="calls that are in no figure: why")]
+    settings: Annotated[Settings | None, Meta(description="those of most calls")]
+    settings_sha256s: Annotated[dict[str, Count], Meta(description="how many calls have each settings")]
+    versions: Annotated[dict[str, list[str]], Meta(description="of each package, the most common first")]
+
+
+class GateSide(TypedDict):
+    """One side of a gate: its statistic, of how many items, calls and clusters."""
+
+    value: float | None
+    n: Count
+    calls: Count
+    clusters: Count
+    unit: str
+
+
+class GateMoment(TypedDict):
+    """What to listen to where a gate failed: a moment of a call, or the whole call."""
+
+    call: str
+    file: str
+    start_s: Seconds
+    text: str
+    page: Annotated[str, Meta(description="the address of that moment on the page of the call")]
+
+
+class GateResult(TypedDict):
+    """What became of a gate."""
+
+    gate: Annotated[str, Meta(description="its line")]
+    where: Annotated[dict[str, str], Meta(description="the calls that it is about: columns and their values")]
+    measure: str
+    status: Status
+    unit: str
+    value: Annotated[float | None, Meta(description="the run's, or what it exceeds `times` the baseline's by")]
+    interval: Interval | None
+    level: Annotated[float, Meta(description="of the interval, so that all gates together hold at theirs")]
+    limit: float
+    times: Annotated[float, Meta(description="0 where the limit is a number")]
+    run: GateSide
+    baseline: GateSide | None
+    paired_by: str | None
+    calls_needed: Annotated[Count | None, Meta(description="about how many of each side would decide it")]
+    calls_range: Annotated[
+        tuple[Count, Count | None] | None,
+        Meta(description="what that lies between in four of five such runs; the second null: no end"),
+    ]
+    reason: Annotated[str, Meta(description="why there is no value or no interval")]
+    worst: Annotated[list[GateMoment], Meta(description="of a gate that failed, the worst first")]
+
+
+class DecidedGates(TypedDict):
+    """The gates of a file, decided."""
+
+    file: str
+    level: Annotated[float, Meta(description="at which all of them together hold")]
+    cannot_tell: Annotated[CannotTell, Meta(description="what a gate that cannot be decided does to the exit code")]
+    exit_code: Annotated[
+        ExitCode, Meta(description="0: all passed, 1: one failed, 3: one could not be decided or measured")
+    ]
+    results: list[GateResult]
+
+
+class Comparison(TypedDict):
+    """Two runs, or groups of calls, compared measure by measure. Fields may be added under the same version; a field is
+    never given another meaning."""
+
+    schema: Literal["fdbcore.comparison/1"]
+    run: DescribedRun
+    baseline: DescribedRun | None
+    by: Annotated[str | None, Meta(description="the column whose values are compared")]
+    notes: Annotated[list[str], Meta(description="what must be known before any figure")]
+    comparisons: list[ComparedCalls]
+    gates: NotRequired[DecidedGates]

@@ -1,0 +1,26 @@
+"""The types of what is found in a recording, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.recording.meta_types import Tick
+from fdbcore.types import Side
+
+
+class Finding(TypedDict):
+    """What must be said of the call first, in plain words: who was silent, and since when."""
+
+    id: str
+    side: Side | None
+    name: Annotated[str, Meta(description="what all calls with it have in common")]
+    text: str
+    start_tick: Tick
+    end_tick: Tick
+    start_s: float
+    end_s: float

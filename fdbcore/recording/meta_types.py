@@ -1,0 +1,30 @@
+"""The types of what a recording says of itself, as JSON values; documents and their schemas are made of them.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Tick: TypeAlias = Annotated[int, Meta(ge=0, description="ticks of 10 ms from the start of the session")]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Spans: TypeAlias = Annotated[list[tuple[Tick, Tick]], Meta(description="spans of ticks")]
+
+
+class Detectors(TypedDict):
+    """The voice activity detector of each side: its name, version and settings."""
+
+    A: dict[str, Any]
+    B: dict[str, Any]
+
+
+class Settings(TypedDict):
+    """What decided on the events."""
+
+    turns: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
+    vad: Annotated[Detectors, Meta(description="of each side's voice activity detector")]
+    line_open: NotRequired[Annotated[bool, Meta(description="a silent line was taken as open, and so measured")]]

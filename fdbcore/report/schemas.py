@@ -1,0 +1,67 @@
+"""The published JSON schemas of documents, generated from their types.
+
+    python -m fdbcore.report.schemas     writes static/*.schema.json anew; it needs msgspec
+
+Nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints
+
+import msgspec
+
+from fdbcore.analysis.comparison_types import Comparison
+from fdbcore.analysis.statement_types import Statements
+from fdbcore.analysis.summary_types import ResponseCurve
+from fdbcore.report.call.document_types import Document, Event, HealthFinding, Label, Moment
+
+DOCUMENTS: Final = {"replay": Document, "comparison": Comparison, "statements": Statements}
+"""The type of each document, by the name of its schema."""
+
+CLOSED: Final = {each.__name__ for each in (Event, HealthFinding, Label, Moment, ResponseCurve)}
+"""Types that have no other fields than these."""
+
+_OF_A_KIND: Final = {
+    ("gap", "overlap_between"): ("fto_ticks",),
+    ("intrusion",): ("onset", "outcome", "stop_ticks", "simultaneous", "terminal"),
+}
+"""What events of some kinds have beside."""
+
+
+def schema_file(name: str) -> Path:
+    """Where the schema of that name is published."""
+    return Path(__file__).parent / "static" / f"{name}.schema.json"
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The JSON schema (2020-12) of a document."""
+    document = DOCUMENTS[name]
+    (title,) = get_args(get_type_hints(document)["schema"])
+    types = msgspec.json.schema(document)["$defs"]
+    for closed in CLOSED & types.keys():
+        types[closed]["additionalProperties"] = False
+    if Event.__name__ in types:
+        types[Event.__name__]["allOf"] = [
+            {"if": {"properties": {"kind": {"enum": list(kinds)}}}, "then": {"required": list(names)}}
+            for kinds, names in _OF_A_KIND.items()
+        ]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"https://github.com/fdbcore/fdbcore/schemas/{title.removeprefix('fdbcore.')}",
+        **types.pop(document.__name__),
+        "title": title,
+        "$defs": types,
+    }
+
+
+def schema_text(name: str) -> str:
+    """The published file."""
+    return json.dumps(schema(name), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for each in DOCUMENTS:
+        schema_file(each).write_text(schema_text(each), encoding="utf-8")

@@ -1,0 +1,72 @@
+"""The published schemas are what the types give, and what is made keeps to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
+from helpers.schema import validator
+from jsonschema import Draft202012Validator
+
+from fdbcore.analysis.comparison import compare
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.gates import gate
+from fdbcore.analysis.statements import score
+from fdbcore.report.schemas import DOCUMENTS, schema, schema_file, schema_text
+
+GATES = [
+    "premature_per_turn <= 0.001",
+    "response_latency_ms.p90 <= baseline * 3",
+    "answered_per_turn >= baseline - 0.01",
+    "b_stopped_within_2s_per_long_a_onset >= 0.5",
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """A new run and an old one, each of two systems, without audio."""
+    path = tmp_path_factory.mktemp("runs")
+    made = []
+    for name, latency_s in (("new", 0.5), ("old", 0.9)):
+        manners = {"one": Manner(latency_s), "two": Manner(latency_s, premature=0.3)}
+        calls = [
+            MadeCall(call.name, call.activity, {"system": system})
+            for seed, (system, manner) in enumerate(manners.items())
+            for call in drawn_calls(6, seed, lambda _, of=manner: of, prefix=system)  # type: ignore[misc]
+        ]
+        made.append(Run(made_run(path / name, calls)))
+    return made[0], made[1]
+
+
+def check(name: str, document: object) -> None:
+    """The document as a reader of the file gets it keeps to its schema."""
+    validator(name).validate(json.loads(json.dumps(document, allow_nan=False)))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_published_schema_is_what_the_types_give(name: str) -> None:
+    assert schema_file(name).read_text(encoding="utf-8") == schema_text(name), "make schema writes it anew"
+    Draft202012Validator.check_schema(schema(name))
+
+
+def test_comparisons_and_gates_keep_to_their_schema(runs: tuple[Run, Run]) -> None:
+    new, old = runs
+    for document in (compare(new, old), compare(new, old, by="system"), compare(new, by="system")):
+        check("comparison", document)
+        assert document["comparisons"]
+        document["gates"] = gate(new, GATES, old)
+        assert {result["status"] for result in document["gates"]["results"]} > {"failed", "passed"}
+        check("comparison", document)
+
+
+def test_scores_keep_to_their_schema(runs: tuple[Run, Run], tmp_path: Path) -> None:
+    new, old = runs
+    check("statements", score(new, out=tmp_path))
+    document = score(new, by="system", sensitivity=True, reference=old, out=tmp_path)
+    assert document["differences"]
+    assert document["sensitivity"]["groups"]
+    assert document["reference"]["groups"]
+    check("statements", document)
+    check("statements", json.loads((tmp_path / "scores.json").read_text()))
