@@ -57,8 +57,8 @@ def score(
     for their number, with the smallest difference that could be seen. Writes RUN/scores.json.
 
     With --suite: score runs of several systems, or files of their replies, by the measures of that benchmark; write
-    scores.json and report.html. Without paths: what ships with it, which needs no key. What cannot be used is named and
-    left out, and the exit code is then 1.
+    scores.json, report.html, and the scorecard as scorecard.json, table.csv, table.md and table.tex. Without paths:
+    what ships with it, which needs no key. What cannot be used is named and left out, and the exit code is then 1.
     """
     if suite is None:
         from .score_run import Asked, score_run

@@ -18,7 +18,7 @@ from .options import DONE, FAILED
 from .status import Status
 
 DEFAULT_OUT: Final = Path("fdbcore-scores")
-SCORES, PAGE = "scores.json", "report.html"
+SCORES, SCORECARD, PAGE = "scores.json", "scorecard.json", "report.html"
 
 
 def score_suite(
@@ -33,9 +33,11 @@ def score_suite(
 ) -> int:
     """Score by the measures of a benchmark into `out`, and print what was found; the exit code."""
     from fdbcore.recording.files import write_text
+    from fdbcore.report.scorecard.document import document
+    from fdbcore.report.scorecard.drawings import figures as drawn
     from fdbcore.report.scorecard.page import page
     from fdbcore.report.scorecard.screen import screen
-    from fdbcore.report.scorecard.tables import write_figures
+    from fdbcore.report.scorecard.tables import tables
     from fdbcore.report.svg.text import without_controls
     from fdbcore.runtime.redaction import clean
 
@@ -45,14 +47,17 @@ def score_suite(
         with Status(quiet or as_json) as show:
             scored = suite.score(paths, of_suite, jobs, out, show)
         content = clean(scored.document)
+        card = suite.card(content)
         # on one line: indented it would take several times as long
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        for name, kept in {SCORES: f"{text}\n", **scored.files}.items():
+        rows = json.dumps(document(card, suite.name), ensure_ascii=False, allow_nan=False, indent=1)
+        for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
             write_text(out / name, kept)
-        card = suite.card(content)
-        write_text(out / PAGE, without_controls(suite.page(content) or page(card, suite.picture)))
+        for name, shown in {PAGE: page(card, suite, content), **tables(card)}.items():
+            write_text(out / name, without_controls(shown))
         if figures is not None:
-            write_figures(card, figures, suite.figures(content))
+            for name, figure in {**drawn(card), **suite.figures(content)}.items():
+                write_text(figures / name, without_controls(figure))
     if as_json:
         click.echo(json.dumps(scored.document, ensure_ascii=False))
     elif not quiet:

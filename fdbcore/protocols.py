@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import SettingsError
-from fdbcore.types import Happening, Option, Pcm, Reply, Request, Scorecard, Scored, Side, SideA, TurnEvent
+from fdbcore.types import Happening, Option, Pcm, Reply, Request, Scorecard, Scored, ScoredCase, Side, SideA, TurnEvent
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its input (Moshi), bursts of a vendor's server, or
@@ -280,12 +280,20 @@ class Suite(Protocol):
         """What the screen shows beside the scorecard: blocks of lines of at most `width` columns (60 or more)."""
         return ()
 
-    def picture(self, item: Mapping[str, Any]) -> str:
-        """A case's own view on the page, as HTML with every text escaped; item: of `Telling`."""
+    def style(self) -> str:
+        """The style sheet (CSS) of what the suite draws on the page, for light and dark."""
         return ""
 
-    def page(self, document: Mapping[str, Any]) -> str:
-        """A page of the suite's own, as HTML that needs no network; empty: that of the scorecard."""
+    def legend(self) -> str:
+        """What stands once above its pictures: how to read them, as HTML; and what they refer to, such as patterns."""
+        return ""
+
+    def picture(self, case: ScoredCase) -> str:
+        """A case's own view on the page, as HTML with every text escaped."""
+        return ""
+
+    def section(self, document: Mapping[str, Any]) -> str:
+        """What the page shows beside the scorecard, as HTML with every text escaped, beginning with an h2."""
         return ""
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:

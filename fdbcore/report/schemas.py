@@ -17,8 +17,14 @@ from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.summary_types import ResponseCurve
 from fdbcore.report.call.document_types import Document, Event, HealthFinding, Label, Moment
+from fdbcore.report.scorecard.document_types import ScorecardDocument
 
-DOCUMENTS: Final = {"replay": Document, "comparison": Comparison, "statements": Statements}
+DOCUMENTS: Final = {
+    "replay": Document,
+    "comparison": Comparison,
+    "statements": Statements,
+    "scorecard": ScorecardDocument,
+}
 """The type of each document, by the name of its schema."""
 
 CLOSED: Final = {each.__name__ for each in (Event, HealthFinding, Label, Moment, ResponseCurve)}

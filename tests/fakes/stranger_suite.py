@@ -25,6 +25,7 @@ from fdbcore.types import (
     Scale,
     Scorecard,
     Scored,
+    ScoredCase,
     ScoreRow,
     SideA,
     Telling,
@@ -82,23 +83,44 @@ class Answers(Suite):
         )
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
-        items = document["items"]
+        cases = [
+            ScoredCase(
+                "all",
+                item["system"],
+                item["id"],
+                "<words>",
+                {"answered": float(item["answered"])},
+                tags={"reply": ("speech",) if item["answered"] else ()},
+                item=item,
+            )
+            for item in document["items"]
+        ]
         return Scorecard(
             "Were the clips answered?",
             [Scale("answered", "answered", 1, main=True), Scale("silent", "not answered", -1, part="silence")],
-            {"all": f"{len(items)} calls"},
+            {"all": f"{len(cases)} calls"},
             [
                 ScoreRow("all", "system", name, row["n"], {"answered": Figure(row["answered"], 0.0, (0.5, 1.0))})
                 for name, row in document["rows"].items()
             ],
             [Difference("all", "e", "f", "answered", 2, 0.5, (-0.5, 1.0), 0.04, 0.08, 0.3)],
-            [Telling("first", "answered", float(i["answered"]), i["system"], i["id"], "<words>", i) for i in items[:1]],
+            [Telling("least", "answered", case) for case in cases[:1]],
             problems=[Problem(**problem) for problem in document["problems"]],
             notes=("answered: the system spoke.",),
+            cases=cases,
         )
 
-    def picture(self, item: Mapping[str, Any]) -> str:
-        return f"<svg><title>{item['id']}</title></svg>"
+    def style(self) -> str:
+        return ".tick { fill: green; }"
+
+    def legend(self) -> str:
+        return "<p>A tick is an answer.</p>"
+
+    def picture(self, case: ScoredCase) -> str:
+        return f"<svg><title>{case.item['id']}</title></svg>"
+
+    def section(self, document: Mapping[str, Any]) -> str:
+        return f"<h2>What else</h2><p>{document['least_s']} s</p>"
 
 
 SUITE: Final = Answers()

@@ -120,6 +120,7 @@ def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed:
         "items": items,
         "cases": _cases(items),
         "diagnosis": [_diagnosis(name, found) for name, found in by_system.items()],
+        "published": [],
         "problems": [],
         "warnings": [],
     }
@@ -224,6 +225,7 @@ def _diagnosis(system: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "set": "smoke",
         "system": system,
         "annotator": "authored",
+        "kind": "system",
         "acts": names,
         "matrix": matrix,
         "missing": {act: matrix[i][7] for i, act in enumerate(ACTS) if matrix[i][7]},

@@ -13,26 +13,31 @@ from xml.etree import ElementTree
 import pytest
 from helpers.acts_document import MEASURES, make_document
 
-from fdbcore.errors import RecordingError
-from fdbcore.report.scorecard import tables
-from fdbcore.suites.dialogue_acts.card import card
-from fdbcore.suites.dialogue_acts.charts import NAME_WIDTH, PANEL_WIDTH
-from fdbcore.suites.dialogue_acts.figures import figures, table_csv
+from fdbcore.recording.files import write_text
+from fdbcore.report.scorecard import drawings
+from fdbcore.report.scorecard.drawings import NAME_WIDTH, PANEL_WIDTH
+from fdbcore.report.scorecard.tables import tables
+from fdbcore.report.svg.text import without_controls
+from fdbcore.suites.dialogue_acts.suite import SUITE
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
 HOSTILE: Final = '50% & $x_1$ #{a} ~^ \\end{table} <b> | `c` [d](e) *f* "g"\nnext'
 
 
 def write_figures(document: dict[str, Any], folder: Path) -> list[Path]:
-    return tables.write_figures(card(document), folder, figures(document))
+    """As `fdbcore score --suite --figures` writes them."""
+    found = {**drawings.figures(SUITE.card(document)), **SUITE.figures(document)}
+    for name, text in found.items():
+        write_text(folder / name, without_controls(text))
+    return [folder / name for name in found]
 
 
 def markdown(document: dict[str, Any]) -> str:
-    return tables.paper_table(card(document)).markdown()
+    return tables(SUITE.card(document))["table.md"]
 
 
 def latex(document: dict[str, Any]) -> str:
-    return tables.paper_table(card(document)).latex()
+    return tables(SUITE.card(document))["table.tex"]
 
 
 def renamed(name: str) -> dict[str, Any]:
@@ -55,17 +60,13 @@ def test_every_figure_is_an_svg_of_its_own(tmp_path: Path) -> None:
         "matrix-1.svg",
         "matrix-2.svg",
         "systems-1.svg",
-        "table.csv",
-        "table.md",
-        "table.tex",
     ]
     for path in paths:
-        if path.suffix == ".svg":
-            root = ElementTree.fromstring(path.read_bytes())
-            assert root.find(f"{SVG}style") is not None
-            ids = {element.get("id") for element in root.iter() if element.get("id")}
-            assert set(re.findall(r"url\(#([^)]*)\)", path.read_text("utf-8"))) <= ids
-            assert "prefers-color-scheme" not in path.read_text("utf-8")
+        root = ElementTree.fromstring(path.read_bytes())
+        assert root.find(f"{SVG}style") is not None
+        ids = {element.get("id") for element in root.iter() if element.get("id")}
+        assert set(re.findall(r"url\(#([^)]*)\)", path.read_text("utf-8"))) <= ids
+        assert "prefers-color-scheme" not in path.read_text("utf-8")
 
 
 def test_the_systems_stand_where_their_means_are(tmp_path: Path) -> None:
@@ -103,12 +104,13 @@ def test_markdown_holds_any_name_as_text() -> None:
 
 def test_csv_gives_back_every_figure_in_full() -> None:
     document = renamed(HOSTILE)
-    rows = list(csv.DictReader(io.StringIO(table_csv(document), newline="")))
-    assert [row["system"] for row in rows] == [row["system"] for row in document["rows"]]
-    for shown, row in zip(rows, document["rows"], strict=True):
-        for name in MEASURES:
-            summary = row["measures"][name]
-            values = [float(shown[f"{name}_{statistic}"]) for statistic in ("mean", "sd", "low", "high")]
+    text = tables(SUITE.card(document))["table.csv"]
+    rows = {row["system"]: row for row in csv.DictReader(io.StringIO(text, newline="")) if not row["subset"]}
+    for row in document["rows"]:
+        shown = rows[{"reference": "ceiling"}.get(row["system"], row["system"])]
+        for name in MEASURES if row["weights"] == "given" else ("wed", "wlcs"):
+            summary, column = row["measures"][name], name if row["weights"] == "given" else f"uniform_{name}"
+            values = [float(shown[f"{column}_{statistic}"]) for statistic in ("mean", "sd", "low", "high")]
             assert values == [summary["mean"], summary["sd"], *summary["ci95"]]
 
 
@@ -117,12 +119,7 @@ def test_n_stands_in_the_caption(table: Any) -> None:
     assert "smoke: n = 6" in table(make_document(n=6)).split("tabular")[0]
 
 
-def test_a_document_without_scores_has_tables_without_rows(tmp_path: Path) -> None:
-    empty = make_document(n=2) | {"rows": [], "cases": [], "diagnosis": [], "items": [], "sets": []}
-    assert [path.name for path in write_figures(empty, tmp_path)] == ["table.md", "table.tex", "table.csv"]
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RecordingError, match="file"):
-        write_figures(make_document(n=2), tmp_path / "file")
+def test_a_document_without_scores_has_no_figures_and_tables_without_rows() -> None:
+    empty = make_document(n=2) | {"rows": [], "cases": [], "diagnosis": [], "items": [], "sets": [], "comparisons": []}
+    assert {**drawings.figures(SUITE.card(empty)), **SUITE.figures(empty)} == {}
+    assert len(tables(SUITE.card(empty))["table.csv"].splitlines()) == 1

@@ -9,13 +9,13 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
-from helpers.acts_document import MEASURES, PAPER, Sequence_, make_item
+from helpers.acts_document import PAPER, Sequence_, make_item
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.report.svg.text import wrap
-from fdbcore.suites.dialogue_acts import charts
 from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.confusion import confusion
 from fdbcore.suites.dialogue_acts.picture import MARGIN, ROW, WIDTH, picture
 from fdbcore.suites.dialogue_acts.svg import standalone, style
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, headline, reasons
@@ -186,19 +186,6 @@ def test_closing_marks_never_begin_a_line() -> None:
 def test_a_matrix_shows_every_weight() -> None:
     acts = [*ACTS, "none"]
     values = [[(8 * i + j + 1) / 1000 for j in range(8)] for i in range(8)]
-    root = ElementTree.fromstring(charts.matrix({"system": HOSTILE, "acts": acts, "matrix": values}))
+    root = ElementTree.fromstring(confusion({"system": HOSTILE, "acts": acts, "matrix": values}))
     shown = [text.text for text in root.iter(f"{SVG}text") if "small" in text.get("class", "")][8:]
     assert shown == [f"{value:.3f}" for row in values for value in row][:-1]  # none against none is nothing
-
-
-def test_a_strip_is_as_long_as_the_distance() -> None:
-    measures = {name: {"mean": 0.0} for name in MEASURES}
-    measures |= {"wed": {"mean": 0.9}, "insertion": {"mean": 0.5}, "substitution": {"mean": 0.4}}
-    root = ElementTree.fromstring(charts.strip(measures, {"ceiling": 0.1, "always Inform": 1.2}, most=1.5))
-    parts = {rect.get("class"): float(rect.get("width", "nan")) for rect in root.iter(f"{SVG}rect")}
-    assert parts == {
-        "part missing": pytest.approx(238 / 3, abs=0.01),
-        "part swapped": pytest.approx(238 * 0.4 / 1.5, abs=0.01),
-    }
-    marks = [path.get("class") for path in root.iter(f"{SVG}path")][1:]
-    assert marks == ["mark ceiling", "mark baseline"]

@@ -45,17 +45,25 @@ def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
     assert held.stdout.splitlines()[-1] == f"fdbcore score --suite answers {run}"
     scored = fdbcore("score", "--suite", "answers", run, "--out", out, "--figures", tmp_path / "figures")
     assert scored.exit_code == 0, scored.output
-    assert re.search(r"^e +2 +1\.000 +\[0\.50,1\.00\] +0\.000 +–$", scored.stdout, re.MULTILINE)
+    assert re.search(r"^e +2 +1\.000 +\[0\.50,1\.00\] +0\.000$", scored.stdout, re.MULTILINE)
     assert {"e - f", "answered: the system spoke."} <= set(scored.stdout.splitlines())
     assert scored.stdout.splitlines()[-1] == str(out / "report.html")
     document = json.loads((out / "scores.json").read_text())
     assert (document["schema"], document["rows"]) == ("answers/1", {"e": {"n": 2, "answered": 1.0}})
     page = (out / "report.html").read_text()
-    for text in ("Were the clips answered?", "0.500 to 1.000", "0.080", "&lt;words&gt;", '<td data-label="n">2</td>'):
+    told = ("Were the clips answered?", "0.500 to 1.000", "0.080", "Least answered: 1.000", '<td data-label="n">2</td>')
+    own = (".tick { fill: green; }", "<p>A tick is an answer.</p>", "<h2>What else</h2><p>1 s</p>")
+    for text in (*told, *own):
         assert text in page
+    assert "not answered" not in page, "no system has a figure of it"
     assert re.search("<svg><title>(one|two)</title></svg>", page)
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["table.csv", "table.md", "table.tex"]
-    assert (tmp_path / "figures" / "table.csv").read_text().splitlines()[1].startswith("all,system,e,2,1.0,0.0,0.5,1.0")
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["systems-1.svg"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "report.html", "scorecard.json", "scores.json", "table.csv", "table.md", "table.tex"
+    ]  # fmt: skip
+    assert (out / "table.csv").read_text().splitlines()[1].startswith("all,system,e,,2,,1.0,0.0,0.5,1.0")
+    card = json.loads((out / "scorecard.json").read_text())
+    assert (card["suite"], [row["value"] for row in card["rows"]]) == ("answers", [1.0])
     again = fdbcore("score", "--suite=answers", run, "--least-s", 3, "--out", out, "--json")
     assert json.loads(again.stdout)["least_s"] == 3
     refused = fdbcore("score", "--suite", "dialogue-acts", "--out", out)

@@ -2,65 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
+from fdbcore._version import __version__
+from fdbcore.protocols import Suite
 from fdbcore.report.format import NONE
 from fdbcore.report.html.templates import render
-from fdbcore.report.html.values import Cell, Row, Shown
-from fdbcore.report.scorecard.tables import value_text
-from fdbcore.types import Difference, Figure, Scale, Scorecard, ScoreRow
+from fdbcore.report.html.values import Cell, Row, Shown, flat
+from fdbcore.report.scorecard import drawings
+from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
+from fdbcore.report.scorecard.drawings import Part
+from fdbcore.report.scorecard.tables import scales_of, value_text
+from fdbcore.types import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
-ARROWS: Final = {-1: " ↓", 0: "", 1: " ↑"}
+ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
+REFERENCES: Final = ("ceiling", "baseline")
+"""Groups of rows that a bar is to be seen against."""
+DIFFERENCE_COLUMNS: Final = (
+    "a − b", "measure", "n", "difference", "95 % interval", "p", "p (Holm)", "smallest detectable", "verdict"
+)  # fmt: skip
+OPEN: Final = 2  # tables of subsets; the others are folded
 
 
-def page(card: Scorecard, picture: Callable[[Mapping[str, Any]], str]) -> str:
-    """The whole page. Every text of the scorecard is escaped. picture: a case's own view, as HTML."""
-    heads = [f"{scale.part} {scale.label} {scale.unit}".strip() + ARROWS[scale.direction] for scale in card.scales]
-    conditions = [
-        {
-            "heading": heading,
-            "columns": ["system", "n", *heads],
-            "rows": [_row(card.scales, row) for row in card.rows if row.condition == condition],
-            "differences": [_difference(card, one) for one in card.differences if one.condition == condition],
-        }
-        for condition, heading in card.conditions.items()
-    ]
-    telling = []
-    for case in card.telling:
-        scale = card.scale(case.scale)
-        title = f"{case.what}: {scale.label} {value_text(case.value, scale)}, {case.system}, {case.id}"
-        telling.append((title, case.text, picture(case.item)))
+def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
+    """The whole page of a scorecard; document: what `suite` made it of. Every text of the scorecard is escaped.
+
+    The pictures of all cases lie in it compressed, and are unpacked when one is opened.
+    """
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
+    cases, left_out = shown(card.cases)
     return render(
-        "scorecard.html", title=card.title, facts=list(systems), card=card, conditions=conditions, telling=telling
+        "scorecard.html",
+        title=card.title,
+        suite=suite.name,
+        facts=card.facts or list(systems),
+        card=card,
+        style=drawings.style() + suite.style(),
+        definitions=drawings.definitions(),
+        conditions=[_condition(card, name) for name in card.conditions],
+        bars=[_legend_of_bar(card, whole) for whole in _wholes(card)],
+        legend=suite.legend(),
+        telling=[_telling(card, suite, number) for number in range(len(card.telling))],
+        difference_columns=DIFFERENCE_COLUMNS,
+        differences=_differences(card),
+        section=suite.section(document),
+        subsets=_subsets(card),
+        left_out=left_out,
+        choices=choices(cases),
+        tags=tag_groups(cases),
+        orders=orders(card),
+        listed=packed(listed(card, cases)),
+        pictures=[packed(chunk) for chunk in pictures(suite, cases)],
+        per_chunk=PER_CHUNK,
+        evidence=flat(card.evidence),
+        footer=f"fdbcore {__version__} · {document['schema']}",
     )
 
 
-def _row(scales: Sequence[Scale], row: ScoreRow) -> Row:
+def _wholes(card: Scorecard) -> list[Scale]:
+    """The scales that others sum to."""
+    return [scale for scale in card.scales if any(part.adds_to == scale.id for part in card.scales)]
+
+
+def _condition(card: Scorecard, name: str) -> dict[str, Any]:
+    """The table and the drawing of a condition."""
+    rows = [row for row in card.rows if row.condition == name]
+    scales = scales_of(card, rows)
+    return {
+        "heading": card.conditions[name],
+        "columns": ["system", "n", *(_head(scale, scales) for scale in scales)],
+        "rows": [_row(card, scales, row, rows) for row in rows],
+        "drawn": drawings.chart(scales, rows, card.conditions[name]) if drawings.has_intervals(rows) else "",
+    }
+
+
+def _head(scale: Scale, beside: Sequence[Scale]) -> str:
+    """The head of a column; its part tells it from others of the same label."""
+    is_alone = [other.label for other in beside].count(scale.label) == 1
+    label = scale.label if is_alone or scale.main else f"{scale.part} {scale.label}"
+    return f"{label} {scale.unit}".strip() + ARROWS[scale.direction]
+
+
+def _row(card: Scorecard, scales: Sequence[Scale], row: ScoreRow, beside: Sequence[ScoreRow]) -> Row:
     notes = [row.group if row.group not in ("system", row.system) else "", row.note]
+    bars = "".join(_bar(card, whole, row, beside) for whole in _wholes(card))
     n = NONE if row.n is None else str(row.n)
-    return Cell(row.system, meaning="; ".join(filter(None, notes))), [n, *_cells(scales, row)]
+    return Cell("", "; ".join(filter(None, notes)), names=(row.system,), svg=bars), [n, *_cells(scales, row)]
 
 
 def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
     for scale in scales:
-        figure = row.figures.get(scale.id, Figure(None))
+        figure = row.figures.get(scale.id, NO_FIGURE)
         text = value_text(figure.value, scale)
         if scale.main:
-            sd = "" if figure.sd is None else f"SD {value_text(figure.sd, scale)}"
-            spread = [_span(figure.interval, scale) if figure.interval else "", sd]
-            yield Cell(text, meaning="; ".join(filter(None, spread)), is_strong=True)
+            sd = () if figure.sd is None else (f"SD {value_text(figure.sd, scale)}",)
+            yield Cell(text, _span(figure.interval, scale) if figure.interval else "", is_strong=True, further=sd)
         else:
             yield text
+
+
+def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow]) -> str:
+    """What a value is made of, before what stands beside the systems of its condition."""
+    if row.figures.get(whole.id, NO_FIGURE).value is None:
+        return ""
+    found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
+    parts = [
+        Part(scale.label, row.figures.get(scale.id, NO_FIGURE).value or 0.0)
+        for scale in card.scales
+        if scale.adds_to == whole.id
+    ]
+    marks = {
+        one.system: (one.group, value)
+        for one in beside
+        if one.group in REFERENCES and (value := one.figures.get(whole.id, NO_FIGURE).value) is not None
+    }
+    return drawings.bar(whole, parts, max(1.0, *found), marks)
+
+
+def _legend_of_bar(card: Scorecard, whole: Scale) -> tuple[str, list[tuple[str, str]]]:
+    parts = [scale.label for scale in card.scales if scale.adds_to == whole.id]
+    return whole.label, [(label, drawings.swatch(index)) for index, label in enumerate(parts)]
 
 
 def _span(limits: Sequence[float] | None, scale: Scale) -> str:
     return " to ".join(value_text(limit, scale) for limit in limits) if limits else NONE
 
 
+def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]:
+    """Its title, what it is, and its picture."""
+    telling = card.telling[number]
+    scale, case = card.scale(telling.scale), telling.case
+    title = f"{telling.what} {scale.label}: {value_text(case.values[scale.id], scale)}"
+    picture = suite.picture(case)
+    return title, f"{case.system}, {case.id}" + ("" if picture else f": {case.text}"), picture
+
+
+def _differences(card: Scorecard) -> list[Row]:
+    """Those of the first scale first."""
+    places = {scale.id: place for place, scale in enumerate(card.scales)}
+    return [_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])]
+
+
 def _difference(card: Scorecard, one: Difference) -> Row:
     scale = card.scale(one.scale)
     ps = [NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}" for p in (one.p, one.p_corrected)]
     found = [value_text(one.value, scale), _span(one.interval, scale), *ps, value_text(one.detectable, scale)]
-    return f"{one.a} − {one.b}", [scale.label + ARROWS[scale.direction], str(one.n), *found]
+    better = card.better(one)
+    verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE
+    place = one.condition if len({other.condition for other in card.differences}) > 1 else ""
+    head = scale.label + ARROWS[scale.direction]
+    return Cell("", place, names=(one.a, one.b)), [head, str(one.n), *found, verdict]
+
+
+def _subsets(card: Scorecard) -> list[dict[str, Any]]:
+    """For each system a table of what it scored in each subset, the worst first."""
+    several = len({row.condition for row in card.subsets}) > 1
+    found = []
+    for number, ((condition, system), own) in enumerate(groupby(card.subsets, lambda row: (row.condition, row.system))):
+        rows = list(own)
+        scales = scales_of(card, rows)
+        found.append(
+            {
+                "system": system,
+                "place": condition if several else "",
+                "is_open": number < OPEN,
+                "columns": [f"{card.subsets_by}, worst first", "n", *(_head(scale, scales) for scale in scales)],
+                "rows": [
+                    (row.subset or NONE, [NONE if row.n is None else str(row.n), *_cells(scales, row)])
+                    for row in sorted(rows, key=lambda row: _badness(row, scales))
+                ],
+            }
+        )
+    return found
+
+
+def _badness(row: ScoreRow, scales: Sequence[Scale]) -> float:
+    """By the first main scale; the worst is least."""
+    main = next((scale for scale in scales if scale.main), None)
+    value = None if main is None else row.figures.get(main.id, NO_FIGURE).value
+    return float("inf") if main is None or value is None else (main.direction or 1) * value

@@ -8,12 +8,12 @@ from typing import Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, Group, columns, fitted, table, wrapped
-from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.report.scorecard.tables import scales_of
+from fdbcore.types import NO_FIGURE, Difference, Figure, Problem, Scale, Scorecard, ScoreRow, Telling
 
 PROBLEMS: Final = 10
 PROBLEM_LINES: Final = 5
 HEADING_LINES: Final = 4
-NOTHING: Final = Figure(None)
 
 
 def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> str:
@@ -25,7 +25,7 @@ def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> s
     blocks = [
         [line for text in warnings for line in wrapped(text, width, 3)],
         *(block for condition in card.conditions for block in _condition(card, condition, width)),
-        [_telling(case, card.scale(case.scale), width) for case in card.telling],
+        [_telling(one, card.scale(one.scale), width) for one in card.telling],
         *more,
         [line for text in card.notes for line in wrapped(text, width)],
         list(problem_lines(card.problems, width)),
@@ -38,12 +38,12 @@ def _condition(card: Scorecard, condition: str, width: int) -> Iterator[list[str
     noted = [f"{fitted(row.system, NAME_COLUMNS)}: {row.note}" for row in rows if row.note]
     notes = [line for text in noted for line in wrapped(text, width, 2)]
     heading = wrapped(fitted(card.conditions[condition], HEADING_LINES * (width - 2)), width, 2)
-    yield [*heading, *rows_table(card.scales, rows, width), *notes]
+    yield [*heading, *_table(scales_of(card, rows), rows, width), *notes]
     compared = [one for one in card.differences if one.condition == condition]
     yield list(_differences(card, compared, width))
 
 
-def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
+def _table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
     groups = [
@@ -65,7 +65,7 @@ def _group(title: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], cells:
 
 
 def _figure(row: ScoreRow, scale: Scale) -> Figure:
-    return row.figures.get(scale.id, NOTHING)
+    return row.figures.get(scale.id, NO_FIGURE)
 
 
 def _with_interval(row: ScoreRow, scale: Scale) -> str:
@@ -103,9 +103,10 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
         yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)[1:]
 
 
-def _telling(case: Telling, scale: Scale, width: int) -> str:
-    start = f"{case.what:<18}{scale.label} {case.value:.2f}  {fitted(case.system, 16)} {fitted(case.id, 14)} "
-    return start + fitted(case.text, max(8, width - columns(start)))
+def _telling(one: Telling, scale: Scale, width: int) -> str:
+    what, value = f"{one.what} {scale.label}", f"{one.case.values[scale.id]:.2f}"
+    start = f"{what:<18}{value}  {fitted(one.case.system, 16)} {fitted(one.case.id, 14)} "
+    return start + fitted(one.case.text, max(8, width - columns(start)))
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> Iterator[str]:

@@ -1,28 +1,26 @@
-"""A scorecard as tables for a paper: Markdown, LaTeX and CSV."""
+"""A scorecard as tables: Markdown and LaTeX for a paper, and CSV."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
-from fdbcore.recording.files import write_text
 from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text
-from fdbcore.report.svg.text import without_controls
-from fdbcore.types import Figure, Scale, Scorecard, ScoreRow
+from fdbcore.types import NO_FIGURE, Scale, Scorecard, ScoreRow
 
 
-def write_figures(card: Scorecard, folder: Path, more: Mapping[str, str]) -> list[Path]:
-    """Write the rows as table.md, table.tex (booktabs) and table.csv into `folder`, and the texts of `more` by name.
-
-    more: goes before a table of the same name. Returns all paths. RecordingError if one cannot be written.
-    """
+def tables(card: Scorecard) -> dict[str, str]:
+    """The rows as table.md, table.tex (booktabs) and table.csv, by name."""
     table = paper_table(card)
-    files = {"table.md": table.markdown(), "table.tex": table.latex(), "table.csv": rows_csv(card)} | dict(more)
-    for name, text in files.items():
-        write_text(folder / name, without_controls(text))
-    return [folder / name for name in files]
+    return {"table.md": table.markdown(), "table.tex": table.latex(), "table.csv": rows_csv(card)}
+
+
+def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:
+    """The scales that any of the rows has a value of."""
+    return [
+        scale for scale in card.scales if any(row.figures.get(scale.id, NO_FIGURE).value is not None for row in rows)
+    ]
 
 
 def paper_table(card: Scorecard) -> PaperTable:
@@ -40,7 +38,7 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
     yield from (row.condition, row.system if row.group in ("system", row.system) else f"{row.system} ({row.group})")
     yield NONE if row.n is None else str(row.n)
     for scale in card.scales:
-        figure = row.figures.get(scale.id, Figure(None))
+        figure = row.figures.get(scale.id, NO_FIGURE)
         yield value_text(figure.value, scale)
         if scale.main:
             limits = [value_text(limit, scale) for limit in figure.interval or ()]
@@ -53,12 +51,12 @@ def value_text(value: float | None, scale: Scale) -> str:
 
 
 def rows_csv(card: Scorecard) -> str:
-    """Every row with every scale in full: mean, standard deviation and limits of the interval."""
-    columns = ["condition", "group", "system", "n"]
+    """Every row, those of subsets last, with every scale in full: mean, standard deviation, limits of the interval."""
+    columns = ["condition", "group", "system", "subset", "n", "note"]
     columns += [f"{scale.id}_{name}" for scale in card.scales for name in ("mean", "sd", "low", "high")]
     rows = []
-    for row in card.rows:
-        figures = [row.figures.get(scale.id, Figure(None)) for scale in card.scales]
+    for row in (*card.rows, *card.subsets):
+        figures = [row.figures.get(scale.id, NO_FIGURE) for scale in card.scales]
         values = [value for one in figures for value in (one.value, one.sd, *(one.interval or (None, None)))]
-        rows.append([row.condition, row.group, row.system, row.n, *values])
+        rows.append([row.condition, row.group, row.system, row.subset, row.n, row.note, *values])
     return csv_text(columns, rows)

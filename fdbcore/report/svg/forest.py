@@ -50,11 +50,12 @@ def forest(rows: Sequence[Row], unit: str) -> Forest:
     At least one row has a value.
     """
     reached = [value for row in rows for value in row.reached]
-    low, high = _limits(min(reached), max(reached))
-    return Forest([(row, _strip(row, low, high)) for row in rows], unit, _ticks(low, high))
+    low, high = axis_limits(min(reached), max(reached))
+    return Forest([(row, _strip(row, low, high)) for row in rows], unit, axis_ticks(low, high))
 
 
-def _limits(least: float, most: float) -> tuple[float, float]:
+def axis_limits(least: float, most: float) -> tuple[float, float]:
+    """Where an axis begins and ends that holds all from `least` to `most`: at 0 only if the figures are near to it."""
     margin = MARGIN * ((most - least) or abs(most) or 1.0)
     low = least - margin
     return (0.0 if 0 <= least < (most - least) or low < 0 <= least else low), most + margin
@@ -81,8 +82,8 @@ def _strip(row: Row, low: float, high: float) -> str:
     )
 
 
-def _ticks(low: float, high: float) -> list[tuple[str, str]]:
-    """Round figures under the strips, each with its place in per cent."""
+def axis_ticks(low: float, high: float) -> list[tuple[str, str]]:
+    """Round figures for an axis from `low` to `high`, each with its place in per cent."""
     step = _step((high - low) / MOST_TICKS)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

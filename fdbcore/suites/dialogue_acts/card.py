@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 
+from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
+from fdbcore.suites.dialogue_acts.findings import leads
+from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
-from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.suites.dialogue_acts.terms import LEGEND, LEGEND_OF_ROWS, TERMS
+from fdbcore.suites.dialogue_acts.words import OPERATIONS, PARTS, acts_of
+from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoredCase, ScoreRow, Telling
 
 SCALES: Final = (
-    Scale("wlcs", "WLCS", 1, main=True),
     Scale("wed", "WED", -1, main=True),
-    Scale("deletion", "del", -1, part="parts of WED"),
-    Scale("insertion", "ins", -1, part="parts of WED"),
-    Scale("substitution", "sub", -1, part="parts of WED"),
+    Scale("insertion", "missing", -1, part="parts of WED", adds_to="wed"),
+    Scale("deletion", "redundant", -1, part="parts of WED", adds_to="wed"),
+    Scale("substitution", "swapped", -1, part="parts of WED", adds_to="wed"),
+    Scale("wlcs", "WLCS", 1, main=True),
     Scale("recall", "recall", 1, part="ours"),
     Scale("f1", "F1", 1, part="ours"),
-    Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
     Scale("uniform_wed", "WED", -1, part="uniform"),
+    Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
 )
-CASES: Final = {
-    "insertion": "most is missing",
-    "deletion": "most is redundant",
-    "substitution": "most is swapped",
-    "smallest": "nearest",
-}
+PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
+KINDS: Final = ("system", "ceiling", "baseline")
 ROWS: Final = {MOST_FREQUENT: "most frequent", SHUFFLED: "shuffled", REFERENCE: "ceiling"}
 """Short names, and the legend says what they are."""
-
-LEGEND: Final = (
-    "WLCS: share of the reply's weight that is in the reference, in its order (more is better). WED: what it costs to "
-    "turn the reply into the reference (less is better), by deleting the redundant, inserting the missing, "
-    "substituting. recall: as WLCS, share of the reference's weight; F1 of the two. uniform: all acts weigh the same."
-)
-LEGEND_OF_ROWS: Final = (
-    "ceiling: the reference texts, annotated again. always Inform, most frequent (sequence of acts), shuffled (other "
-    "records' references): replies that do not listen."
-)
 
 Document = Mapping[str, Any]
 
@@ -46,20 +39,42 @@ def card(document: Document) -> Scorecard:
     """The rows of a scores document: a condition is a set as one annotator sees it, the baselines stand in each."""
     settings = document["settings"]
     seen = [(of, name) for of in document["sets"] for name in _annotators(of, document)]
-    return Scorecard(
+    published = list(published_rows(document["published"]))
+    cases = [_case(item, document) for item in document["items"]]
+    found = Scorecard(
         "Is the content of the replies right?",
         SCALES,
-        {_condition(of["name"], name): _heading(of, name) for of, name in seen},
-        [row for of, name in seen for row in _rows(document, of, name)],
-        [_difference(one) for one in document["comparisons"]],
-        [_telling(case["case"], document["items"][case["item"]]) for case in document["cases"]],
+        {_condition(of["name"], name): _heading(of, name) for of, name in seen}
+        | {row.condition: f"{row.condition}: {PUBLISHED}" for row in published},
+        [*(row for of, name in seen for row in _rows(document, of, name)), *published],
+        list(_differences(document)),
+        [_telling(one["case"], cases[one["item"]]) for one in document["cases"]],
         document["warnings"],
         [Problem(**problem) for problem in document["problems"]],
         _caption(document),
         f"paired differences on the same records; p by sign flips; Holm over {settings.get('family')} comparisons; "
         f"detectable: the least true difference found with power {settings.get('power', 0):.0%} at this n",
-        (LEGEND, LEGEND_OF_ROWS, _settings(settings)),
+        (LEGEND, LEGEND_OF_ROWS, _settings(settings), *((CAUTION,) if published else ())),
+        _facts(document),
+        subsets=list(_topics(document)),
+        subsets_by="topic",
+        cases=cases,
+        terms=TERMS,
+        evidence={
+            **settings,
+            **{f"set {of['name']}": {k: of[k] for k in of if k != "name"} for of in document["sets"]},
+        },
+        level=settings.get("level", 0.95),
     )
+    return replace(found, statements=leads(found))
+
+
+def _facts(document: Document) -> list[str]:
+    """What was scored: sets, systems, annotators."""
+    systems = dict.fromkeys(row["system"] for row in document["rows"] if row["kind"] == "system")
+    annotators = dict.fromkeys(row["annotator"] for row in document["rows"] if row["annotator"] is not None)
+    sets = ", ".join(f"{of['name']} ({of['n']} records, {of['locale']})" for of in document["sets"])
+    return [sets, f"replies of {', '.join(systems) or 'no system'}", f"acts by {', '.join(annotators) or 'nobody'}"]
 
 
 def _caption(document: Document) -> str:
@@ -87,14 +102,29 @@ def _heading(of: Document, annotator: str) -> str:
     return f"{of['name']}: {of['n']} records ({of['locale']}){written}; replies annotated by {annotator}"
 
 
-def _rows(document: Document, of: Document, annotator: str) -> Iterator[ScoreRow]:
+def several_conditions(document: Document) -> bool:
+    """Whether there is more than one set, or more than one annotator of it."""
+    return len({(row["set"], row["annotator"]) for row in document["rows"] if row["annotator"] is not None}) > 1
+
+
+def _rows(document: Document, of: Document, annotator: str) -> list[ScoreRow]:
+    """Systems first, each kind from the least distance on."""
     own = [row for row in document["rows"] if row["set"] == of["name"] and row["annotator"] in (annotator, None)]
     uniform = {row["system"]: row for row in own if row["weights"] == "uniform"}
+    found = []
     for row in (row for row in own if row["weights"] == "given"):
         figures = _figures(row)
         if row["system"] in uniform:
             figures |= {f"uniform_{name}": one for name, one in _figures(uniform[row["system"]]).items()}
-        yield ScoreRow(_condition(of["name"], annotator), row["kind"], name_of(row), row["n"], figures, _note(row))
+        found.append(
+            ScoreRow(_condition(of["name"], annotator), row["kind"], name_of(row), row["n"], figures, _note(row))
+        )
+    return sorted(found, key=_place)
+
+
+def _place(row: ScoreRow) -> tuple[int, float]:
+    wed = row.figures["wed"].value
+    return KINDS.index(row.group), float("inf") if wed is None else wed
 
 
 def _figures(row: Document) -> dict[str, Figure]:
@@ -102,7 +132,7 @@ def _figures(row: Document) -> dict[str, Figure]:
 
 
 def name_of(row: Document) -> str:
-    """The system of a row; the ceiling and the baselines by their short names."""
+    """The system of a row, of an item or a diagnosis; the ceiling and the baselines by their short names."""
     system: str = row["system"]
     return system if row.get("kind", "system") == "system" else ROWS.get(system, system)
 
@@ -116,19 +146,71 @@ def _note(row: Document) -> str:
     return ", ".join(filter(None, [none, lost]))
 
 
-def _difference(one: Document) -> Difference:
-    condition, names = _condition(one["set"], one["annotator"]), (one["a"], one["b"], one["measure"])
-    return Difference(
-        condition, *names, one["n"], one["difference"], one["ci95"], one["p"], one["p_holm"], one["smallest_detectable"]
+def _differences(document: Document) -> Iterator[Difference]:
+    """Those of each two systems together, in the order of the scales."""
+    places = {scale.id: place for place, scale in enumerate(SCALES)}
+    pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
+    for (of, annotator, a, b), found in pairs:
+        for one in sorted(found, key=lambda one: places[one["measure"]]):
+            tests = one["p"], one["p_holm"], one["smallest_detectable"]
+            yield Difference(
+                _condition(of, annotator), a, b, one["measure"], one["n"], one["difference"], one["ci95"], *tests
+            )
+
+
+def _topics(document: Document) -> Iterator[ScoreRow]:
+    for found in document["diagnosis"]:
+        for topic in found["topics"]:
+            figures = {name: Figure(topic[name]) for name in ("wed", "wlcs")}
+            yield ScoreRow(
+                _condition(found["set"], found["annotator"]),
+                found["kind"],
+                name_of(found),
+                topic["n"],
+                figures,
+                subset=topic["topic"],
+            )
+
+
+def _case(item: Document, document: Document) -> ScoredCase:
+    texts = item["reference"]["text"], item["response"]["text"] or "", item["background"]
+    return ScoredCase(
+        _condition(item["set"], item["annotator"]),
+        name_of(item),
+        item["id"],
+        item["user"],
+        item["scores"],
+        item["topic"],
+        f"annotation {item['repeat']}" if item["repeat"] > 1 else "",
+        language(document, item["set"]),
+        _tags(item),
+        texts,
+        item,
     )
 
 
-def _telling(case: str, item: Document) -> Telling:
-    scale = "wed" if case == "smallest" else case
-    return Telling(CASES[case], scale, item["scores"][scale], item["system"], item["id"], item["user"], item)
+def language(document: Document, name: str) -> str:
+    """The language of a set's texts."""
+    return next((str(of["locale"]) for of in document["sets"] if of["name"] == name), "ja-JP")
 
 
-def published_rows(rows: list[Document]) -> Iterator[ScoreRow]:
+def _tags(item: Document) -> dict[str, tuple[str, ...]]:
+    """The acts of an item, all of them and by what became of them."""
+    references, replies = acts_of(item)
+    found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
+    for step in item["path"]:
+        for steps, index in ((references, step["reference_index"]), (replies, step["prediction_index"])):
+            if index is not None:
+                found["act"].add(steps[index]["act"])
+                found[OPERATIONS[step["operation"]]].add(steps[index]["act"])
+    return {name: tuple(act for act in ACTS if act in acts) for name, acts in found.items()}
+
+
+def _telling(case: str, of: ScoredCase) -> Telling:
+    return Telling("least", "wed", of) if case == "smallest" else Telling("most", case, of)
+
+
+def published_rows(rows: Sequence[Document]) -> Iterator[ScoreRow]:
     """What the paper printed, by the set that it was measured on."""
     for row in rows:
         condition = f"set written and annotated by {row['set']}"

@@ -1,124 +1,98 @@
-"""What a scores document says in plain words: which system is better, or that it cannot be told."""
+"""What a scorecard says in plain words: which system is better, or that it cannot be told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
 
 from fdbcore.suites.dialogue_acts.words import mean, p_text, span
-
-Document = Mapping[str, Any]
-Row = Mapping[str, Any]
-
-DIRECTIONS: Final = {"wed": -1, "wlcs": 1, "f1": 1}
-"""Whether more of a measure is better (1) or worse (-1)."""
+from fdbcore.types import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
 
 
-def groups(document: Document) -> list[tuple[str, str]]:
-    """The (set, annotator) pairs whose rows can be compared, in the document's order."""
-    found = [(row["set"], row["annotator"]) for row in document["rows"] if row["annotator"] is not None]
-    return list(dict.fromkeys(found))
-
-
-def group_rows(document: Document, group: tuple[str, str], weights: str = "given") -> list[Row]:
-    """The rows of a group, systems first, each kind from the least distance on; baselines belong to every annotator."""
-    kinds = ("system", "ceiling", "baseline")
-    rows = [
-        row
-        for row in document["rows"]
-        if row["set"] == group[0] and row["annotator"] in (group[1], None) and row["weights"] == weights
-    ]
-    return sorted(rows, key=lambda row: (kinds.index(row["kind"]), _wed(row)))
-
-
-def leads(document: Document) -> list[str]:
-    """A statement for each set and annotator; each says on which where there are several."""
-    found = groups(document)
+def leads(card: Scorecard) -> list[str]:
+    """A statement for each condition; each says on which where there are several."""
+    found = list(dict.fromkeys(row.condition for row in card.rows if row.group != "published"))
     statements = []
-    for group in found:
-        text = " ".join(_statement(document, group))
-        statements.append(f"On {group[0]}, annotated by {group[1]}: {text}" if len(found) > 1 else text)
+    for condition in found:
+        text = " ".join(_statement(card, condition))
+        statements.append(f"On {condition}: {text}" if len(found) > 1 else text)
     return statements or ["Nothing was scored."]
 
 
-def better(comparison: Mapping[str, Any], document: Document) -> str | None:
-    """Which of the two systems is better, by the corrected p; None where it cannot be told."""
-    p, alpha = comparison["p_holm"], 1 - document["settings"].get("level", 0.95)
-    if p is None or p >= alpha or not comparison["difference"]:
-        return None
-    more = comparison["difference"] > 0
-    return str(comparison["a"] if more == (DIRECTIONS.get(comparison["measure"], 1) > 0) else comparison["b"])
-
-
-def _statement(document: Document, group: tuple[str, str]) -> Iterator[str]:
-    systems = [row for row in group_rows(document, group) if row["kind"] == "system" and row["n"]]
+def _statement(card: Scorecard, condition: str) -> Iterator[str]:
+    rows = [row for row in card.rows if row.condition == condition]
+    systems = [row for row in rows if row.group == "system" and row.n]
     if not systems:
         yield "No system was scored."
     elif len(systems) == 1:
-        yield from _alone(systems[0], group_rows(document, group))
+        yield from _alone(systems[0], rows)
     else:
-        compared = [c for c in document["comparisons"] if (c["set"], c["annotator"]) == group]
-        yield from _ranking(systems, compared, document)
+        yield from _ranking(card, systems)
 
 
-def _alone(row: Row, rows: Sequence[Row]) -> Iterator[str]:
-    wed = row["measures"]["wed"]
+def _wed(row: ScoreRow) -> Figure:
+    return row.figures.get("wed", NO_FIGURE)
+
+
+def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
+    wed = _wed(row)
     yield (
-        f"{row['system']} is at a mean distance (WED) of {mean(wed['mean'])} from the reference replies"
-        f"{_interval(wed['ci95'])}, over {row['n']} records; 0 is the same acts in the same order."
+        f"{row.system} is at a mean distance (WED) of {mean(wed.value)} from the reference replies"
+        f"{_interval(wed.interval)}, over {row.n} records; 0 is the same acts in the same order."
     )
-    marks = [f"{other['system']} {mean(_wed(other))}" for other in rows if other["kind"] != "system" and other["n"]]
+    marks = [f"{other.system} {mean(_wed(other).value)}" for other in rows if other.group != "system" and other.n]
     if marks:
         yield f"For comparison: {', '.join(marks)}."
 
 
-def _ranking(systems: Sequence[Row], compared: Sequence[Mapping[str, Any]], document: Document) -> Iterator[str]:
-    best = systems[0]["system"]
-    own = [c for c in compared if best in (c["a"], c["b"])]
-    by_wed = [c for c in own if c["measure"] == "wed" and c["n"]]
-    apart = [_other(c, best) for c in own if c["measure"] == "wed" and not c["n"]]
-    beaten = [c for c in by_wed if better(c, document) == best]
+def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
+    """systems: of one condition, the one of the least distance first."""
+    best, condition = systems[0].system, systems[0].condition
+    own = [one for one in card.differences if one.condition == condition and best in (one.a, one.b)]
+    by_wed = [one for one in own if one.scale == "wed" and one.n]
+    apart = [_other(one, best) for one in own if one.scale == "wed" and not one.n]
+    beaten = [one for one in by_wed if card.better(one) == best]
     if len(beaten) == len(by_wed) == 1:
         yield (
             f"{best} answers better than {_other(beaten[0], best)}: its distance from the reference replies (WED) is "
             f"lower by {_by(beaten[0])}."
         )
     elif beaten:
-        others = "; ".join(f"than that of {_other(c, best)} by {_by(c)}" for c in beaten)
+        others = "; ".join(f"than that of {_other(one, best)} by {_by(one)}" for one in beaten)
         rank = "best" if len(beaten) == len(by_wed) and not apart else "better than some"
         yield f"{best} answers {rank}: its distance from the reference replies (WED) is lower {others}."
-    for comparison in by_wed:
-        if better(comparison, document) is None:
-            yield _undecided(comparison, document)
+    for one in by_wed:
+        if card.better(one) is None:
+            yield _undecided(one, len(card.differences))
     if apart:
         yield (
             f"{best} has the least distance (WED), but no record is scored for it and {', '.join(apart)} alike: "
             f"whether it answers better than {'that' if len(apart) == 1 else 'those'} cannot be told."
         )
-    yield from _other_way(best, [c for c in own if c["measure"] == "wlcs" and c["n"]], document)
+    yield from _other_way(card, best, [one for one in own if one.scale == "wlcs" and one.n])
 
 
-def _undecided(c: Mapping[str, Any], document: Document) -> str:
-    ahead, other = (c["a"], c["b"]) if c["difference"] < 0 else (c["b"], c["a"])
+def _undecided(one: Difference, made: int) -> str:
+    """made: how many differences were looked at."""
+    ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
     text = (
-        f"Whether {ahead} answers better than {other} cannot be told from {c['n']} records: its distance from the "
-        f"reference replies (WED) is lower by {_by(c)}"
+        f"Whether {ahead} answers better than {other} cannot be told from {one.n} records: its distance from the "
+        f"reference replies (WED) is lower by {_by(one)}"
     )
-    if c["ci95"] and min(c["ci95"]) * max(c["ci95"]) > 0:
-        made = len(document["comparisons"])
-        text += f", but p is {p_text(c['p_holm'])} when corrected for the {made} comparisons made"
-    if c["smallest_detectable"] is not None:
-        text += f"; so few show only differences of about {mean(c['smallest_detectable'])} or more (four times in five)"
+    if one.interval and min(one.interval) * max(one.interval) > 0:
+        text += f", but p is {p_text(one.p_corrected)} when corrected for the {made} comparisons made"
+    if one.detectable is not None:
+        text += f"; so few show only differences of about {mean(one.detectable)} or more (four times in five)"
     return f"{text}."
 
 
-def _other_way(best: str, compared: Sequence[Mapping[str, Any]], document: Document) -> Iterator[str]:
+def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> Iterator[str]:
     """A reply of one act can have all of the weighted LCS, so that measure may prefer the other system."""
-    ahead = [c for c in compared if c["difference"] and (c["difference"] > 0) != (c["a"] == best)]
+    ahead = [one for one in compared if one.value and (one.value > 0) != (one.a == best)]
     if ahead:
-        chance = {True: "", False: ", which cannot be told from chance"}
         others = "; ".join(
-            f"{_other(c, best)} would be ahead of {best} by {_by(c)}{chance[_told(c, document)]}" for c in ahead
+            f"{_other(one, best)} would be ahead of {best} by {_by(one)}"
+            f"{', which cannot be told from chance' if card.better(one) is None else ''}"
+            for one in ahead
         )
         yield (
             f"By weighted LCS alone {others}: that measure counts what a reply has in common with the reference, and "
@@ -126,26 +100,17 @@ def _other_way(best: str, compared: Sequence[Mapping[str, Any]], document: Docum
         )
 
 
-def _told(c: Mapping[str, Any], document: Document) -> bool:
-    return better(c, document) is not None
-
-
-def _by(c: Mapping[str, Any]) -> str:
+def _by(one: Difference) -> str:
     """By how much the winner is ahead, which is a difference above 0 whatever the order of the two."""
-    ahead = c["difference"] > 0
-    limits = c["ci95"] and (c["ci95"] if ahead else [-c["ci95"][1], -c["ci95"][0]])
+    value = one.value or 0.0
+    limits = one.interval and (one.interval if value > 0 else [-one.interval[1], -one.interval[0]])
     interval = f"95 % interval {span(limits)}, " if limits else ""
-    return f"{mean(abs(c['difference']))} ({interval}n = {c['n']})"
+    return f"{mean(abs(value))} ({interval}n = {one.n})"
 
 
 def _interval(limits: Sequence[float] | None) -> str:
     return f" (95 % interval {span(limits)})" if limits else ""
 
 
-def _other(c: Mapping[str, Any], system: str) -> str:
-    return str(c["b"] if c["a"] == system else c["a"])
-
-
-def _wed(row: Row) -> float:
-    value = row["measures"]["wed"]["mean"]
-    return float("inf") if value is None else float(value)
+def _other(one: Difference, system: str) -> str:
+    return one.b if one.a == system else one.a

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, SHORT_NAMES, drawing
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, Item, acts_of, headline, reasons, weight
+from fdbcore.types import ScoredCase
 
 WIDTH: Final = 420
 MARGIN: Final = 6
@@ -28,6 +29,13 @@ class Block(NamedTuple):
     x: float
     width: float
     operation: str
+
+
+def view(case: ScoredCase) -> str:
+    """A case's own view on the page: what is known of the user, and the picture, as HTML."""
+    background = case.item["background"]
+    about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
+    return about + picture(case.item, case.lang)
 
 
 def picture(item: Item, lang: str = "ja") -> str:

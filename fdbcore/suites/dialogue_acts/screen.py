@@ -1,15 +1,12 @@
-"""What `fdbcore score --suite dialogue-acts` prints beside its scorecard: the acts, and the paper's own figures."""
+"""What `fdbcore score --suite dialogue-acts` prints beside its scorecard: which acts go wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Final
 
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
-from fdbcore.report.scorecard.screen import rows_table
-from fdbcore.suites.dialogue_acts.card import SCALES, name_of, published_rows
-from fdbcore.suites.dialogue_acts.published import CAUTION
+from fdbcore.suites.dialogue_acts.card import name_of
 
 LARGEST: Final = 3
 
@@ -18,7 +15,7 @@ Document = Mapping[str, Any]
 
 def details(document: Document, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
-    return [list(_diagnoses(document["diagnosis"], width)), list(_published(document["published"], width))]
+    return [list(_diagnoses(document["diagnosis"], width))]
 
 
 def _diagnoses(found: Sequence[Document], width: int) -> Iterator[str]:
@@ -30,13 +27,3 @@ def _diagnoses(found: Sequence[Document], width: int) -> Iterator[str]:
             largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
             text = ", ".join(f"{act} {weight:.3f}" for act, weight in largest) or "nothing"
             yield from wrapped(f"  {label:<11}{text}", width, 13)
-
-
-def _published(rows: Sequence[Document], width: int) -> Iterator[str]:
-    if not rows:
-        return
-    yield from wrapped("published (Table 1 of the paper; it states neither n nor which SD)", width, 2)
-    shown = [scale for scale in SCALES if scale.main or scale.part == "parts of WED"]
-    for condition, own in groupby(published_rows(list(rows)), lambda row: row.condition):
-        yield from (condition, *rows_table(shown, list(own), width))
-    yield from wrapped(CAUTION, width)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Suite
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
-from fdbcore.types import Option, Scorecard, Scored, SideA
+from fdbcore.types import Option, Scorecard, Scored, ScoredCase, SideA
 
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = (
@@ -84,19 +84,37 @@ class DialogueActs(Suite):
         return card(document)
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """Which acts are missing, redundant and swapped; the paper's own figures."""
+        """Which acts are missing, redundant and swapped."""
         from fdbcore.suites.dialogue_acts.screen import details
 
         return details(document, width)
 
-    def page(self, document: Mapping[str, Any]) -> str:
-        """The scores with the picture of each alignment, and acts against acts."""
-        from fdbcore.suites.dialogue_acts.page import page
+    def style(self) -> str:
+        """Of the pictures, and of acts against acts."""
+        from fdbcore.suites.dialogue_acts.section import style
 
-        return page(document)
+        return style()
+
+    def legend(self) -> str:
+        """How to read the picture of an alignment."""
+        from fdbcore.suites.dialogue_acts.section import legend
+
+        return legend()
+
+    def picture(self, case: ScoredCase) -> str:
+        """What the user asks for, and the alignment."""
+        from fdbcore.suites.dialogue_acts.picture import view
+
+        return view(case)
+
+    def section(self, document: Mapping[str, Any]) -> str:
+        """Which acts go wrong: acts against acts."""
+        from fdbcore.suites.dialogue_acts.section import section
+
+        return section(document)
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
-        """Telling replies, systems, and acts against acts."""
+        """Telling replies, and acts against acts."""
         from fdbcore.suites.dialogue_acts.figures import figures
 
         return figures(document)

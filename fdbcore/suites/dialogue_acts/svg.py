@@ -23,9 +23,9 @@ DEFINITIONS: Final = (
 """The patterns that drawings refer to."""
 
 
-def drawing(content: str, width: float, height: float, description: str, css: str = "") -> str:
+def drawing(content: str, width: float, height: float, description: str, css: str) -> str:
     """An svg element for a page that has `style()` and `definitions()`."""
-    return svg.drawing(content, width, height, description, f"acts {css}".strip())
+    return svg.drawing(content, width, height, description, f"acts {css}")
 
 
 def definitions() -> str:

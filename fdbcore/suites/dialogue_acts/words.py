@@ -15,13 +15,6 @@ PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution":
 OPERATIONS: Final = {"match": "kept", **PARTS}
 """What became of an act, for a reader: the paper's names tell how the reply would be turned into the reference."""
 
-CASES: Final = {
-    "insertion": "Most missing",
-    "deletion": "Most redundant",
-    "substitution": "Most swapped",
-    "smallest": "Nearest to the reference",
-}
-
 
 def weight(value: float) -> str:
     """An importance or a cost: "0.85", "0.475"."""

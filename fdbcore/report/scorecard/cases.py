@@ -1,0 +1,107 @@
+"""The list of all cases on the page of a scorecard: narrowed, sorted and opened by its script, scorecard.js."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+from fdbcore.protocols import Suite
+from fdbcore.report.scorecard import drawings
+from fdbcore.report.scorecard.drawings import Part
+from fdbcore.report.scorecard.tables import value_text
+from fdbcore.types import Scale, Scorecard, ScoredCase
+
+PER_CHUNK: Final = 200
+"""How many pictures are packed together."""
+MOST: Final = 20_000
+"""How many cases a page lists: more make it slow to write and to open."""
+
+
+def packed(value: object) -> str:
+    """JSON, deflated, in Base64: what a browser unpacks by itself, and nothing in it can end a script element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+
+
+def shown(cases: Sequence[ScoredCase]) -> tuple[Sequence[ScoredCase], str]:
+    """The first cases by their id, MOST at most and as many of each system, and a word on the others."""
+    if len(cases) <= MOST:
+        return cases, ""
+    of_each = Counter((case.condition, case.id) for case in cases)
+    so_far = accumulate(of_each.values())
+    first = {case for case, count in zip(of_each, so_far, strict=True) if count <= MOST}
+    kept = [case for case in cases if (case.condition, case.id) in first]
+    return kept, (
+        f"The results of the first {len(first):,} of {len(of_each):,} cases, {len(kept):,} in all; all {len(cases):,} "
+        "are in scores.json, and in every figure above."
+    )
+
+
+def pictures(suite: Suite, cases: Sequence[ScoredCase]) -> Iterator[list[str]]:
+    """The own view of each case, in chunks."""
+    for start in range(0, len(cases), PER_CHUNK):
+        yield [suite.picture(case) for case in cases[start : start + PER_CHUNK]]
+
+
+def listed(card: Scorecard, cases: Sequence[ScoredCase]) -> list[dict[str, Any]]:
+    """What the list needs to show, find and sort each case."""
+    whole = next((scale for scale in card.scales if scale.main), None)
+    parts = [scale for scale in card.scales if whole is not None and scale.adds_to == whole.id]
+    most = max([1.0, *(case.values.get(whole.id, 0.0) for case in cases)]) if whole is not None else 1.0
+    return [_listed(case, number, whole, parts, most) for number, case in enumerate(cases)]
+
+
+def _listed(case: ScoredCase, number: int, whole: Scale | None, parts: Sequence[Scale], most: float) -> dict[str, Any]:
+    made = [Part(scale.label, case.values.get(scale.id, 0.0)) for scale in parts]
+    return {
+        "number": number,
+        **{name: getattr(case, name) for name in ("condition", "system", "subset", "note", "id", "text", "lang")},
+        "value": "" if whole is None else value_text(case.values.get(whole.id), whole),
+        "values": dict(case.values),
+        "tags": [_tag(group, tag) for group, tags in case.tags.items() for tag in ("", *tags) if tags],
+        "words": "\n".join([case.text, case.id, *case.words]).lower(),
+        "bar": drawings.bar(whole, made, most) if whole is not None and made else "",
+    }
+
+
+def _tag(group: str, tag: str) -> str:
+    """A choice of the list: a tag of a group, or any of it."""
+    return f"{group}\t{tag}"
+
+
+def choices(cases: Iterable[ScoredCase]) -> dict[str, list[str]]:
+    """What the list can be narrowed to, by name; what is the same for all is no choice."""
+    listed = list(cases)
+    found = {
+        name: list(dict.fromkeys(getattr(case, name) for case in listed)) for name in ("condition", "system", "subset")
+    }
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+def tag_groups(cases: Iterable[ScoredCase]) -> dict[str, dict[str, str]]:
+    """The tags of all cases by group, each with what a reader calls it."""
+    found: dict[str, dict[str, str]] = {}
+    for case in cases:
+        for group, tags in case.tags.items():
+            found.setdefault(group, {_tag(group, ""): f"any {group}"}).update({_tag(group, tag): tag for tag in tags})
+    return found
+
+
+def orders(card: Scorecard) -> Mapping[str, str]:
+    """In what orders the list can stand: the worst of the first main scale first, and so on."""
+    ranked = [scale for scale in card.scales if scale.direction and (scale.main or scale.adds_to)]
+    found: dict[str, str] = {}
+    for place, scale in enumerate(ranked):
+        worst = f"{scale.id}:{scale.direction}"
+        found[worst] = f"worst first ({scale.label})" if not place else f"{_END[scale.direction]} {scale.label} first"
+    if ranked:
+        found[f"{ranked[0].id}:{-ranked[0].direction}"] = f"best first ({ranked[0].label})"
+    return found
+
+
+_END: Final = {-1: "most", 1: "least"}

@@ -1,0 +1,102 @@
+// The list of all cases: narrowed, sorted and shown some at a time; a picture is unpacked when it is opened.
+
+const CASES_PER_PAGE = 40;
+
+const form = document.getElementById("choices");
+const list = document.getElementById("cases");
+const count = document.getElementById("count");
+const more = document.getElementById("more");
+const packedPictures = [...document.querySelectorAll("script.pictures")];
+const chunks = new Map();
+const linked = Number(/^#case=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
+let found = [];
+
+async function unpack(script) {
+  const bytes = Uint8Array.from(atob(script.textContent), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
+function chunkOf(number) {
+  const index = Math.floor(number / CASES_PER_CHUNK);
+  if (!chunks.has(index)) chunks.set(index, unpack(packedPictures[index]));
+  return chunks.get(index);
+}
+
+function drawing(html) {
+  return [...new DOMParser().parseFromString(html, "text/html").body.childNodes].map((node) => document.importNode(node, true));
+}
+
+function matches(item, choice) {
+  const same = ["condition", "system", "subset"].every((name) => !(name in choice) || !choice[name] || item[name] === choice[name]);
+  return same && (!choice.tag || item.tags.includes(choice.tag)) && item.words.includes(choice.text.trim().toLowerCase());
+}
+
+// order: the id of a scale, and whether more of it is better (1) or worse (-1): the worst come first.
+function compare(order) {
+  const [scale, direction] = order.split(":");
+  const key = (item) => item.values[scale] ?? Infinity * direction;
+  return (a, b) => (scale && key(a) !== key(b) ? direction * (key(a) - key(b)) : a.number - b.number);
+}
+
+function element(tag, css, ...content) {
+  const made = document.createElement(tag);
+  if (css) made.className = css;
+  made.append(...content);
+  return made;
+}
+
+function entry(item) {
+  const where = [item.system, item.subset, item.note, item.id].filter(Boolean).map((text) => element("bdi", "", text));
+  const summary = element(
+    "summary",
+    "",
+    element("b", "value", item.value),
+    element("span", "bar", ...drawing(item.bar)),
+    element("span", "text", item.text),
+    element("span", "where", ...where),
+  );
+  summary.querySelector(".text").lang = item.lang;
+  const details = element("details", "item", summary);
+  details.addEventListener("toggle", () => details.open && show(details, item));
+  details.open = item.number === linked;
+  return details;
+}
+
+async function show(details, item) {
+  history.replaceState(null, "", `#case=${item.number}`);
+  if (details.childElementCount > 1) return;
+  const opened = element("div", "opened");
+  details.append(opened);
+  const pictures = await chunkOf(item.number);
+  opened.append(...drawing(pictures[item.number % CASES_PER_CHUNK]));
+}
+
+function extend() {
+  const shown = list.childElementCount;
+  list.append(...found.slice(shown, shown + CASES_PER_PAGE).map(entry));
+  more.hidden = list.childElementCount >= found.length;
+}
+
+function choose() {
+  const choice = Object.fromEntries(new FormData(form));
+  present(items.filter((item) => matches(item, choice)).sort(compare(choice.order)));
+}
+
+function present(chosen) {
+  found = chosen;
+  count.textContent = `${found.length} of ${items.length} results. Open one to see why.`;
+  list.replaceChildren();
+  extend();
+}
+
+const items = await unpack(document.getElementById("listed"));
+form.addEventListener("input", choose);
+form.addEventListener("submit", (event) => event.preventDefault());
+more.addEventListener("click", extend);
+if (items[linked]) {
+  present([items[linked]]);
+  count.textContent = `One of ${items.length} results, as linked. Choose anything above to see the others.`;
+  count.scrollIntoView();
+} else choose();
+document.documentElement.dataset.drawn = "yes";

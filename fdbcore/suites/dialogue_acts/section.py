@@ -1,0 +1,68 @@
+"""What the page of a scorecard shows of this suite alone: how to read its pictures, and which acts go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from fdbcore.report.html.templates import render, static
+from fdbcore.suites.dialogue_acts.alignment import ACTS
+from fdbcore.suites.dialogue_acts.card import name_of, several_conditions
+from fdbcore.suites.dialogue_acts.confusion import confusion
+from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, definitions
+from fdbcore.suites.dialogue_acts.svg import style as style_of_drawings
+from fdbcore.suites.dialogue_acts.words import PARTS, mean
+
+OPEN: Final = 2  # diagnoses; the others are folded
+MOST: Final = 6  # acts in a list
+SIGNS: Final = [(act, ACT_CLASSES[act]) for act in ACTS] + [(word, f"part {word}") for word in PARTS.values()]
+"""The acts in their colours, and what became of them in its signs."""
+
+Document = Mapping[str, Any]
+
+
+def style() -> str:
+    """The style sheet of pictures and of `section`, for light and dark."""
+    return style_of_drawings() + static("section.css", __package__)
+
+
+def legend() -> str:
+    """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to."""
+    return render("legend.html", __package__, definitions=definitions(), signs=SIGNS)
+
+
+def section(document: Document) -> str:
+    """For each system: what is missing, redundant and swapped, act by act, as HTML."""
+    several = several_conditions(document)
+    return render(
+        "section.html",
+        __package__,
+        diagnosis=[
+            {
+                "system": name_of(found),
+                "is_open": number < OPEN,
+                "place": f"{found['set']}, {found['annotator']}" if several else "",
+                "drawn": confusion(found),
+                "lists": [
+                    _ranked("Missing", found["missing"].items()),
+                    _ranked("Redundant", found["redundant"].items()),
+                    _ranked("Swapped", ((_swap(swap), swap["weight"]) for swap in found["swapped"])),
+                ],
+            }
+            for number, found in enumerate(document["diagnosis"])
+        ],
+    )
+
+
+def _swap(swap: Mapping[str, Any]) -> str:
+    return f"{swap['predicted']} instead of {swap['reference']}"
+
+
+def _ranked(title: str, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:
+    listed = sorted(pairs, key=lambda pair: -pair[1])
+    return {
+        "title": title,
+        "total": mean(sum(value for _, value in listed)),
+        "first": [(name, mean(value)) for name, value in listed[:MOST]],
+        "more": len(listed) - MOST,
+    }

@@ -1,0 +1,195 @@
+"""What a scorecard shows whatever the suite: its JSON, its page, its drawings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from helpers.acts_document import make_document
+from helpers.schema import validator
+from jsonschema import ValidationError
+
+from fdbcore.cli.main import main
+from fdbcore.protocols import Suite
+from fdbcore.registry import suite
+from fdbcore.report.scorecard.document import document
+from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, Part, bar, chart
+from fdbcore.report.scorecard.page import page
+from fdbcore.report.scorecard.screen import screen
+from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+
+SVG = "{http://www.w3.org/2000/svg}"
+VALIDATOR = validator("scorecard")
+LATE, LOST, TASKS = (
+    Scale("late", "answer time", -1, "s", 2, main=True),
+    Scale("lost", "lost calls", -1, part="calls"),
+    Scale("tasks", "tasks done", 1, main=True),
+)
+CASE = ScoredCase("day", "<one>", "c1", "book a table", {"late": 1.25}, subset="booking")
+
+
+class Plain(Suite):
+    """A suite that draws nothing of its own."""
+
+    name = "plain"
+    schema = "plain/1"
+
+    def side_a(self, data: str) -> Any:
+        raise NotImplementedError
+
+    def score(self, *given: object) -> Any:
+        raise NotImplementedError
+
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        return CARD
+
+
+def row(condition: str, system: str, late: float, tasks: float | None = None, **more: Any) -> ScoreRow:
+    figures = {"late": Figure(late, 0.5, (late - 0.25, late + 0.5))} | (
+        {} if tasks is None else {"tasks": Figure(tasks)}
+    )
+    return ScoreRow(condition, "system", system, 20, figures, **more)
+
+
+CARD = Scorecard(
+    "How late is an answer?",
+    (LATE, LOST, TASKS),
+    {"day": "by day", "night": "by night"},
+    [row("day", "<one>", 1.0, 0.75, note="2 hung up"), row("day", "two", 2.0), row("night", "two", 3.0)],
+    [
+        Difference("day", "<one>", "two", "late", 20, -1.0, (-1.5, -0.5), 0.001, 0.002, 0.4),
+        Difference("day", "<one>", "two", "tasks", 20, -0.1, (-0.3, 0.1), 0.3, 0.3, 0.2),
+    ],
+    [Telling("most", "late", CASE)],
+    ["few calls"],
+    [Problem("c9", "no recording")],
+    test="p by sign flips",
+    notes=("answer time: from A's end to B's start",),
+    statements=("<one> answers sooner.",),
+    subsets=[row("day", "two", 1.5, subset="asking"), row("day", "two", 2.5, subset="booking")],
+    subsets_by="task",
+    cases=[CASE, replace(CASE, system="two", values={"late": 2.0}), replace(CASE, id="c2", values={})],
+)
+
+
+def shown(card: Scorecard = CARD) -> str:
+    return page(card, Plain(), {"schema": "plain/1"})
+
+
+def test_the_json_keeps_to_its_schema_and_has_every_figure() -> None:
+    found = json.loads(json.dumps(document(CARD, "plain"), allow_nan=False))
+    VALIDATOR.validate(found)
+    rows = {(one["condition"], one["system"], one["subset"], one["measure"]): one for one in found["rows"]}
+    assert len(rows) == len(found["rows"]) == 6
+    first = rows["day", "<one>", None, "late"]
+    assert (first["n"], first["value"], first["sd"], first["low"], first["high"]) == (20, 1.0, 0.5, 0.75, 1.5)
+    assert rows["day", "<one>", None, "tasks"]["low"] is None
+    assert rows["day", "two", "booking", "late"]["value"] == 2.5
+    late, tasks = found["differences"]
+    assert (late["difference"], late["p_corrected"], late["better"]) == (-1.0, 0.002, "<one>")
+    assert tasks["better"] is None
+    assert found["telling"] == [
+        {"what": "most", "measure": "late", "value": 1.25, "condition": "day", "system": "<one>", "id": "c1",
+         "text": "book a table"}
+    ]  # fmt: skip
+    del found["rows"][0]["measure"]
+    with pytest.raises(ValidationError, match="'measure' is a required property"):
+        VALIDATOR.validate(found)
+
+
+def test_the_dialogue_acts_keep_to_it(tmp_path: Path) -> None:
+    acts = suite("dialogue-acts")
+    VALIDATOR.validate(json.loads(json.dumps(document(acts.card(make_document(n=5)), acts.name))))
+    command = ["score", "--suite", "dialogue-acts", "--published", "--quiet", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    written = json.loads((tmp_path / "out" / "scorecard.json").read_text(encoding="utf-8"))
+    VALIDATOR.validate(written)
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
+    wed = {
+        one["system"]: [one["value"], one["low"], one["high"]]
+        for one in written["rows"]
+        if (one["group"], one["measure"], one["subset"]) == ("system", "wed", None)
+    }
+    scored = [one for one in scores["rows"] if (one["kind"], one["weights"]) == ("system", "given")]
+    summaries = {one["system"]: one["measures"]["wed"] for one in scored}
+    assert wed == {name: [summary["mean"], *summary["ci95"]] for name, summary in summaries.items()}
+    assert {row["n"] for row in written["rows"] if row["group"] == "published"} == {None}
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "p", "better"),
+    [
+        ("late", -0.2, 0.01, "a"),
+        ("late", 0.2, 0.01, "b"),
+        ("tasks", 0.2, 0.01, "a"),
+        ("tasks", -0.2, 0.01, "b"),
+        ("tasks", 0.2, 0.06, None),
+        ("tasks", 0.2, None, None),
+        ("tasks", 0.0, 0.01, None),
+    ],
+)
+def test_the_better_system_is_named_only_where_it_can_be_told(
+    scale: str, value: float, p: float | None, better: str | None
+) -> None:
+    assert CARD.better(Difference("day", "a", "b", scale, 9, value, None, p, p)) == better
+
+
+def test_the_page_shows_every_part_and_no_text_as_markup() -> None:
+    html = shown()
+    for text in (
+        "few calls", "left out: 1", "<code>c9</code> no recording", "&lt;one&gt; answers sooner.", "by day", "by night",
+        "2 hung up", "0.75 to 1.50", "SD 0.50", "answer time s\xa0↓", "P by sign flips", "Most answer time: 1.25",
+        "&lt;one&gt;, c1: book a table", "<bdi>&lt;one&gt;</bdi> is better", "cannot be told", "By task",
+        "worst first (answer time)", "every system", "answer time: from A&#39;s end", "plain/1",
+    ):  # fmt: skip
+        assert text in html
+    assert "<one>" not in html
+    assert "lost calls" not in html, "no row has a figure of it"
+    assert html.index(">booking<") < html.index(">asking<"), "the worst first"
+
+
+def test_a_page_without_cases_differences_or_intervals_says_so_by_leaving_them_out() -> None:
+    bare = [ScoreRow("day", "system", "two", 3, {"tasks": Figure(1.0)})]
+    html = shown(Scorecard("Bare", (TASKS,), {"day": "by day"}, bare))
+    assert "There are no two systems to compare." in html
+    for text in ("Every result", "Telling cases", "Glossary", "<script", 'class="drawn"'):
+        assert text not in html
+        assert text in shown(replace(CARD, terms={"late": "after its time"}))
+
+
+def test_the_screen_names_what_a_case_tells() -> None:
+    assert "most answer time  1.25  <one> c1 book a table" in screen(CARD, 100).splitlines()
+
+
+def test_a_bar_is_as_long_as_its_parts() -> None:
+    marks = {"best": ("ceiling", 0.1), "x": ("baseline", 1.2)}
+    drawn = bar(LATE, [Part("net", 0.5), Part("none", 0.0), Part("model", 0.4)], 1.5, marks)
+    root = ElementTree.fromstring(drawn)
+    parts = {rect.get("class"): float(rect.get("width", "nan")) for rect in root.iter(f"{SVG}rect")}
+    assert parts == {
+        "part p1": pytest.approx(238 / 3, abs=0.01),
+        "part p3": pytest.approx(238 * 0.4 / 1.5, abs=0.01),
+    }
+    assert root.get("aria-label") == "answer time 0.90: 0.50 net, 0.00 none, 0.40 model"
+    assert [path.get("class") for path in root.iter(f"{SVG}path")][1:] == ["mark ceiling", "mark other"]
+
+
+def test_each_main_scale_has_a_panel_with_marks_where_the_values_are() -> None:
+    rows = [row("day", name, late, tasks) for name, late, tasks in (("a", 1.0, 0.5), ("b", 2.0, None), ("c", 4.0, 1.0))]
+    root = ElementTree.fromstring(chart((LATE, LOST, TASKS), rows, "by day"))
+    at = [float(circle.get("cx", "nan")) for circle in root.iter(f"{SVG}circle")]
+    by_row = [at[:3], at[3:]]
+    assert [len(panel) for panel in by_row] == [3, 2]
+    a, b, c = by_row[0]
+    assert (b - a) / (c - a) == pytest.approx(1 / 3, abs=0.01)
+    assert by_row[1][1] - at[0] < 2 * PANEL_WIDTH + PANEL_GAP
+    texts = [text.text or "" for text in root.iter(f"{SVG}text")]
+    assert {"answer time s, lower is better", "tasks done, higher is better", "n = 20", "–"} <= set(texts)
+    assert not [text for text in texts if re.search("lost", text)]
