@@ -13,7 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import SettingsError
-from fdbcore.types import Happening, Option, Pcm, Reply, Request, Scorecard, Scored, ScoredCase, Side, SideA, TurnEvent
+from fdbcore.types import (
+    Happening,
+    Option,
+    Pcm,
+    Reply,
+    Request,
+    Rubric,
+    Scorecard,
+    Scored,
+    ScoredCase,
+    Side,
+    SideA,
+    TurnEvent,
+)
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its input (Moshi), bursts of a vendor's server, or
@@ -162,30 +175,23 @@ class Speaker(Protocol):
         """Name, version, voice and its credit, as JSON values."""
 
 
-class World(Protocol):
-    """What a system can act on in one conversation: its tools, and what they answer.
+class Judge(Protocol):
+    """Marks a conversation, or one reply in it, by a rubric. Threads may share one; making one contacts nobody.
 
-    The same calls in the same order have the same answers, so that a conversation can be scored by what was called.
+    `fdbcore.registry.judge` finds one by its address.
     """
 
-    def tools(self) -> Sequence[Mapping[str, Any]]:
-        """Each tool's "name", "description" and "parameters" (JSON Schema of its arguments)."""
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
-        """The answer to a call, as JSON values, and after how many ms it comes; a wrong call has an answer too."""
-
-
-class Judge(Protocol):
-    """Marks a conversation, or one reply in it, by a rubric."""
-
     name: str
-    """Who judges: "openai:gpt-4o"."""
+    """Its address: "openai:gpt-4o"."""
 
-    def mark(self, rubric: str, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The marks of a rubric, by its name, as JSON values; evidence: what it reads (goals, transcripts, calls).
+    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The marks, as the rubric's schema has them; evidence: what it reads, as JSON values (goals, transcripts).
 
-        PartyError if the judge cannot be had, InputError if its answer cannot be used.
+        PartyError if the judge cannot be had, RefusalError if it declines, InputError if its answer cannot be used.
         """
+
+    def describe(self) -> Mapping[str, Any]:
+        """Who judges, with versions, as JSON values without secrets."""
 
 
 class Console(Protocol):
@@ -274,7 +280,7 @@ class Suite(Protocol):
 
     @abstractmethod
     def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """A document of `score` as the rows that its screen, its page and its tables show."""
+        """A document of `score` as the rows that its screen, its page, its tables and its JSON show."""
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """What the screen shows beside the scorecard: blocks of lines of at most `width` columns (60 or more)."""
@@ -297,5 +303,5 @@ class Suite(Protocol):
         return ""
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
-        """Figures for a paper, as SVG or text by the names of their files, beside the tables of the scorecard."""
+        """Figures for a paper, beside those of the scorecard, as SVG by the names of their files."""
         return {}

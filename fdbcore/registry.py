@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint, Model, Speaker, Suite, Transcriber
+from fdbcore.protocols import Endpoint, Judge, Model, Speaker, Suite, Transcriber
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:silero",
@@ -55,6 +55,15 @@ TRANSCRIBERS: Final = {
 }
 """Each makes a speech recogniser, as MODELS makes models."""
 
+JUDGES: Final = {
+    "gemini": "fdbcore.models.judge:judge",
+    "openai": "fdbcore.models.judge:judge",
+}
+"""Each makes a judge from its whole address, as MODELS makes models."""
+
+JUDGE_ENTRY_POINTS: Final = "fdbcore.judges"
+"""The group of entry points by which other packages add judges."""
+
 SPEAKERS: Final = {
     "dir": "fdbcore.models.tts.folder:folder",
     "exec": "fdbcore.models.tts.command:command",
@@ -80,6 +89,12 @@ def model(address: str) -> Model:
 def transcriber(address: str) -> Transcriber:
     """The speech recogniser at "VENDOR:NAME". SettingsError for what is unknown."""
     made: Transcriber = resolve("asr", TRANSCRIBERS, address.partition(":")[0])(address)
+    return made
+
+
+def judge(address: str) -> Judge:
+    """The judge at "VENDOR:NAME", or of another package. SettingsError for what is unknown."""
+    made: Judge = resolve("judge", JUDGES | _installed(JUDGE_ENTRY_POINTS), address.partition(":")[0])(address)
     return made
 
 

@@ -200,6 +200,15 @@ class Reply:
     wav: bytes | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What a judge marks: text, what it is told; schema, the JSON Schema of its marks, an object."""
+
+    name: str
+    text: str
+    schema: Mapping[str, Any]
+
+
 class Problem(NamedTuple):
     """What cannot be used: where it stands ("FILE, line 3", with its id where it has one), and why."""
 

@@ -1,4 +1,4 @@
-"""A benchmark as another package would bring it: clips on side A, and how often the systems answered."""
+"""A benchmark as another package would bring it: clips on side A, and how often, and how politely, systems answered."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from fdbcore import registry
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.protocols import Command, Console, Suite
+from fdbcore.errors import InputError
+from fdbcore.protocols import Command, Console, Judge, Suite
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.runs.plan import users_of
@@ -22,6 +24,7 @@ from fdbcore.types import (
     Material,
     Option,
     Problem,
+    Rubric,
     Scale,
     Scorecard,
     Scored,
@@ -37,12 +40,44 @@ def _name(options: Mapping[str, Any], console: Console) -> bool:
     return True
 
 
+POLITE: Final = Rubric(
+    "polite",
+    "How polite is this call, from 1 to 5?",
+    {"type": "object", "properties": {"polite": {"type": "integer"}}, "required": ["polite"]},
+)
+
+
+def _mean(values: Sequence[float]) -> Figure:
+    return Figure(sum(values) / len(values) if values else None)
+
+
+class Strict(Judge):
+    """A judge that is no model: whoever answers is polite; it has no opinion of one call."""
+
+    name = "strict:one"
+
+    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        if evidence["call"].endswith("two"):
+            raise InputError(f"{self.name}: {rubric.name}: no opinion of {evidence['call']}")
+        return {"polite": 5 if evidence["answered"] else 1}
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"name": self.name}
+
+
+def strict(address: str) -> Judge:
+    return Strict()
+
+
 class Answers(Suite):
-    """How many clips each system answered at all."""
+    """How many clips each system answered at all, and how politely, if somebody judges that."""
 
     name = "answers"
     schema = "answers/1"
-    score_options = (Option("--least-s", "What counts as an answer.", kind="count", default=1),)
+    score_options = (
+        Option("--least-s", "What counts as an answer.", kind="count", default=1),
+        Option("--judge", "Let this judge mark how polite the calls are.", metavar="JUDGE:NAME"),
+    )
     commands = (Command("name", "Name the clips.", (Option("DIR", kind="path", required=True),), _name),)
 
     def side_a(self, data: str) -> SideA:
@@ -57,7 +92,9 @@ class Answers(Suite):
         out: Path,
         show: Callable[[str], None],
     ) -> Scored:
-        items, problems = [], []
+        items: list[dict[str, Any]] = []
+        problems = []
+        judge = None if options["judge"] is None else registry.judge(options["judge"])
         for path in paths:
             for case in read_plan(path)["cases"]:
                 show(case["name"])
@@ -66,7 +103,13 @@ class Answers(Suite):
                     continue
                 events = Recording(path / case["name"]).turn_events
                 spoke = any(event.side == "B" and event.kind == "speech_start" for event in events)
-                items.append({"id": case["name"], "system": case["system"], "answered": spoke})
+                item = {"id": case["name"], "system": case["system"], "answered": spoke}
+                if judge is not None:
+                    try:
+                        item |= judge.mark(POLITE, {"call": case["name"], "answered": spoke})
+                    except InputError as error:
+                        problems.append(Problem(case["name"], str(error)))
+                items.append(item)
         shares = {
             name: [item["answered"] for item in items if item["system"] == name]
             for name in dict.fromkeys(item["system"] for item in items)
@@ -76,6 +119,7 @@ class Answers(Suite):
             {
                 "schema": self.schema,
                 "least_s": options["least_s"],
+                "judge": None if judge is None else judge.describe(),
                 "rows": rows,
                 "items": items,
                 "problems": [problem._asdict() for problem in problems],
@@ -89,7 +133,7 @@ class Answers(Suite):
                 item["system"],
                 item["id"],
                 "<words>",
-                {"answered": float(item["answered"])},
+                {name: float(item[name]) for name in ("answered", "polite") if name in item},
                 tags={"reply": ("speech",) if item["answered"] else ()},
                 item=item,
             )
@@ -97,10 +141,23 @@ class Answers(Suite):
         ]
         return Scorecard(
             "Were the clips answered?",
-            [Scale("answered", "answered", 1, main=True), Scale("silent", "not answered", -1, part="silence")],
+            [
+                Scale("answered", "answered", 1, main=True),
+                Scale("silent", "not answered", -1),
+                Scale("polite", "polite", 1),
+            ],
             {"all": f"{len(cases)} calls"},
             [
-                ScoreRow("all", "system", name, row["n"], {"answered": Figure(row["answered"], 0.0, (0.5, 1.0))})
+                ScoreRow(
+                    "all",
+                    "system",
+                    name,
+                    row["n"],
+                    {
+                        "answered": Figure(row["answered"], 0.0, (0.5, 1.0)),
+                        "polite": _mean([case.values["polite"] for case in cases if "polite" in case.values]),
+                    },
+                )
                 for name, row in document["rows"].items()
             ],
             [Difference("all", "e", "f", "answered", 2, 0.5, (-0.5, 1.0), 0.04, 0.08, 0.3)],
@@ -152,5 +209,6 @@ def install(path: Path) -> Path:
     (distribution / "entry_points.txt").write_text(
         "[fdbcore.suites]\nanswers = fakes.stranger_suite:SUITE\nother = fakes.stranger_suite:OTHER\n"
         "broken = fakes.no_such_module:SUITE\n"
+        "[fdbcore.judges]\nstrict = fakes.stranger_suite:strict\n"
     )
     return path

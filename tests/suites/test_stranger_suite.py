@@ -63,12 +63,29 @@ def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
     ]  # fmt: skip
     assert (out / "table.csv").read_text().splitlines()[1].startswith("all,system,e,,2,,1.0,0.0,0.5,1.0")
     card = json.loads((out / "scorecard.json").read_text())
-    assert (card["suite"], [row["value"] for row in card["rows"]]) == ("answers", [1.0])
+    assert (card["suite"], [row["value"] for row in card["rows"]]) == ("answers", [1.0, None])
     again = fdbcore("score", "--suite=answers", run, "--least-s", 3, "--out", out, "--json")
     assert json.loads(again.stdout)["least_s"] == 3
     refused = fdbcore("score", "--suite", "dialogue-acts", "--out", out)
     assert refused.exit_code == 2
     assert "score --suite dialogue-acts, got something else" in " ".join(refused.stderr.split())
+
+
+def test_its_judges_are_found_by_their_address(tmp_path: Path, data: Path) -> None:
+    """One of its own package; those of ours are tested in tests/models/test_judge.py."""
+    run, out = tmp_path / "run", tmp_path / "scores"
+    library.run("e=echo", suite="answers", data=data, vad="energy", clock="virtual", out=run)
+    scored = fdbcore("score", "--suite", "answers", run, "--judge", "strict:one", "--out", out, "--json")
+    assert scored.exit_code == 1, "one call is not marked"
+    document = json.loads(scored.stdout)
+    assert document["judge"] == {"name": "strict:one"}
+    assert {item["id"]: item.get("polite") for item in document["items"]} == {"one": 5, "two": None}
+    assert document["problems"] == [{"where": "two", "reason": "strict:one: polite: no opinion of two"}]
+    rows = json.loads((out / "scorecard.json").read_text())["rows"]
+    assert [(row["measure"], row["value"]) for row in rows] == [("answered", 1.0), ("polite", 5.0)]
+    wrong = fdbcore("score", "--suite", "answers", run, "--judge", "nobody:x", "--out", out)
+    assert wrong.exit_code == 2
+    assert "judge: expected one of gemini, openai, strict, got 'nobody'" in " ".join(wrong.stderr.split())
 
 
 def test_the_library_runs_it_as_the_command_does(tmp_path: Path, data: Path) -> None:

@@ -1,0 +1,47 @@
+"""A language model as a judge: it marks by a rubric, and answers in the rubric's own form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fdbcore import registry
+from fdbcore.errors import InputError
+from fdbcore.protocols import Judge, Model
+from fdbcore.types import Request, Rubric
+
+
+class ModelJudge(Judge):
+    """Asks `model`: the rubric is what it is told, the evidence what it is given. Threads may share it.
+
+    A `fdbcore.models.cache.KeptModel` keeps its answers, so that none is paid for twice.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self._model = model
+
+    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The marks of the evidence, which is shown as JSON; see `fdbcore.protocols.Judge`."""
+        given = json.dumps(evidence, ensure_ascii=False, indent=1)
+        text = self._model.ask(Request(given, system=rubric.text, schema=rubric.schema)).text
+        try:
+            marks = json.loads(text)
+        except ValueError:
+            marks = None
+        if not isinstance(marks, dict):
+            raise InputError(f"{self.name}: {rubric.name}: expected a JSON object, got {text[:80]!r}")
+        for name in rubric.schema.get("required", ()):
+            if name not in marks:
+                raise InputError(f"{self.name}: {rubric.name}: expected {name!r}, got {', '.join(marks) or 'nothing'}")
+        return marks
+
+    def describe(self) -> Mapping[str, Any]:
+        """Those of the model."""
+        return self._model.describe()
+
+
+def judge(address: str) -> ModelJudge:
+    """The language model at "VENDOR:NAME", as a judge. SettingsError for what is unknown."""
+    return ModelJudge(registry.model(address))

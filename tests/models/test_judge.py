@@ -1,0 +1,66 @@
+"""A language model as a judge, at fake vendors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from fakes.fake_gemini import FakeGemini
+from fakes.fake_openai import FakeOpenAI
+from fakes.model_server import FakeModelServer
+
+from fdbcore import registry
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.types import Rubric
+
+pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+pytest.importorskip("google.genai", reason="needs the SDK of Gemini (pip install 'fdbcore[judge]')")
+
+POLITE: Final = Rubric(
+    "polite",
+    "How polite is the reply, from 1 to 5?",
+    {
+        "type": "object",
+        "properties": {"polite": {"type": "integer"}},
+        "required": ["polite"],
+        "additionalProperties": False,
+    },
+)
+EVIDENCE: Final = {"user": "電気つけて。", "reply": "はい、つけました。"}
+
+
+@pytest.mark.parametrize(("server", "vendor"), [(FakeOpenAI, "openai"), (FakeGemini, "gemini")])
+def test_a_judge_is_found_by_its_address_and_marks_by_the_rubric(
+    server: type[FakeModelServer], vendor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(server.VARIABLE, server.KEY)
+    with server(lambda asked: '{"polite": 4}') as fake:
+        judge = registry.judge(fake.address_of(f"{vendor}:marker"))
+        assert judge.mark(POLITE, EVIDENCE) == {"polite": 4}
+        (asked,) = fake.asked
+    assert (judge.name, asked.system) == (f"{vendor}:marker", POLITE.text)
+    assert all(text in asked.user for text in EVIDENCE.values())
+    assert asked.schema is not None
+    assert server.KEY not in str(judge.describe())
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("four", "expected a JSON object, got 'four'"),
+        ("[4]", r"expected a JSON object, got '\[4\]'"),
+        ("{}", "expected 'polite', got nothing"),
+        ('{"rude": 1}', "expected 'polite', got rude"),
+    ],
+)
+def test_marks_that_cannot_be_used_are_named(answer: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    with FakeOpenAI(lambda asked: answer) as fake:
+        judge = registry.judge(fake.address_of("openai:marker"))
+        with pytest.raises(InputError, match=f"openai:marker: polite: {reason}"):
+            judge.mark(POLITE, EVIDENCE)
+
+
+def test_an_unknown_judge_is_named() -> None:
+    with pytest.raises(SettingsError, match="judge: expected one of gemini, openai, got 'nobody'"):
+        registry.judge("nobody:x")
