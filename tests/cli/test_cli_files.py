@@ -24,7 +24,7 @@ def fdbcore(*arguments: object) -> Result:
 
 
 def replayed(*arguments: object) -> Result:
-    return fdbcore("replay", "--vad", "energy", *arguments)
+    return fdbcore("replay", "--vad", "energy", "--jobs", 1, *arguments)
 
 
 @pytest.fixture

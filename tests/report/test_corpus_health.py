@@ -44,7 +44,7 @@ class Ran:
 
 
 def replay(calls: Path, run: Path) -> str:
-    command = ["replay", str(calls), "--vad", "energy", "--out", str(run)]
+    command = ["replay", str(calls), "--vad", "energy", "--jobs", "1", "--out", str(run)]
     return CliRunner().invoke(main, command, catch_exceptions=False).stdout
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import wave
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -46,13 +47,18 @@ THE_RECORDS = [record("timer-1", "10分のタイマーをお願い。"), record(
 FAST = ("--vad", "energy", "--clock", "virtual")
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    path = tmp_path / "data"
-    path.mkdir()
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("spoken")
     (path / RECORDS).write_text(jsonl(THE_RECORDS), encoding="utf-8")
     assert speak_records(THE_RECORDS, path, speaker(f"exec:{TALKER}")) == []
     return path
+
+
+@pytest.fixture
+def data(spoken: Path, tmp_path: Path) -> Path:
+    """A data set that may be changed."""
+    return shutil.copytree(spoken, tmp_path / "data")
 
 
 @pytest.fixture
