@@ -28,7 +28,8 @@ CUT_OFF = "cut_off_per_labelled_a_pause"
 
 
 def replayed(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["replay", "--vad", "energy", "--jobs", "1", *map(str, arguments)], catch_exceptions=False)
+    command = ["replay", "--vad", "energy", "--jobs", "1", *map(str, arguments)]
+    return CliRunner().invoke(main, command, catch_exceptions=False)
 
 
 def table(path: Path, *rows: str) -> Path:

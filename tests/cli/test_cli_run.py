@@ -280,7 +280,7 @@ def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -
     assert opened(log) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.live
 def test_what_fails_at_the_far_end_is_told_as_if_it_were_here(run_path: Path, tmp_path: Path) -> None:
     (tmp_path / "parrot.py").write_text(
         "import sys\n"

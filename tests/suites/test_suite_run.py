@@ -214,7 +214,7 @@ def test_a_wrong_key_or_model_stops_the_run_and_the_same_command_goes_on(
 @pytest.mark.parametrize(
     ("realtime", "answer", "told"),
     [
-        pytest.param(True, Fails(500, "down"), "fails with 500: down", marks=pytest.mark.slow),
+        pytest.param(True, Fails(500, "down"), "fails with 500: down", marks=pytest.mark.live),
         (False, Broken("<html>busy</html>"), "answers with something other than an answer"),
     ],
 )
@@ -224,7 +224,7 @@ def test_a_server_that_fails_is_asked_again_by_the_same_run_and_no_reply_of_scor
     answers: list[Fails | Broken | str] = [answer] * 6
     with FakeOpenAI(lambda asked: answers[asked.number] if asked.number < len(answers) else "はい。") as server:
         named = {"o": server.address_of("openai-chat:x")}
-        assert held(str(data), named, tmp_path / "run", realtime) == {"failed"}
+        assert held(f"{data}?tail_s=3", named, tmp_path / "run", realtime) == {"failed"}
         assert len(server.asked) == 6, "each of two calls three times, with one request"
         responses, problems = responses_of(tmp_path / "run")
         assert responses == []
@@ -234,7 +234,7 @@ def test_a_server_that_fails_is_asked_again_by_the_same_run_and_no_reply_of_scor
         given = [Response("timer-1", "o", "はい。")]
         _, twice = matched([RecordSet("set", {one.id: one for one in THE_RECORDS})], given, problems)
         assert twice == [], "what failed is told once"
-        assert held(str(data), named, tmp_path / "run", realtime) == {"done"}
+        assert held(f"{data}?tail_s=3", named, tmp_path / "run", realtime) == {"done"}
     assert [response.text for response in responses_of(tmp_path / "run")[0]] == ["はい。"] * 2
 
 
@@ -273,7 +273,7 @@ def test_live_systems_are_read_from_their_own_words(data: Path, tmp_path: Path) 
         result = run(*FAST, "--data", short, "--system", f"moshi://127.0.0.1:{port}?tls=0", out=tmp_path / "moshi")
         assert result.exit_code == 0, result.output
     with PcmServer(answer_in_words) as server:
-        assert held(short, {"p": server.address}, tmp_path / "pcm") == {"done"}
+        assert held(short, {"p": server.address}, tmp_path / "pcm", realtime=False) == {"done"}
     responses, problems = responses_of(tmp_path / "moshi")
     assert (len(responses), problems) == (2, [])
     assert all(response.text for response in responses)
