@@ -274,6 +274,8 @@ def test_what_is_not_there_is_said() -> None:
     for text in ("Telling cases", "Every result"):
         assert text in page(make_document(n=2))
         assert text not in html
+    assert page(make_document(n=2) | {"cases": []}).count('id="acts-dots"') == 1, "what pictures refer to is there once"
+    assert page(make_document(n=2)).count('id="acts-dots"') == 1
     assert "Nothing was scored." in page(document | {"rows": [], "sets": []})
 
 

@@ -14,7 +14,7 @@ from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import Part
-from fdbcore.report.scorecard.tables import scales_of, value_text
+from fdbcore.report.scorecard.tables import label, scales_of, value_text
 from fdbcore.types import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
@@ -79,10 +79,7 @@ def _condition(card: Scorecard, name: str) -> dict[str, Any]:
 
 
 def _head(scale: Scale, beside: Sequence[Scale]) -> str:
-    """The head of a column; its part tells it from others of the same label."""
-    is_alone = [other.label for other in beside].count(scale.label) == 1
-    label = scale.label if is_alone or scale.main else f"{scale.part} {scale.label}"
-    return f"{label} {scale.unit}".strip() + ARROWS[scale.direction]
+    return f"{label(scale, beside)} {scale.unit}".strip() + ARROWS[scale.direction]
 
 
 def _row(card: Scorecard, scales: Sequence[Scale], row: ScoreRow, beside: Sequence[ScoreRow]) -> Row:

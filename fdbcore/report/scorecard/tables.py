@@ -23,15 +23,21 @@ def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:
     ]
 
 
+def label(scale: Scale, beside: Sequence[Scale]) -> str:
+    """What a column of the scale is called; its part tells it from others of the same label."""
+    is_alone = scale.main or [other.label for other in beside].count(scale.label) == 1
+    return scale.label if is_alone else f"{scale.part} {scale.label}".strip()
+
+
 def paper_table(card: Scorecard) -> PaperTable:
     """The rows; a main scale has its SD and its interval beside its mean."""
     columns, alignment = ["Condition", "System", "n"], "llr"
     for scale in card.scales:
-        columns += [scale.label, "SD", "95 % CI"] if scale.main else [f"{scale.part} {scale.label}".strip()]
+        columns += [label(scale, card.scales), *(("SD", "95 % CI") if scale.main else ())]
         alignment += "rrl" if scale.main else "r"
-    label = f"tab:{re.sub('[^a-z]+', '-', card.title.lower()).strip('-')}"
+    reference = f"tab:{re.sub('[^a-z]+', '-', card.title.lower()).strip('-')}"
     rows = [list(_cells(card, row)) for row in card.rows]
-    return PaperTable(card.caption or card.title, columns, alignment, rows, label)
+    return PaperTable(card.caption or card.title, columns, alignment, rows, reference)
 
 
 def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:

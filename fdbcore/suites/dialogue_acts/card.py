@@ -81,9 +81,10 @@ def _caption(document: Document) -> str:
     sets = "; ".join(f"{of['name']}: n = {of['n']}" for of in document["sets"])
     settings = document["settings"]
     return (
-        f"Dialogue acts of replies against references ({sets}). WLCS: weighted LCS, higher is better; WED: weighted "
-        "dialogue-act edit distance, lower is better, the sum of deletion (redundant), insertion (missing) and "
-        f"substitution. SD: of single replies; CI: bootstrap over records, {settings.get('resamples', '?')} resamples. "
+        f"Dialogue acts of replies against references ({sets}). WED: weighted dialogue-act edit "
+        "distance, lower is better, the sum of what is missing (insertion), redundant (deletion) and swapped "
+        "(substitution). WLCS: weighted LCS, higher is better. uniform: all acts weigh the same. "
+        f"SD: of single replies; CI: bootstrap over records, {settings.get('resamples', '?')} resamples. "
         "Recall and F1 are not measures of the original benchmark."
     )
 
