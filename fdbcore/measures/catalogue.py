@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fdbcore.measures import answers, fdb_v1, labelled, overlaps, recoveries, timing
-from fdbcore.measures.measure import Column, Group, Measure
+from fdbcore.measures import answers, fdb_v1, labelled, moments, overlaps, recoveries, timing
+from fdbcore.measures.measure import Column, Group, KindOfMoment, Measure
 
 OTHER: Final = Group("Other measures")
 GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, fdb_v1.GROUP, OTHER)
@@ -16,6 +16,9 @@ MEASURES: Final[dict[str, Measure]] = {
     for module in (answers, overlaps, labelled, recoveries, timing, fdb_v1)
     for measure in module.MEASURES
 }
+
+MOMENTS: Final[tuple[KindOfMoment, ...]] = moments.KINDS
+"""The kinds of moments, in the order of pages."""
 
 
 def headlines() -> dict[str, str]:
@@ -33,3 +36,8 @@ def columns() -> dict[str, Column]:
 def differences() -> dict[str, tuple[str, str]]:
     """Measures that are the difference of two shares, and so are known of a run only by these."""
     return {name: measure.difference_of for name, measure in MEASURES.items() if measure.difference_of}
+
+
+def shown_by(kind: KindOfMoment) -> set[str]:
+    """The ids of the measures that moments of this kind show."""
+    return {name for name, measure in MEASURES.items() if measure.shown and kind.id in measure.shown.kinds}

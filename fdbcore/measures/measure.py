@@ -33,6 +33,21 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class KindOfMoment:
+    """Moments of one kind, registered once; that they show a measure stands at the measure.
+
+    title, meaning: of all of them. text: what one is called, with its length in seconds in braces. limit_ticks: how
+    long each may last before it is worth hearing; None: as long as `lapse_ms`.
+    """
+
+    id: MomentKind
+    title: str
+    meaning: str
+    text: str
+    limit_ticks: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column in tables of calls and systems.
 

@@ -4,35 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
-from fdbcore.measures.measure import MomentKind
+from fdbcore.measures.measure import KindOfMoment, MomentKind
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, ticks_to_s
 
-# How long each may last before it is worth hearing. One second is the standard maximum silence in conversation
-# (Jefferson 1989); most backchannels are shorter than half a second.
-_LIMIT_TICKS: dict[MomentKind, int] = {
-    "no_answer": 1 * TICKS_PER_S,
-    "slow_answer": 1 * TICKS_PER_S,
-    "cut_off": -PREMATURE_FTO_TICKS,
-    "false_cut_off": TICKS_PER_S // 5,
-    "talk_over": TICKS_PER_S // 2,
-}
-LEAST_SEVERITY = 1.01
-TEXTS: dict[MomentKind, str] = {
-    "no_answer": "no answer {:.1f} s",
-    "slow_answer": "slow answer {:.1f} s",
-    "cut_off": "cut A off {:.1f} s early",
-    "false_cut_off": "spoke {:.1f} s in a pause of A",
-    "talk_over": "talk-over {:.1f} s",
-    "lapse": "both silent {:.1f} s",
-}
+# One second is the standard maximum silence in conversation (Jefferson 1989); most backchannels are shorter than half a
+# second.
+KINDS: Final = (
+    KindOfMoment(
+        "no_answer", "No answer", "A has finished, and B does not come.", "no answer {:.1f} s", TICKS_PER_S,
+    ),
+    KindOfMoment(
+        "slow_answer", "Slow answers", "Longest silences between A's end and B's start.", "slow answer {:.1f} s",
+        TICKS_PER_S,
+    ),
+    KindOfMoment(
+        "cut_off", "A cut off", "B takes the floor before A has finished.", "cut A off {:.1f} s early",
+        -PREMATURE_FTO_TICKS,
+    ),
+    KindOfMoment(
+        "false_cut_off", "False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished.",
+        "spoke {:.1f} s in a pause of A", TICKS_PER_S // 5,
+    ),
+    KindOfMoment(
+        "talk_over", "Talking over each other", "Longest stretches in which both speak.", "talk-over {:.1f} s",
+        TICKS_PER_S // 2,
+    ),
+    KindOfMoment(
+        "lapse", "Other long silences",
+        "Longest silences of both that are neither a missing nor a slow answer of B.", "both silent {:.1f} s", None,
+    ),
+)  # fmt: skip
+_BY_ID: Final = {kind.id: kind for kind in KINDS}
+LEAST_SEVERITY: Final = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +86,13 @@ def moments(
 
 def limit_ticks(kind: MomentKind, settings: TurnSettings) -> int:
     """How long a moment of a kind may last."""
-    return settings.ticks("lapse_ms") if kind == "lapse" else _LIMIT_TICKS[kind]
+    limit = _BY_ID[kind].limit_ticks
+    return settings.ticks("lapse_ms") if limit is None else limit
 
 
 def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, end_tick: int) -> Moment:
     length_ticks = end_tick - start_tick
-    text = TEXTS[kind].format(ticks_to_s(length_ticks))
+    text = _BY_ID[kind].text.format(ticks_to_s(length_ticks))
     severity = length_ticks / limit_ticks(kind, dialogue.settings)
     return Moment(kind, side, start_tick, end_tick, severity, text)
 

@@ -14,9 +14,10 @@ import pytest
 from helpers.drawn import dialogue
 
 from fdbcore.measures import answers, fdb_v1, labelled, overlaps, recoveries, timing
-from fdbcore.measures.catalogue import GROUPS, MEASURES, columns, differences, headlines
+from fdbcore.measures.catalogue import GROUPS, MEASURES, MOMENTS, columns, differences, headlines, shown_by
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.harness_delay import HarnessLegs
+from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.quantities import Quantity, Share, to_json
 from fdbcore.recording.labels import KeptLabels, Label, LabelKind
 from fdbcore.types import TurnSettings
@@ -133,3 +134,9 @@ def test_ids_are_found_where_they_are_named(tmp_path: Path) -> None:
     )
     found = sorted(found for _, found in named(tmp_path / "a.py"))
     assert found == sorted(["odd", r"\w+_odd", "premature_per_turns", "premature_per_turn", r"\w+_talk_share"])
+
+
+def test_every_kind_of_moment_is_registered_once_and_shows_a_measure() -> None:
+    assert sorted(kind.id for kind in MOMENTS) == sorted(get_args(MomentKind))
+    assert all(shown_by(kind) for kind in MOMENTS)
+    assert "premature_per_turn" in shown_by(next(kind for kind in MOMENTS if kind.id == "cut_off"))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
-from fdbcore.analysis.systems import FALSE_CUT_OFFS, CutOffAgainstLatency, cut_off_against_latency
+from fdbcore.analysis.systems import CutOffAgainstLatency, cut_off_against_latency
 from fdbcore.measures.answers import UNANSWERED
-from fdbcore.measures.measure import MomentKind
+from fdbcore.measures.catalogue import MOMENTS, shown_by
 from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
@@ -25,15 +25,6 @@ from fdbcore.types import SIDES, Side, TurnSettings, ticks_to_s
 NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
 NAMED: Final = 200
 """How many names a notice has."""
-
-KINDS: Final[Mapping[MomentKind, tuple[str, str]]] = {
-    "no_answer": ("No answer", "A has finished, and B does not come."),
-    "slow_answer": ("Slow answers", "Longest silences between A's end and B's start."),
-    "cut_off": ("A cut off", "B takes the floor before A has finished."),
-    "false_cut_off": ("False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished."),
-    "talk_over": ("Talking over each other", "Longest stretches in which both speak."),
-    "lapse": ("Other long silences", "Longest silences of both that are neither a missing nor a slow answer of B."),
-}
 
 Played = tuple[str, float, float]
 
@@ -239,15 +230,15 @@ def moments(
     """The worst moments of each kind, with the speech around them drawn, to be heard, and with the words if known; and
     the kinds of which there are none."""
     listed, absent = [], []
-    for kind, (name, meaning) in KINDS.items():
-        found = run.worst.get(kind, [])
+    for kind in MOMENTS:
+        found = run.worst.get(kind.id, [])
         if found:
-            count = f"{run.found[kind]:,} over {ticks_to_s(limit_ticks(kind, settings)):g} s"
-            count += f", the worst {len(found)}" if run.found[kind] > len(found) else ""
+            count = f"{run.found[kind.id]:,} over {ticks_to_s(limit_ticks(kind.id, settings)):g} s"
+            count += f", the worst {len(found)}" if run.found[kind.id] > len(found) else ""
             cards = [_card(each, sound(each), page(each), words) for each in found]
-            listed.append({"name": name, "meaning": meaning, "count": count, "cards": cards})
-        elif kind != "false_cut_off" or FALSE_CUT_OFFS in run.measures:
-            absent.append(name.lower())
+            listed.append({"name": kind.title, "meaning": kind.meaning, "count": count, "cards": cards})
+        elif shown_by(kind) & run.measures.keys():
+            absent.append(kind.title.lower())
     return listed, absent
 
 
