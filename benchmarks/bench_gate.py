@@ -19,7 +19,7 @@ from benchmarks.harness import print_table
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_file import Gates, parse
 from fdbcore.analysis.gates import Decision, decide
-from fdbcore.analysis.groups import Group
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 
 STUDIES: Final = 200
@@ -52,10 +52,10 @@ GATES: Final[tuple[tuple[str, Drawn, float, str, tuple[int, ...]], ...]] = (
 """Measure, how its items are drawn, the change of the regression, what is allowed of it, and numbers of calls."""
 
 
-def group(name: str, measure: str, quantities: list[Quantity]) -> Group:
+def group(name: str, measure: str, quantities: list[Quantity]) -> CallGroup:
     """Calls of one run, each with its quantity."""
     calls = [Call(f"{name}{k}", Path()) for k in range(len(quantities))]
-    return Group("", calls, [{measure.partition(".")[0]: quantity} for quantity in quantities])
+    return CallGroup("", calls, [{measure.partition(".")[0]: quantity} for quantity in quantities])
 
 
 def statuses(

@@ -19,7 +19,7 @@ from .status import Status
 if TYPE_CHECKING:
     from fdbcore.analysis.survey import Survey
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
-    from fdbcore.runs.replay_many import Progress
+    from fdbcore.runs.replay_many import ReplayProgress
     from fdbcore.sources.calls import PlannedCall
     from fdbcore.sources.names import Oddities
 
@@ -80,10 +80,10 @@ class _Display:
         self.failures = 0
         self.status = Status(quiet)
         self._quiet = quiet
-        self._progress: Progress | None = None
+        self._progress: ReplayProgress | None = None
         self._next_line_s = _LINE_EVERY_S
 
-    def __call__(self, progress: Progress, ended: ReplayResult | None) -> None:
+    def __call__(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; scored what is there" if ended.status == "damaged" else ""
@@ -106,7 +106,7 @@ class _Display:
         """How many calls have ended, in a few words."""
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
-    def _line(self, progress: Progress) -> str:
+    def _line(self, progress: ReplayProgress) -> str:
         from fdbcore.report.format import clock_text
 
         left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"

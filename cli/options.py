@@ -39,15 +39,15 @@ def named(text: str) -> str:
     return text
 
 
-class _Path(click.Path):
+class _NamedPath(click.Path):
     """A path that `named` lets pass."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         return super().convert(named(value) if isinstance(value, str) else value, param, ctx)
 
 
-FILE: Final = _Path(path_type=Path)
-CALL: Final = _Path(path_type=Path, readable=False)
+FILE: Final = _NamedPath(path_type=Path)
+CALL: Final = _NamedPath(path_type=Path, readable=False)
 """One of several, of which one that cannot be read stops no other."""
 
 vad = click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")

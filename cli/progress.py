@@ -15,7 +15,7 @@ from fdbcore.registry import endpoint
 from fdbcore.report.format import clock_text
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case
-from fdbcore.runs.runner import FINISH, GO_ON, NOW, Progress, Watch
+from fdbcore.runs.runner import FINISH, GO_ON, NOW, RunProgress, Watch
 from fdbcore.session.converse import CLOSING, OPENING, WAITING
 from fdbcore.types import ticks_to_s
 
@@ -75,7 +75,7 @@ class Display(Watch):
         elif outcome["kind"] != "done" and not again:
             click.echo(f"fdbcore run: {case.name}: {how}", err=True)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RunProgress) -> None:
         """Say where somebody has to join, once, and draw the lines of the live calls anew."""
         for case, tick in progress.live:
             if self._lines and tick == WAITING and case.name not in self._invited:
@@ -88,7 +88,7 @@ class Display(Watch):
         ]
         self._status(self._head(progress), self._kinds.total(), len(self._plan.cases), live)
 
-    def _head(self, progress: Progress) -> str:
+    def _head(self, progress: RunProgress) -> str:
         kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in ("done", "failed", "invalid"))
         head = f"{self._kinds.total()} of {len(self._plan.cases)} cases ended: {kinds}"
         return f"about {clock_text(progress.left_s)} left; {head}" if self._plan.settings.realtime else head

@@ -17,7 +17,7 @@ from .options import DONE, FAILED, FILE, UNMEASURED, Log
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.report.run.page import Heard, Shown
+    from fdbcore.report.run.page import ClipCounts, PageParts
 
 
 @click.command()
@@ -78,7 +78,7 @@ def report(
     A call's own page is RUN/NAME/report.html. With --gate the exit code is 0 if all gates passed, 1 if one failed, and
     3 if one could not be measured, or told with so many calls.
     """
-    from fdbcore.report.run.page import Shown, link_pages
+    from fdbcore.report.run.page import PageParts, link_pages
 
     from .compare import Compared, Paper, compare
 
@@ -100,7 +100,7 @@ def report(
         raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --by, --gate, --figures")
     if as_json and not compares:
         raise click.UsageError("--json: expected --baseline, --by, --gate or --figures")
-    shown = Shown(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
+    shown = PageParts(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
     code = DONE
     try:
         if compares:
@@ -132,7 +132,7 @@ def _named(corpus: Run, names: Iterable[str]) -> list[Call]:
     return [calls[name] for name in names]
 
 
-def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | None = None) -> None:
+def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool, log: Log | None = None) -> None:
     from fdbcore.analysis.score import read_scores
     from fdbcore.errors import AudioError
     from fdbcore.report.call.agent_log import screen_lines
@@ -157,9 +157,9 @@ def _write_pages(calls: Iterable[Call], shown: Shown, quiet: bool, log: Log | No
             click.echo(path)
 
 
-def _write_run(run: Run, shown: Shown, worst: int, quiet: bool) -> int:
+def _write_run(run: Run, shown: PageParts, worst: int, quiet: bool) -> int:
     """Tables and index.html; before it the pages of the `worst` calls, so that it links them. The exit code."""
-    from fdbcore.report.run.page import Heard, write_index
+    from fdbcore.report.run.page import ClipCounts, write_index
     from fdbcore.report.run.screen import corpus_screen
     from fdbcore.report.run.tables import write_tables
 
@@ -169,7 +169,7 @@ def _write_run(run: Run, shown: Shown, worst: int, quiet: bool) -> int:
     found = write_tables(run, on_table_row(Status(quiet)))
     rows = sorted((row for row in found.rows if row.worst), key=lambda row: -row.worst.severity if row.worst else 0.0)
     _write_pages([row.call for row in rows[:worst]], shown, quiet=True)
-    index = write_index(found, shown, heard := Heard())
+    index = write_index(found, shown, heard := ClipCounts())
     for name in list(heard.silent)[:TOLD]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
     if len(heard.silent) > TOLD:
@@ -183,7 +183,7 @@ def _write_run(run: Run, shown: Shown, worst: int, quiet: bool) -> int:
     return FAILED if unreadable else DONE
 
 
-def _size(index: Path, heard: Heard) -> str:
+def _size(index: Path, heard: ClipCounts) -> str:
     """What a page with its clips weighs, and how many of them could not be had."""
     missing = heard.moments - heard.audible
     without = f"; {missing:,} of {heard.moments:,} could not be had" if missing else ""

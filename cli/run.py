@@ -22,7 +22,7 @@ from .suites import SuiteName
 
 if TYPE_CHECKING:
     from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import Case, Plan
+    from fdbcore.runs.plan import Case, RunPlan
 
 SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
 SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
@@ -89,7 +89,7 @@ def run(
     """
     from fdbcore.registry import VADS, resolve
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
-    from fdbcore.runs.plan import System, make_plan, prompted
+    from fdbcore.runs.plan import PlannedSystem, make_plan, prompted
     from fdbcore.runtime.redaction import redacted
     from fdbcore.session.converse import LiveSettings
 
@@ -98,7 +98,7 @@ def run(
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
         side_a = _side_a(a, clips, suite, data, out, quiet, dry_run)
         plan = make_plan(
-            prompted([System.of(text) for text in systems], side_a),
+            prompted([PlannedSystem.of(text) for text in systems], side_a),
             side_a.users,
             settings,
             trials=trials,
@@ -321,7 +321,7 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
         )
 
 
-def _costs(plan: Plan, all_left: Sequence[Case], slots: int) -> dict[str, dict[str, Any]]:
+def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, dict[str, Any]]:
     from fdbcore.runs.runner import expected_wall_s
 
     rows = {}

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -97,6 +98,17 @@ def circles(imports: Mapping[str, set[str]]) -> list[str]:
 def test_no_circles() -> None:
     assert circles({module: imported(source) for module, source in SOURCES.items()}) == []
     assert circles({name: allowed(name) - {name} for name in {room(module) for module in SOURCES} - {"cli"}}) == []
+
+
+def test_every_public_class_has_a_name_of_its_own() -> None:
+    """Modules called `..._types` alone repeat names: those of published schemas, of what they are the JSON of."""
+    names = Counter(
+        node.name
+        for module, source in SOURCES.items()
+        for node in ast.walk(ast.parse(source.read_text()))
+        if not module.endswith("_types") and isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    )
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 @pytest.mark.parametrize("module", sorted(set(SOURCES) - {"registry"}))

@@ -11,7 +11,7 @@ from fdbcore.analysis.corpus import Call
 SEVERITIES: Final = ("note", "warn", "bad")
 
 
-class HealthFinding(NamedTuple):
+class BriefFinding(NamedTuple):
     """A finding of `fdbcore.measures.health.examine`, without its figures and spans."""
 
     id: str
@@ -25,13 +25,13 @@ class CallHealth:
     """What is wrong with the audio of a call, in as few bytes as thousands of calls need."""
 
     verdict: str
-    findings: Sequence[HealthFinding]
+    findings: Sequence[BriefFinding]
 
     @classmethod
     def of(cls, health: Mapping[str, Any]) -> CallHealth:
         """Of a recording's `health`."""
-        fields = HealthFinding._fields
-        return cls(health["verdict"], tuple(HealthFinding(*(f[key] for key in fields)) for f in health["findings"]))
+        fields = BriefFinding._fields
+        return cls(health["verdict"], tuple(BriefFinding(*(f[key] for key in fields)) for f in health["findings"]))
 
     @property
     def ids(self) -> str:

@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final, Self
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.differences import Difference, Pool, difference, with_holm
-from fdbcore.analysis.groups import ITEM_COLUMNS, Group, groups, paired_by, unit
+from fdbcore.analysis.differences import Pool, PooledDifference, difference, with_holm
+from fdbcore.analysis.groups import ITEM_COLUMNS, CallGroup, groups, paired_by, unit
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.score import pool, summarise
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
@@ -38,8 +38,8 @@ class Matched:
     """
 
     title: str
-    a: Group
-    b: Group
+    a: CallGroup
+    b: CallGroup
     clusters_a: Sequence[str]
     clusters_b: Sequence[str]
     paired_by: str | None
@@ -52,7 +52,7 @@ class Matched:
         return pool(measure, *of_a), pool(measure, *of_b)
 
 
-def read(corpus: Run) -> tuple[Run, Group]:
+def read(corpus: Run) -> tuple[Run, CallGroup]:
     """The run with the quantities of its scored calls, without echo; those that cannot be read are unscored in it, and
     say why.
 
@@ -72,10 +72,10 @@ def read(corpus: Run) -> tuple[Run, Group]:
     if not scored:
         reason = f": {calls[0].name}: {calls[0].unscored}" if calls else ""
         raise RecordingError(f"{corpus.path}: expected scored calls, got none of {len(calls):,}{reason}")
-    return Run(corpus.path, calls), Group("", scored, quantities)
+    return Run(corpus.path, calls), CallGroup("", scored, quantities)
 
 
-def match(title: str, a: Group, b: Group, column: str | None) -> Matched:
+def match(title: str, a: CallGroup, b: CallGroup, column: str | None) -> Matched:
     """Pair calls by the values of `column`, or of a column of items, or by their names; as none, if few fit."""
     chosen = paired_by([a, b], unit([*a.calls, *b.calls], column), (*ITEM_COLUMNS, "scenario"))
     of_a, of_b = a.clusters(chosen), b.clusters(chosen)
@@ -106,7 +106,9 @@ def _values(leaves: set[tuple[str, str]], name: str) -> str:
     return " and ".join(sorted(value.strip('"') for key, value in leaves if key == name)) or "none"
 
 
-def pairs(run: Group, baseline: Group | None, by: str | None, cluster: str | None) -> tuple[list[Matched], list[str]]:
+def pairs(
+    run: CallGroup, baseline: CallGroup | None, by: str | None, cluster: str | None
+) -> tuple[list[Matched], list[str]]:
     """What is to be compared with what, and what has nothing to be compared with, in words.
 
     InputError for a column that is not there, and for too many groups.
@@ -127,7 +129,7 @@ def pairs(run: Group, baseline: Group | None, by: str | None, cluster: str | Non
 
 def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
     """The headline measures of each comparison; all of them are one family for Holm's correction."""
-    found: list[tuple[int, str, Difference]] = []
+    found: list[tuple[int, str, PooledDifference]] = []
     for number, matched in enumerate(compared):
         for name in headlines():
             a, b = matched.pools(name)
@@ -140,7 +142,7 @@ def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
     return listed
 
 
-def _row(name: str, matched: Matched, found: Difference) -> ComparedMeasure:
+def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasure:
     a, b = (summarise([{name: q} for q in of], clusters).get(name) for of, clusters in matched.pools(name))
     return {
         "measure": name,
@@ -152,7 +154,7 @@ def _row(name: str, matched: Matched, found: Difference) -> ComparedMeasure:
     }
 
 
-def verdict(measure: str, found: Difference) -> Verdict:
+def verdict(measure: str, found: PooledDifference) -> Verdict:
     """better, worse or different, where Holm's correction leaves a difference; else NOT_SHOWN."""
     if found.value is None or found.p_holm is None or found.p_holm >= SIGNIFICANT:
         return NOT_SHOWN
@@ -167,9 +169,9 @@ class Sides:
     """A run and what it is compared with, read once: their calls and quantities, and what must be known of both."""
 
     run: Run
-    of_run: Group
+    of_run: CallGroup
     baseline: Run | None
-    of_baseline: Group | None
+    of_baseline: CallGroup | None
     notes: Sequence[str]
 
     @classmethod

@@ -29,7 +29,7 @@ FEWEST_CLUSTERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PooledDifference:
     """A pooled measure of one group less that of another: medians, shares or rates, in the unit of the measure.
 
     interval, p: as in `stats.Estimate`; p_holm: p corrected for the family it was told in (Holm 1979). clusters: how
@@ -62,7 +62,7 @@ class Difference:
 
 def difference(
     a: Pool, b: Pool, *, statistic: Statistic | None = None, times: float = 1.0, level: float = LEVEL
-) -> Difference:
+) -> PooledDifference:
     """The measure pooled over the sessions of `a` less `times` that over those of `b`.
 
     Paired where clusters (the items that both answered, say) have sessions of both: a resample draws them for both.
@@ -72,13 +72,13 @@ def difference(
     """
     clusters, shared = len({*a[1], *b[1]}), len({*a[1]} & {*b[1]})
     if not a[0] or not b[0]:
-        return Difference(None, None, clusters, shared, reason="no items")
+        return PooledDifference(None, None, clusters, shared, reason="no items")
     if isinstance(a[0][0], Share):
         found = _shares(a, b, times, level)
     else:
         found = _bootstrapped(a, b, statistic, times, level)
     detectable = _detectable(found, a, b, shared, level)
-    return Difference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
+    return PooledDifference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
 
 
 def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:
@@ -106,7 +106,7 @@ def pooled_value(pool: Pool, statistic: Statistic | None = None) -> float | None
     return None if math.isnan(value) else value
 
 
-def with_holm(family: Iterable[Difference]) -> list[Difference]:
+def with_holm(family: Iterable[PooledDifference]) -> list[PooledDifference]:
     """The differences of one family with corrected p values; one without a p has no part in it."""
     members = list(family)
     corrected = iter(holm([each.p for each in members if each.p is not None]))

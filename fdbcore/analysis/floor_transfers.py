@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.analysis.groups import Group
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.opportunities import fto
 from fdbcore.types import SIDES, TICK_MS, Side
@@ -21,7 +21,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class SystemTransfers:
     """Of a group of calls: floor transfer offsets of both sides after the other, latencies of the answers, and how many
     opportunities there are in all."""
 
@@ -32,9 +32,9 @@ class System:
     eligible: int
 
 
-def system(name: str, group: Group) -> System:
+def system(name: str, group: CallGroup) -> SystemTransfers:
     """Read the turn events of all calls of a group. RecordingError if a recording cannot be read."""
-    found = System(name, len(group.calls), {side: [] for side in SIDES}, [], 0)
+    found = SystemTransfers(name, len(group.calls), {side: [] for side in SIDES}, [], 0)
     eligible = 0
     for call in group.calls:
         dialogue = call.recording.dialogue
@@ -43,7 +43,7 @@ def system(name: str, group: Group) -> System:
         latencies_ms, opportunities = response_curve(dialogue)
         found.latencies_ms.extend(latencies_ms)
         eligible += opportunities
-    return System(name, found.calls, found.fto_ms, found.latencies_ms, eligible)
+    return SystemTransfers(name, found.calls, found.fto_ms, found.latencies_ms, eligible)
 
 
 def density(values_ms: Sequence[float], at_ms: Floats) -> Floats:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from fdbcore.analysis.corpus import Call
-from fdbcore.analysis.groups import Group
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.survey import headline
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.measures.measure import Shown
+from fdbcore.measures.measure import ShownMoments
 from fdbcore.measures.moments import limit_ticks
 from fdbcore.sources.recorded import settings_of
 from fdbcore.types import clock_text, ticks_to_s
@@ -37,7 +37,7 @@ class Worst:
         return clock_text(self.start_s)
 
 
-def worst(group: Group, measure: str, at_most: bool) -> list[Worst]:
+def worst(group: CallGroup, measure: str, at_most: bool) -> list[Worst]:
     """The worst moments for a measure, at most one of each call; the worst calls for one that no moment explains.
 
     at_most: a high figure is what is wrong. RecordingError if a recording cannot be read.
@@ -47,7 +47,7 @@ def worst(group: Group, measure: str, at_most: bool) -> list[Worst]:
     return [each for _, each in sorted(found, key=lambda pair: -pair[0])[:WORST]]
 
 
-def _worst_moments(group: Group, shown: Shown) -> Iterator[tuple[float, Worst]]:
+def _worst_moments(group: CallGroup, shown: ShownMoments) -> Iterator[tuple[float, Worst]]:
     """The longest of each call; of a silence that several kinds may be, those that last as long as the first kind."""
     for call in group.calls:
         reading = call.recording
@@ -61,7 +61,7 @@ def _worst_moments(group: Group, shown: Shown) -> Iterator[tuple[float, Worst]]:
             yield longest[0], Worst(call, ticks_to_s(longest[1].start_tick), longest[1].text)
 
 
-def _worst_calls(group: Group, measure: str, at_most: bool) -> Iterator[tuple[float, Worst]]:
+def _worst_calls(group: CallGroup, measure: str, at_most: bool) -> Iterator[tuple[float, Worst]]:
     for call, quantities in zip(group.calls, group.quantities, strict=True):
         value, n = headline(quantities[measure]) if measure in quantities else (None, 0)
         if value is not None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.comparison import Matched, Sides, match
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.differences import FEWEST_CLUSTERS, Difference, difference, estimate, pooled_value
+from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_moments import Worst, worst
-from fdbcore.analysis.groups import NO_VALUE, Group, unit
+from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.score import pool
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
@@ -37,7 +37,7 @@ LIKELY: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideFigure:
     """One side of a gate: the statistic itself, of how many items, calls and clusters, and the unit of the measure."""
 
     value: float | None
@@ -72,8 +72,8 @@ class Decision:
     gate: Gate
     status: Status
     level: float
-    run: Side
-    baseline: Side | None = None
+    run: SideFigure
+    baseline: SideFigure | None = None
     value: float | None = None
     interval: Interval | None = None
     limit: float = 0.0
@@ -81,10 +81,10 @@ class Decision:
     calls_needed: int | None = None
     calls_range: tuple[int, int | None] | None = None
     reason: str = ""
-    group: Group | None = None
+    group: CallGroup | None = None
 
 
-def decide(gates: Gates, run: Group, baseline: Group | None, cluster: str | None = None) -> list[Decision]:
+def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: str | None = None) -> list[Decision]:
     """What becomes of each gate. InputError for a measure, column or value that is nowhere, and for no baseline."""
     for gate in gates.gates:
         _check(gate, run, baseline)
@@ -101,7 +101,7 @@ def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
     return next(code for code in (FAILED, UNMEASURED, PASSED) if code in found or code == PASSED)
 
 
-def _check(gate: Gate, run: Group, baseline: Group | None) -> None:
+def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
     if gate.measure not in MEASURES:
         raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{nearest(gate.measure, MEASURES)}")
     measure = MEASURES[gate.measure]
@@ -123,7 +123,7 @@ def _check_share(gate: Gate) -> None:
         raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
 
 
-def _check_where(gate: Gate, column: str, value: str, run: Group) -> None:
+def _check_where(gate: Gate, column: str, value: str, run: CallGroup) -> None:
     columns = dict.fromkeys(name for call in run.calls for name in call.columns)
     if column not in columns:
         raise InputError(f"{gate.text}: where {column}: expected a column of the calls{_known(column, list(columns))}")
@@ -136,17 +136,17 @@ def _known(name: str, known: Sequence[str]) -> str:
     return nearest(name, known) or (f", one of {', '.join(known[:10])}" if known else ", and there are none")
 
 
-def chosen(group: Group, where: Mapping[str, str]) -> Group:
+def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
     """The calls of a group that have these values."""
     fits = [
         number
         for number, call in enumerate(group.calls)
         if all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
     ]
-    return Group(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
+    return CallGroup(group.name, [group.calls[n] for n in fits], [group.quantities[n] for n in fits])
 
 
-def _decided(gate: Gate, level: float, run: Group, baseline: Group | None, cluster: str | None) -> Decision:
+def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | None, cluster: str | None) -> Decision:
     of_run = chosen(run, gate.where)
     if not gate.needs_baseline or baseline is None:
         clusters = of_run.clusters(unit(run.calls, cluster))
@@ -174,24 +174,24 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     return _with(decision, replace(found, reason=reason))
 
 
-def _side(gate: Gate, group: Group, clusters: Sequence[str]) -> Side:
+def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> SideFigure:
     """clusters: of each call."""
     pooled = pool(gate.measure, group.quantities, clusters)
     quantities, having = pooled
     if not quantities:
-        return Side(None, 0, len(group.calls), 0, "")
+        return SideFigure(None, 0, len(group.calls), 0, "")
     n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
     value, unit_of_measure = pooled_value(pooled, gate.function), _unit(gate.measure, group)
-    return Side(value, n, len(group.calls), len({*having}), unit_of_measure)
+    return SideFigure(value, n, len(group.calls), len({*having}), unit_of_measure)
 
 
-def _unit(measure: str, group: Group) -> str:
+def _unit(measure: str, group: CallGroup) -> str:
     """The unit of a measure in a group; "" where no call has it."""
     found = next((quantities[measure] for quantities in group.quantities if measure in quantities), None)
     return "" if found is None else "share" if isinstance(found, Share) else found.unit
 
 
-def _with(decision: Decision, found: Estimate | Difference) -> Decision:
+def _with(decision: Decision, found: Estimate | PooledDifference) -> Decision:
     """The decision by what was estimated."""
     if found.value is None:
         empty = any(side is not None and not side.n for side in (decision.run, decision.baseline))

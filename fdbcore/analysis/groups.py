@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.differences import Difference, difference, with_holm
+from fdbcore.analysis.differences import PooledDifference, difference, with_holm
 from fdbcore.analysis.score import pool, read_quantities, score, summarise
 from fdbcore.analysis.score import quantities as quantities_of
 from fdbcore.errors import FdbError, InputError, nearest
@@ -54,7 +54,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CallGroup:
     """Calls that have the same value of a column, with their quantities; all calls of a run where name is ""."""
 
     name: str
@@ -68,7 +68,7 @@ class Group:
 
 def rescored(
     corpus: Run, jobs: int, on_call: Callable[[], None] = lambda: None, keep: bool = True
-) -> tuple[Group, dict[str, str]]:
+) -> tuple[CallGroup, dict[str, str]]:
     """Score all calls of a run that can be scored anew, on so many processes; and why of those that could not.
 
     on_call: told of each call that was scored. keep: write the scores into the run, too.
@@ -82,7 +82,7 @@ def rescored(
         else:
             calls.append(call)
             quantities.append(found)
-    return Group("", calls, quantities), unread
+    return CallGroup("", calls, quantities), unread
 
 
 def _rescored(path: Path) -> Mapping[str, Quantity] | str:
@@ -111,7 +111,7 @@ def unit(calls: Sequence[Call], column: str | None) -> Unit:
     return Unit(column, [call.name for call in calls if not call.columns.get(column)])
 
 
-def groups(run: Group, column: str) -> list[Group]:
+def groups(run: CallGroup, column: str) -> list[CallGroup]:
     """The calls of a run by their value of `column`, in the order of these. InputError for more than MOST_GROUPS."""
     check_column(run.calls, column, "--by")
     numbers: dict[str, list[int]] = {}
@@ -120,7 +120,8 @@ def groups(run: Group, column: str) -> list[Group]:
     if len(numbers) > MOST_GROUPS:
         raise InputError(f"--by {column}: expected a column of at most {MOST_GROUPS} values, got {len(numbers):,}")
     return [
-        Group(name, [run.calls[n] for n in of], [run.quantities[n] for n in of]) for name, of in sorted(numbers.items())
+        CallGroup(name, [run.calls[n] for n in of], [run.quantities[n] for n in of])
+        for name, of in sorted(numbers.items())
     ]
 
 
@@ -132,7 +133,7 @@ def check_column(calls: Sequence[Call], column: str, option: str) -> None:
         raise InputError(f"{option} {column}: expected {known}{nearest(column, columns)}")
 
 
-def paired_by(of: Sequence[Group], chosen: Unit, columns: Sequence[str] = ITEM_COLUMNS) -> Unit:
+def paired_by(of: Sequence[CallGroup], chosen: Unit, columns: Sequence[str] = ITEM_COLUMNS) -> Unit:
     """The unit that differences resample: the one that was chosen, or else the first of the columns by which every call
     has an item."""
     if chosen.column is None:
@@ -143,9 +144,9 @@ def paired_by(of: Sequence[Group], chosen: Unit, columns: Sequence[str] = ITEM_C
     return chosen
 
 
-def differences(of: Sequence[Group], chosen: Unit) -> list[GroupDifference]:
+def differences(of: Sequence[CallGroup], chosen: Unit) -> list[GroupDifference]:
     """Every headline of every pair of groups, one family for Holm's correction: {"measure", "a", "b", ...} each."""
-    compared: list[tuple[str, str, str, Difference]] = []
+    compared: list[tuple[str, str, str, PooledDifference]] = []
     for name in headlines():
         pools = {group.name: pool(name, group.quantities, group.clusters(chosen)) for group in of}
         compared += [(name, a, b, difference(pools[a], pools[b])) for a, b in combinations(pools, 2)]
@@ -156,7 +157,7 @@ def differences(of: Sequence[Group], chosen: Unit) -> list[GroupDifference]:
     ]
 
 
-def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> StatedGroups:
+def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> StatedGroups:
     """The pooled measures of a run, of its groups, and the differences between these, as JSON values.
 
     Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (the
@@ -177,7 +178,7 @@ def statements(run: Group, chosen: Unit, by: Sequence[Group] = ()) -> StatedGrou
     }
 
 
-def _group(group: Group, chosen: Unit) -> StatedGroup:
+def _group(group: CallGroup, chosen: Unit) -> StatedGroup:
     clusters = group.clusters(chosen)
     measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of calls
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

@@ -10,7 +10,7 @@ import numpy as np
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference, with_holm
-from fdbcore.analysis.groups import Group, Unit
+from fdbcore.analysis.groups import CallGroup, Unit
 from fdbcore.analysis.score import pool, summarise
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.opportunities import fto
@@ -75,7 +75,7 @@ def _together(parts: Sequence[Quantity]) -> Ratio:
 
 
 def beside_reference(
-    of: Sequence[Group],
+    of: Sequence[CallGroup],
     chosen: Unit,
     own: Settings,
     reference: Run,

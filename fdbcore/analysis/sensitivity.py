@@ -19,7 +19,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.analysis.groups import Group
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import headlines
@@ -199,7 +199,7 @@ class _Totals:
 
 
 def sensitivity(
-    of: Sequence[Group], own: Settings, jobs: int, on_call: Callable[[], None] = lambda: None
+    of: Sequence[CallGroup], own: Settings, jobs: int, on_call: Callable[[], None] = lambda: None
 ) -> Sensitivity:
     """What the headlines of groups of calls are under each of `variants`, as JSON values.
 

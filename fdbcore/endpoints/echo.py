@@ -20,10 +20,10 @@ def echo(address: str) -> Endpoint:
     """The party of "echo" or "echo:delay_ms=200"; SettingsError if it is spelt otherwise."""
     kind, colon, rest = address.partition(":")
     name, _, value = rest.partition("=")
-    return Echo(**values(kind, {name: value} if colon else {}, SETTINGS))
+    return EchoEndpoint(**values(kind, {name: value} if colon else {}, SETTINGS))
 
 
-class Echo(Endpoint):
+class EchoEndpoint(Endpoint):
     """Says what it heard `delay_ms` before: a function of the tick. At least one tick, since it speaks before it hears.
 
     delay_ms: a multiple of 10.

@@ -56,10 +56,10 @@ def command(address: str) -> Endpoint:
     SettingsError if they are wrong or nothing is left.
     """
     words, settings = command_of(address, SETTINGS)
-    return Command(words, Pace(settings["clocking"], settings["step_ms"]), settings["timeout_s"])
+    return CommandEndpoint(words, Pace(settings["clocking"], settings["step_ms"]), settings["timeout_s"])
 
 
-class Command(Endpoint):
+class CommandEndpoint(Endpoint):
     """A command in a process group of its own, which is gone when this is closed, or its process has ended.
 
     docs/systems.md is the contract.

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Group, Measure, Shown
+from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, TurnEvent
 
 LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
 
-GROUP: Final = Group(
+GROUP: Final = MeasureGroup(
     "How B answers",
     "An opportunity of B is every end of A's turn, and every silence of more than {lapse_ms} in which B did "
     "not come and A went on by itself. It is answered, cut off, or left without an answer.",
@@ -26,8 +26,8 @@ UNANSWERED: Final = (
     "that stayed open"
 )
 FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
-_SLOW: Final = Shown(("slow_answer",), "B")
-_NONE: Final = Shown(("no_answer",), "B")
+_SLOW: Final = ShownMoments(("slow_answer",), "B")
+_NONE: Final = ShownMoments(("no_answer",), "B")
 MEASURES: Final = (
     Measure(
         "response_latency_ms", "values", "ms", GROUP, "Answer time",
@@ -54,7 +54,7 @@ MEASURES: Final = (
     Measure(
         "premature_per_turn", "share", "share", GROUP, "Opportunities that B took too early",
         "B took the floor more than 0.2 s before A had finished: it cut A off.", "premature response, false cut-in",
-        better="less", shown=Shown(("cut_off",), "B"), headline="cut off by B",
+        better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off by B",
         column=Column(2, "cut off", "early", "cut off by B"),
     ),
     Measure(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from fdbcore.measures import answers, fdb_v1, labelled, moments, overlaps, recoveries, timing
-from fdbcore.measures.measure import Column, Group, KindOfMoment, Measure
+from fdbcore.measures.measure import Column, KindOfMoment, Measure, MeasureGroup
 
-OTHER: Final = Group("Other measures")
+OTHER: Final = MeasureGroup("Other measures")
 GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, fdb_v1.GROUP, OTHER)
 """In the order of the tables."""
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.labelled import CALLED
-from fdbcore.measures.measure import Group, Measure
+from fdbcore.measures.measure import Measure, MeasureGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.reader import Recording
@@ -32,7 +32,7 @@ ON, OFF = 0.5, 0.35
 MIN_SPEECH_S, MIN_SILENCE_S, PAD_S = 0.25, 0.1, 0.03
 
 
-GROUP: Final = Group(
+GROUP: Final = MeasureGroup(
     "As published benchmarks count it",
     "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only. "
     "These rules know of no echo, and count it as speech.",

@@ -71,7 +71,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Heard:
+class CheckedCall:
     """A recording as the checks see it."""
 
     reading: Reading
@@ -96,12 +96,12 @@ class Heard:
         return not len(self.dialogue.ipus[side])
 
 
-Check: TypeAlias = Callable[[Heard], Iterator[Finding]]
+Check: TypeAlias = Callable[[CheckedCall], Iterator[Finding]]
 
 
 def findings(reading: Reading) -> list[Finding]:
     """What must be said of a recording first; nothing for one without a tick."""
-    heard = Heard(reading)
+    heard = CheckedCall(reading)
     return [finding for check in CHECKS.values() for finding in check(heard)] if reading.n_ticks else []
 
 
@@ -119,7 +119,7 @@ def loudest(peaks: npt.NDArray[np.uint16]) -> str:
     return f"loudest {20 * np.log10(peak / FULL_SCALE):.0f} dBFS" if peak else SILENT
 
 
-def never_spoke(heard: Heard) -> Iterator[Finding]:
+def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
     """A side without any speech, or without any of its own, and what there is instead."""
     for number, side in enumerate(SIDES):
         if heard.silent(side) and not heard.silent(other_side(side)):
@@ -140,7 +140,7 @@ def _echo_figures(recording: Recording, side: Side) -> str:
     return ""
 
 
-def fell_silent(heard: Heard) -> Iterator[Finding]:
+def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
     """Stretches without any speech of one side, while the other spoke to it again and again.
 
     The last stretch of B is told if A spoke for long, any other where both were silent for longer than lapse at least
@@ -161,7 +161,7 @@ def fell_silent(heard: Heard) -> Iterator[Finding]:
                 yield Finding("fell_silent", side, f"{side} fell silent", text, start, end)
 
 
-def one_sided(heard: Heard) -> Iterator[Finding]:
+def one_sided(heard: CheckedCall) -> Iterator[Finding]:
     """One side has nearly all of the speech, though the other neither never spoke nor fell silent."""
     speech = {side: int(np.diff(heard.dialogue.ipus[side]).sum()) for side in SIDES}
     total = sum(speech.values())
@@ -172,7 +172,7 @@ def one_sided(heard: Heard) -> Iterator[Finding]:
         yield Finding("one_sided", side, f"{side} holds nearly all of the speech", text, 0, heard.n_ticks)
 
 
-def file_ends(heard: Heard) -> Iterator[Finding]:
+def file_ends(heard: CheckedCall) -> Iterator[Finding]:
     """The file of one side is shorter than that of the other; of a sample of one turn the user's always may be."""
     source = heard.reading.meta.get("source") or {}
     if len(source.get("files", ())) != len(SIDES):
@@ -186,7 +186,7 @@ def file_ends(heard: Heard) -> Iterator[Finding]:
             yield Finding("file_ends", side, name, text, end, heard.n_ticks)
 
 
-def labels_elsewhere(heard: Heard) -> Iterator[Finding]:
+def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
     """Labels of one side that fit the speech of the other, as where the sides of a call are exchanged."""
     if heard.reading.labels is None:
         return
@@ -206,7 +206,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-def _fits(label: Label, heard: Heard, side: Side) -> bool:
+def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
     """Whether a side ends to speak where a label says that a turn ends, or speaks in most of labelled speech."""
     if label.kind == "turn_end":
         ends = heard.dialogue.ipus[side][:, 1]

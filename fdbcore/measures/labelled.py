@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.line import is_missing
-from fdbcore.measures.measure import Group, Measure, Shown
+from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.overlaps import STOP_WITHIN_S, chance_of_stop
 from fdbcore.measures.quantities import Quantity, Share, Values
@@ -33,7 +33,7 @@ Ticks: TypeAlias = npt.NDArray[np.int64]
 Span: TypeAlias = tuple[int, int]
 
 
-GROUP: Final = Group(
+GROUP: Final = MeasureGroup(
     "By your labels",
     "What a span is called comes from the labels, when anybody speaks from the audio. A system that waits "
     "longer cuts off less: false cut-offs and answer time belong together.",
@@ -79,7 +79,7 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
     return [share, latency] if kind in CALLED else [share]
 
 
-_FALSE_CUT_OFF: Final = Shown(("false_cut_off",), "B")
+_FALSE_CUT_OFF: Final = ShownMoments(("false_cut_off",), "B")
 MEASURES: Final = (
     Measure(
         "cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in",

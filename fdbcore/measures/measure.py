@@ -14,7 +14,7 @@ MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cu
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MeasureGroup:
     """Measures that stand in one table. about: what they have in common; it may name settings in braces."""
 
     title: str
@@ -22,7 +22,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMoments:
     """The moments that raise, or lower, a measure: of these kinds, and of this side; None for either.
 
     A silence may be of several kinds: then only those count that last as long as the first kind says.
@@ -77,12 +77,12 @@ class Measure:
     id: str
     quantity: QuantityKind
     unit: Unit
-    group: Group
+    group: MeasureGroup
     label: str
     meaning: str
     literature: str = ""
     better: Direction | None = None
-    shown: Shown | None = None
+    shown: ShownMoments | None = None
     headline: str = ""
     column: Column | None = None
     difference_of: tuple[str, str] | None = None

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Direction, Group, Measure, Shown
+from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 
 STOP_WITHIN_S = (1, 2)
 
-GROUP: Final = Group(
+GROUP: Final = MeasureGroup(
     "Talking at the same time",
     "Speech that begins while the other is speaking, and what the other does. “By chance” is what the same "
     "tracks show when one is shifted in time: speakers who do not hear each other fall silent sometimes, too.",
@@ -28,7 +28,7 @@ def _measures(x: Side) -> list[Measure]:
         Measure(
             f"{a}_onset_in_overlap_per_{b}_speech_min", "ratio", "1/min", GROUP, f"{x} begins while {y} speaks",
             f"All of {x}'s starts in overlap, per minute of {y}'s speech.", "onset in overlap",
-            shown=Shown(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
+            shown=ShownMoments(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
         ),
         Measure(
             f"{a}_backchannel_like_per_{b}_speech_min", "ratio", "1/min", GROUP, f"Short contributions of {x}",
@@ -47,7 +47,7 @@ def _measures(x: Side) -> list[Measure]:
     ):
         of = f"per_{size}_{a}_onset"
         interrupted = y == "B" and size == "long"
-        shown = Shown(("talk_over",), "A") if interrupted else None
+        shown = ShownMoments(("talk_over",), "A") if interrupted else None
         better: Direction | None = None if y == "A" else "more" if interrupted else "less"
         found += [
             Measure(

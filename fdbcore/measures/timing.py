@@ -12,14 +12,16 @@ import numpy as np
 
 from fdbcore.measures.answers import FTO, responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Group, Measure, Shown
+from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.overlaps import overlap_onsets
 from fdbcore.measures.quantities import Quantity, Ratio, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, TurnEvent
 
-TURNS: Final = Group("Taking turns", "Who follows whom, how fast, and how long each holds the floor.")
-TIME: Final = Group("How the time is filled", "Number and seconds of speech and silence, per minute of the session.")
+TURNS: Final = MeasureGroup("Taking turns", "Who follows whom, how fast, and how long each holds the floor.")
+TIME: Final = MeasureGroup(
+    "How the time is filled", "Number and seconds of speech and silence, per minute of the session."
+)
 _TURN: Final = "From taking the floor to giving it up, with the pauses inside."
 _OF_TURNS: Final = (
     Measure(
@@ -29,7 +31,7 @@ _OF_TURNS: Final = (
     Measure(
         "lapse_s", "values", "s", TURNS, "Long silences",
         "Silences of both over {lapse_ms}, between the first and the last word.", "lapse",
-        better="less", shown=Shown(("lapse", "no_answer", "slow_answer"), None),
+        better="less", shown=ShownMoments(("lapse", "no_answer", "slow_answer"), None),
         column=Column(5, "lapses", "lapses", "long silences", is_count=True),
     ),
     Measure(
@@ -52,8 +54,8 @@ _FILLED: Final = {
     "b_ipu": ("Speech of B", _SPEECH, _IPU),
     "b_pause": ("Pauses of B", "Silences inside a turn of B.", "pause"),
 }
-_TALK_OVER: Final = Shown(("talk_over",), None)
-_SHOWN: Final = {"gap": Shown(("slow_answer",), "B"), "overlap": _TALK_OVER}
+_TALK_OVER: Final = ShownMoments(("talk_over",), None)
+_SHOWN: Final = {"gap": ShownMoments(("slow_answer",), "B"), "overlap": _TALK_OVER}
 
 
 def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[Measure, Measure]:

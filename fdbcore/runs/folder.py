@@ -33,7 +33,7 @@ from fdbcore.recording.run import (
     state_of_case,
     write_plan,
 )
-from fdbcore.runs.plan import Case, Plan
+from fdbcore.runs.plan import Case, RunPlan
 from fdbcore.runtime.redaction import clean
 
 AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -56,7 +56,7 @@ class RunFolder:
     leaving_s: what the calls of a process that was killed are given to close.
     """
 
-    def __init__(self, path: Path, plan: Plan, leaving_s: int = 10) -> None:
+    def __init__(self, path: Path, plan: RunPlan, leaving_s: int = 10) -> None:
         self.path = path
         self.plan = plan
         self._leaving_s = leaving_s
@@ -142,7 +142,7 @@ def seed_of(path: Path) -> int:
     return seed
 
 
-def check_same_plan(path: Path, plan: Plan) -> None:
+def check_same_plan(path: Path, plan: RunPlan) -> None:
     """SettingsError unless `path` is new or holds the same plan, of the same clips; names the first differences."""
     if not is_planned(path):
         if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
@@ -190,7 +190,7 @@ def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
             yield from _differences(there[key], here[key], place)
 
 
-def _plan_json(plan: Plan) -> dict[str, Any]:
+def _plan_json(plan: RunPlan) -> dict[str, Any]:
     """As it is read back: JSON has no tuples, and no secret is written."""
     plain = clean({"plan": plan.decided_by, "cases": [case.to_json() for case in plan.cases]})
     planned: dict[str, Any] = json.loads(json.dumps(plain))

@@ -22,7 +22,7 @@ from fdbcore.report.call.page import write_report
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.folder import RunFolder, seed_of
-from fdbcore.runs.plan import System, make_plan, prompted, recorded_users, side_a_of
+from fdbcore.runs.plan import PlannedSystem, make_plan, prompted, recorded_users, side_a_of
 from fdbcore.runs.runner import Watch, run_cases
 from fdbcore.runs.selftest import timing_selftest
 from fdbcore.runs.summary import score_cases, summarise
@@ -82,7 +82,7 @@ def run(
             warnings.warn(f"{where}: {reason}", stacklevel=2)
     else:
         side_a = SideA([User("", a)] if a else [user for path in clips for user in recorded_users(os.fspath(path))])
-    named = [System.of(text) for text in ([systems] if isinstance(systems, str) else systems)]
+    named = [PlannedSystem.of(text) for text in ([systems] if isinstance(systems, str) else systems)]
     plan = make_plan(
         prompted(named, side_a),
         side_a.users,

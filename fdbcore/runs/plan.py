@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 _MOST_NAME_CHARACTERS: Final = 120
 
 
-class System(NamedTuple):
+class PlannedSystem(NamedTuple):
     """A system under test: its name in this run, and its whole address, which may hold secrets."""
 
     name: str
@@ -52,7 +52,7 @@ class Case:
 
     name: str
     user: User
-    system: System = field(repr=False)
+    system: PlannedSystem = field(repr=False)
     trial: int
 
     def to_json(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """All cases of a run in their order, and what decided them: JSON values without secrets.
 
     at_once: how many conversations each server holds at once, by `server` of its address, where that is known.
@@ -87,7 +87,7 @@ class Plan:
 
 
 def make_plan(
-    systems: Sequence[System],
+    systems: Sequence[PlannedSystem],
     users: Sequence[User],
     settings: LiveSettings,
     *,
@@ -95,7 +95,7 @@ def make_plan(
     seed: int = 0,
     limits: Mapping[str, int] | None = None,
     material: Material | None = None,
-) -> Plan:
+) -> RunPlan:
     """Each user with each system, `trials` times.
 
     The systems take turns in a random order that is balanced (each is first, second, ... equally often), and one trial
@@ -127,7 +127,7 @@ def make_plan(
         "vad": settings.vad,
         "turns": asdict(settings.turns),
     } | ({} if material is None else {"suite": material.to_json()})
-    return Plan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material)
+    return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material)
 
 
 def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], None] = lambda text: None) -> SideA:
@@ -147,7 +147,7 @@ def shipped_in(out: Path) -> Path:
     return out.with_name(f"{out.name}-users")
 
 
-def prompted(systems: Sequence[System], side_a: SideA) -> list[System]:
+def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSystem]:
     """The systems; those that take prompts are told what side A has for them, unless their addresses say otherwise."""
     if not side_a.prompts:
         return list(systems)
@@ -183,7 +183,9 @@ def _party(address: str, realtime: bool) -> Endpoint:
     return party
 
 
-def _at_once(systems: Sequence[System], parties: Mapping[str, Endpoint], limits: Mapping[str, int]) -> dict[str, int]:
+def _at_once(
+    systems: Sequence[PlannedSystem], parties: Mapping[str, Endpoint], limits: Mapping[str, int]
+) -> dict[str, int]:
     """The least limit that a server's systems have."""
     if unknown := limits.keys() - parties.keys():
         raise SettingsError(f"limit: expected the name of a system, {', '.join(parties)}, got {min(unknown)}")
@@ -203,7 +205,7 @@ def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list
             yield row[first:] + row[:first]
 
 
-def _case_name(user: User, system: System, trial: int, n_systems: int, n_trials: int) -> str:
+def _case_name(user: User, system: PlannedSystem, trial: int, n_systems: int, n_trials: int) -> str:
     """Whatever tells the case from the others of its run, fit for a folder."""
     parts = [user.name]
     if n_systems > 1 or not user.name:

@@ -42,7 +42,7 @@ _NOT_YET: Final = "not replayed yet"
 
 
 @dataclass(slots=True)
-class Progress:
+class ReplayProgress:
     """How far a replay is: calls by how they ended, seconds of audio, and the time left.
 
     Those that could not even be read have `failed`, and so ended, before it began; they tell nothing about its speed.
@@ -100,7 +100,7 @@ def replay_corpus(
     settings: ReplaySettings,
     jobs: int,
     oddities: Oddities,
-    watch: Callable[[Progress, ReplayResult | None], None] = lambda progress, ended: None,
+    watch: Callable[[ReplayProgress, ReplayResult | None], None] = lambda progress, ended: None,
 ) -> list[dict[str, Any]]:
     """Replay all calls on `jobs` processes, and keep corpus.json in the run; its entries of the calls.
 
@@ -110,7 +110,7 @@ def replay_corpus(
     """
     began = utc_now()
     entries = [_entry(call) for call in calls]
-    progress = Progress(len(calls), failed=sum(call.error is not None for call in calls))
+    progress = ReplayProgress(len(calls), failed=sum(call.error is not None for call in calls))
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
     with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(replayed(tasks, settings, jobs)) as ended:
         _note_left_behind(entries, settings.run_path, oddities)

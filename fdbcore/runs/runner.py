@@ -14,8 +14,8 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
 from fdbcore.recording.run import LOG, Outcome
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.plan import Case, Plan, server
-from fdbcore.runs.workers import Call, Worker
+from fdbcore.runs.plan import Case, RunPlan, server
+from fdbcore.runs.workers import LiveCall, Worker
 from fdbcore.types import TICKS_PER_S
 
 BACK_OFF_S: Final = (2.0, 15.0)
@@ -32,7 +32,7 @@ _LOOK_S: Final = 0.25  # how often the progress is looked at, and whether to sto
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """Where a run is. live: each call and its tick, or OPENING or CLOSING. left_s: about how long it still takes."""
 
     live: Sequence[tuple[Case, int]]
@@ -45,7 +45,7 @@ class Watch:
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
         """A case has ended, or its attempt has, and it will be held `again`."""
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RunProgress) -> None:
         """Several times a second."""
 
 
@@ -85,12 +85,12 @@ def run_cases(
     _Runner(folder, jobs, calls_per_process, watch or Watch(), asked, back_off_s).run()
 
 
-def expected_wall_s(plan: Plan, cases: Iterable[Case], slots: int) -> float:
+def expected_wall_s(plan: RunPlan, cases: Iterable[Case], slots: int) -> float:
     """About how long `cases` take with `slots` calls at a time, each as long as it is expected to be."""
     return _wall_s(plan, [(case, plan.expected_s(case)) for case in cases], slots)
 
 
-def _wall_s(plan: Plan, left: Sequence[tuple[Case, float]], slots: int) -> float:
+def _wall_s(plan: RunPlan, left: Sequence[tuple[Case, float]], slots: int) -> float:
     """The largest of the bounds: all over the slots, those of a server over what it holds at once, the longest."""
     in_all = sum(left_s for _, left_s in left)
     of_servers = [
@@ -173,7 +173,7 @@ class _Runner:
         meta = {"case": case.to_json(), "attempts": attempt.earlier, "selftest": self._folder.selftest}
         process.calls[slot] = attempt
         path = self._folder.path / case.name
-        process.worker.hold(Call(slot, path, case.user.address, case.system.address, meta))
+        process.worker.hold(LiveCall(slot, path, case.user.address, case.system.address, meta))
 
     def _read(self, process: _Process) -> None:
         ended = process.worker.ended()
@@ -207,12 +207,12 @@ class _Runner:
             self._waiting.insert(0, _Attempt(case, [*earlier, outcome], now_ns() + pause_ns))
         self._watch.ended(case, outcome, again)
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> RunProgress:
         live = self._live
         expected_s = self._plan.expected_s
         left = [(a.case, max(0.0, expected_s(a.case) - max(0, tick) / TICKS_PER_S)) for a, tick in live]
         left += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
-        return Progress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, self._at_once))
+        return RunProgress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, self._at_once))
 
     def _close(self) -> None:
         for process in self._processes:

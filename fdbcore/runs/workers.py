@@ -33,7 +33,7 @@ _CLOSING_S: Final = 5.0  # what calls that are to end now are given for it
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LiveCall:
     """One conversation for a worker to hold in `slot` of its calls; `meta` is kept with the recording."""
 
     slot: int
@@ -64,7 +64,7 @@ class Worker(RunProcess):
         self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
         super().__init__(run_path, _hold_calls, self.progress, settings)
 
-    def hold(self, call: Call) -> None:
+    def hold(self, call: LiveCall) -> None:
         """Begin a conversation; its slot is free."""
         self.progress[call.slot] = OPENING
         self.send(call)
@@ -98,7 +98,7 @@ class _Calls:
         self._stop = Event()
         self._threads: list[Thread] = []
 
-    def begin(self, call: Call) -> None:
+    def begin(self, call: LiveCall) -> None:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         self._threads.append(Thread(target=self._hold, args=(call,), daemon=True, name=f"fdbcore-call-{call.slot}"))
         self._threads[-1].start()
@@ -109,13 +109,13 @@ class _Calls:
         for thread in self._threads:
             thread.join(max(0, deadline_ns - now_ns()) / 1e9)
 
-    def _hold(self, call: Call) -> None:
+    def _hold(self, call: LiveCall) -> None:
         with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody wants to know
             ended = self._conversation(call)
             with self._sending:
                 self._connection.send(ended)
 
-    def _conversation(self, call: Call) -> Ended:
+    def _conversation(self, call: LiveCall) -> Ended:
         show = partial(self._progress.__setitem__, call.slot)
         try:
             a, b = endpoint(call.a), endpoint(call.b)

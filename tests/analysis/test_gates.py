@@ -16,7 +16,7 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_file import Gate, Gates, parse, read_gates
 from fdbcore.analysis.gate_moments import worst
 from fdbcore.analysis.gates import Decision, decide, exit_code, gates_json, rounded
-from fdbcore.analysis.groups import Group
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.report.comparison.words import gate_advice, gate_basis, gate_finding
@@ -31,7 +31,7 @@ def test_the_moments_of_long_silences_are_told_whoever_ends_them(tmp_path: Path)
     drawings = {"slow": "A 0-2 8-9 | B 6-7", "paused": "A 0-2 7-8 | B 8.4-9", "quick": "A 0-2 | B 4-5"}
     recordings = [drawn_recording(tmp_path / name, drawing) for name, drawing in drawings.items()]
     calls = [Call(recording.name, recording.path) for recording in recordings]
-    found = worst(Group("", calls, [{} for _ in calls]), "lapse_s", at_most=True)
+    found = worst(CallGroup("", calls, [{} for _ in calls]), "lapse_s", at_most=True)
     assert [(each.call.name, each.start_s) for each in found] == [("paused", 2.0), ("slow", 2.0)]
 
 
@@ -39,23 +39,23 @@ def gate(text: str, **where: str) -> Gates:
     return Gates((parse(text, where, "gates.toml: gate 1"),))
 
 
-def group(quantities: Sequence[dict[str, Quantity]], prefix: str = "call", **columns: str) -> Group:
+def group(quantities: Sequence[dict[str, Quantity]], prefix: str = "call", **columns: str) -> CallGroup:
     calls = [Call(f"{prefix}{k}", Path(), columns=columns) for k in range(len(quantities))]
-    return Group("", calls, quantities)
+    return CallGroup("", calls, quantities)
 
 
-def shares(counts: npt.NDArray[np.int64], turns: int, prefix: str = "call") -> Group:
+def shares(counts: npt.NDArray[np.int64], turns: int, prefix: str = "call") -> CallGroup:
     return group([{"premature_per_turn": Share(int(count), turns)} for count in counts], prefix)
 
 
-def latencies(rng: np.random.Generator, calls: int, median_ms: float = 800.0, prefix: str = "call") -> Group:
+def latencies(rng: np.random.Generator, calls: int, median_ms: float = 800.0, prefix: str = "call") -> CallGroup:
     """Ten answers a call, in ticks; calls differ, as calls do."""
     level = rng.normal(np.log(median_ms), 0.2, calls)
     drawn = np.exp(rng.normal(level[:, None], 0.35, (calls, 10))).round(-1)
     return group([{LATENCY: Values("ms", row.tolist())} for row in drawn], prefix)
 
 
-def one(gates: Gates, run: Group, baseline: Group | None = None) -> Decision:
+def one(gates: Gates, run: CallGroup, baseline: CallGroup | None = None) -> Decision:
     (decision,) = decide(gates, run, baseline)
     return decision
 
@@ -217,7 +217,7 @@ def test_a_share_is_decided_on_its_interval() -> None:
     assert one(gate("premature_per_turn <= baseline * 5"), new, old).status == "passed"
 
 
-def _resampled(new: Group, old: Group) -> tuple[float, float]:
+def _resampled(new: CallGroup, old: CallGroup) -> tuple[float, float]:
     """The difference's interval by resampling calls, the same on both sides; shares of 8 turns."""
     counts = [np.array([q["premature_per_turn"].count for q in of.quantities]) for of in (new, old)]  # type: ignore[union-attr]
     difference = (counts[0] - counts[1]) / 8
@@ -307,7 +307,7 @@ def test_few_calls_cannot_tell_and_say_how_many_could() -> None:
     """With the number asked for, four of five such studies decide; that is what the number is."""
     rng = np.random.default_rng(7)
 
-    def drawn(calls: int, share: float) -> Group:
+    def drawn(calls: int, share: float) -> CallGroup:
         return shares(rng.binomial(8, share, calls), 8)
 
     def undecided(calls: int) -> list[Decision]:
@@ -335,7 +335,7 @@ def test_needed_calls_are_rounded_upward(count: float, expected: int) -> None:
     assert rounded(count) == expected
 
 
-def _beta_shares(rng: np.random.Generator, calls: int, share: float, prefix: str) -> Group:
+def _beta_shares(rng: np.random.Generator, calls: int, share: float, prefix: str) -> CallGroup:
     """Turns of a call resemble each other: intraclass correlation 0.1."""
     return shares(rng.binomial(8, rng.beta(share * 9, (1 - share) * 9, calls)), 8, prefix)
 

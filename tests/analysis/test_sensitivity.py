@@ -13,7 +13,7 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import Group, Unit, groups, rescored
+from fdbcore.analysis.groups import CallGroup, Unit, groups, rescored
 from fdbcore.analysis.score import quantities, summarise
 from fdbcore.analysis.sensitivity import ALONE, MIN_SILENCES_MS, Variant, other_activity, reread, sensitivity, variants
 from fdbcore.analysis.summary_types import Summary
@@ -106,7 +106,7 @@ def test_a_call_that_the_other_detector_cannot_hear_is_read_as_its_own_did(tmp_p
     calls[0].unlink()
     corpus = Run(tmp_path / "run")
     assert corpus.settings is not None
-    content = sensitivity([Group("", corpus.calls, [])], corpus.settings, 1)
+    content = sensitivity([CallGroup("", corpus.calls, [])], corpus.settings, 1)
     assert content["detectors"] == ["energy", "silero"]
     assert content["unheard"] == {"call0": "call0.wav is gone, or cannot be read"}
     assert any(variant["other_detector"] for variant in content["variants"])
@@ -176,7 +176,7 @@ def test_processes_read_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_call_whose_activity_is_broken_is_named(tmp_path: Path) -> None:
     corpus = run_of(tmp_path / "run", one=Manner())
     (corpus.calls[2].path / ACTIVITY).write_bytes(b"PK")
-    run = Group("", corpus.calls, [])
+    run = CallGroup("", corpus.calls, [])
     assert corpus.settings is not None
     content = sensitivity([run], corpus.settings, 1)
     assert list(content["unread"]) == ["one0002"]

@@ -14,7 +14,7 @@ from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference
 from fdbcore.analysis.groups import (
     MOST_GROUPS,
-    Group,
+    CallGroup,
     Unit,
     differences,
     groups,
@@ -95,13 +95,13 @@ def test_nothing_of_one_cluster_has_an_interval() -> None:
     assert summarise(of, ["x", "x"])["hit"]["ci95"] is None
     assert summarise(of[:1], ["x"])["hit"]["ci95"] is None
     assert summarise(of[:1])["hit"]["ci95"] is None
-    run = Group("", [Call("call", Path())], of[:1])
+    run = CallGroup("", [Call("call", Path())], of[:1])
     assert statements(run, Unit())["measures"]["hit"]["ci95"] is None
 
 
-def of_columns(*columns: dict[str, str]) -> Group:
+def of_columns(*columns: dict[str, str]) -> CallGroup:
     calls = [Call(f"call{k}", Path(f"call{k}"), columns=known) for k, known in enumerate(columns)]
-    return Group("", calls, [session([k], 1, 1) for k in range(len(calls))])
+    return CallGroup("", calls, [session([k], 1, 1) for k in range(len(calls))])
 
 
 def test_groups_are_the_values_of_a_column() -> None:
@@ -193,7 +193,7 @@ def test_units_that_groups_have_not_in_common_pair_nothing() -> None:
 
 def test_three_groups_are_three_pairs(run: Run) -> None:
     all_calls, _ = rescored(run, 1)
-    thirds = [Group(str(k), all_calls.calls[k::3], all_calls.quantities[k::3]) for k in range(3)]
+    thirds = [CallGroup(str(k), all_calls.calls[k::3], all_calls.quantities[k::3]) for k in range(3)]
     pairs = {(each["a"], each["b"]) for each in differences(thirds, Unit())}
     assert pairs == {("0", "1"), ("0", "2"), ("1", "2")}
 

@@ -26,8 +26,8 @@ from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.tables import CALLS
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.plan import System, make_plan
-from fdbcore.runs.runner import Progress
+from fdbcore.runs.plan import PlannedSystem, make_plan
+from fdbcore.runs.runner import RunProgress
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings
 from fdbcore.types import User
 
@@ -304,10 +304,10 @@ def test_who_hangs_up_before_anybody_spoke_has_failed(run_path: Path) -> None:
 
 
 def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = make_plan([System("webrtc", "webrtc://:8791")], [User("", "webrtc://:8791")], LiveSettings())
+    plan = make_plan([PlannedSystem("webrtc", "webrtc://:8791")], [User("", "webrtc://:8791")], LiveSettings())
     display = Display(RunFolder(run_path, plan), lines=True)
     for tick in (OPENING, WAITING, WAITING):
-        display.progress(Progress([(plan.cases[0], tick)], 0.0))
+        display.progress(RunProgress([(plan.cases[0], tick)], 0.0))
     assert capsys.readouterr().err.splitlines() == [
         f"side {side} joins at http://127.0.0.1:8791/?role={side.lower()} within 60 s (a browser; or WHIP, or /signal)"
         for side in "AB"

@@ -15,7 +15,7 @@ from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 from helpers.conformance import SECRET, Behaviour, BurstConformance, EndpointConformance, RemoteConformance
 
-from fdbcore.endpoints.exec import Command
+from fdbcore.endpoints.exec import CommandEndpoint
 from fdbcore.endpoints.frames import Pace
 from fdbcore.endpoints.moshi import moshi
 from fdbcore.endpoints.pcm_ws import PcmWs
@@ -152,7 +152,7 @@ class TestExec(RemoteConformance):
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
         code = COMMANDS[behaviour]
-        yield Command([sys.executable, "-c", code, f"--token={SECRET}"], Pace("input"), timeout_s)
+        yield CommandEndpoint([sys.executable, "-c", code, f"--token={SECRET}"], Pace("input"), timeout_s)
 
 
 class TestClip(EndpointConformance):

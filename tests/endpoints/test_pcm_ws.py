@@ -20,7 +20,7 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES
 from fdbcore.endpoints.pcm_ws import PcmWs, pcm_ws
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.registry import endpoint
-from fdbcore.runs.plan import System, make_plan
+from fdbcore.runs.plan import PlannedSystem, make_plan
 from fdbcore.runtime.network import await_result
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, Happening, User
@@ -80,7 +80,7 @@ def test_whether_a_virtual_clock_can_drive_it_is_known_once_it_is_ready(tmp_path
 
     settings = LiveSettings(vad="energy", realtime=False)
     with PcmServer(echo) as server:
-        plan = make_plan([System.of(server.address)], [User("", "echo")], settings)
+        plan = make_plan([PlannedSystem.of(server.address)], [User("", "echo")], settings)
         party = endpoint(plan.cases[0].system.address)
         if clocking == "input":
             held = converse(Caller([tick % 50 >= 20 for tick in range(100)]), party, tmp_path, settings, {}, Event())

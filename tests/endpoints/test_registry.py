@@ -19,7 +19,7 @@ from fakes.parties import LoudVad, Speaker
 from helpers.conformance import hold, silence, tone
 
 from fdbcore.clock import VirtualClock
-from fdbcore.endpoints.echo import Echo
+from fdbcore.endpoints.echo import EchoEndpoint
 from fdbcore.endpoints.examiner.script import read_script
 from fdbcore.errors import SettingsError
 from fdbcore.recording.reader import Recording
@@ -61,7 +61,7 @@ def test_echo_says_what_it_heard_so_much_before() -> None:
 
 
 def test_echo_keeps_to_the_tick_when_some_are_missed() -> None:
-    echo = Echo(delay_ms=30)
+    echo = EchoEndpoint(delay_ms=30)
     said = {}
     for tick in (0, 1, 2, 3, 6, 7, 8, 9, 10, 30, 31):
         frame = echo.say(tick)

@@ -17,7 +17,7 @@ from helpers.faulty_audio import sample, synthetic, with_echo, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.floor_transfers import system
-from fdbcore.analysis.groups import Group
+from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
 from fdbcore.recording.files import read_json
@@ -156,7 +156,7 @@ def test_distributions_and_curves_are_without_echo(runs: dict[str, Places]) -> N
     curves = [runs[name].document["curves"]["response"] for name in ("echo", "clean")]
     assert curves[0]["eligible"] == curves[1]["eligible"]
     assert curves[0]["latency_ms"] == pytest.approx(curves[1]["latency_ms"], abs=10)
-    drawn = [system("", Group("", run.corpus.scored, run.pooled)) for run in (echo, clean)]
+    drawn = [system("", CallGroup("", run.corpus.scored, run.pooled)) for run in (echo, clean)]
     assert drawn[0].latencies_ms == pytest.approx(drawn[1].latencies_ms, abs=10)
     assert drawn[0].eligible == drawn[1].eligible
 

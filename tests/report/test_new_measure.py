@@ -14,13 +14,13 @@ from fdbcore.cli.main import main
 from fdbcore.measures import timing
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Measure, Shown
+from fdbcore.measures.measure import Column, Measure, ShownMoments
 from fdbcore.measures.quantities import Quantity, Values
 
 NEW = Measure(
     "b_sigh_ms", "values", "ms", timing.TURNS, "Length of B's sighs",
     "From the first breath to the last, over {short_ms}.", "sigh (Nobody 1999)",
-    better="less", shown=Shown(("slow_answer",), "B"), headline="B's sighs",
+    better="less", shown=ShownMoments(("slow_answer",), "B"), headline="B's sighs",
     column=Column(9, "long sighs", "sighs", "how long B sighs"),
 )  # fmt: skip
 CALLS = 12

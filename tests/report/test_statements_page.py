@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.report.groups.page import page
 from fdbcore.report.html.templates import environment
-from fdbcore.report.svg.forest import Row, forest
+from fdbcore.report.svg.forest import ForestRow, forest
 
 FIGURES = st.floats(-1e4, 1e4, allow_subnormal=False).map(lambda value: round(value, 3))
 
@@ -61,7 +61,7 @@ class Balanced(HTMLParser):
 
 @given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=1, max_size=5))
 def test_marks_lie_where_the_axis_says(drawn: list[tuple[float, float, float]]) -> None:
-    rows = [Row("x", "", "", middle, (low, high)) for low, middle, high in map(sorted, drawn)]
+    rows = [ForestRow("x", "", "", middle, (low, high)) for low, middle, high in map(sorted, drawn)]
     html = environment().get_template("macros.html").module.forest(forest(rows, "s"))  # type: ignore[attr-defined]
     labels = re.findall(r'left:[-\d.]+%">(-?[\d.]+)<', html)
     if len(set(labels)) < 2:  # one figure alone

@@ -35,7 +35,7 @@ from fdbcore.recording.run import DAMAGED, DONE, FAILED, WAITING, read_corpus
 from fdbcore.runs.replay import replay as replay_alone
 from fdbcore.runs.replay import replay_session
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, kept_recording
-from fdbcore.runs.replay_many import Progress, replay_corpus
+from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.sessions import session_inputs
@@ -372,7 +372,7 @@ def test_a_process_that_dies_takes_only_its_own_call(tmp_path: Path) -> None:
     sessions = session_inputs([folder / f"{name}.wav" for name in BUILT])
     killed: list[int] = []
 
-    def kill_the_first(progress: Progress, ended: ReplayResult | None) -> None:
+    def kill_the_first(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         if not killed:
             (worker,) = multiprocessing.active_children()
             assert worker.pid is not None
@@ -393,7 +393,7 @@ def test_two_replays_into_one_folder_do_not_mix(tmp_path: Path, monkeypatch: pyt
     calls = [PlannedCall(session) for session in session_inputs([build(tmp_path / "calls") / "quick.wav"])]
     settings = ReplaySettings(tmp_path / "run", "energy", {})
 
-    def again(progress: Progress, ended: ReplayResult | None) -> None:
+    def again(progress: ReplayProgress, ended: ReplayResult | None) -> None:
         with pytest.raises(RecordingError, match="another process is replaying into this folder"):
             replay_corpus(calls, settings, 1, Oddities())
 

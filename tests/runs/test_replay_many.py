@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fdbcore.recording.run import DONE
 from fdbcore.runs.replay_jobs import ReplayResult
-from fdbcore.runs.replay_many import Progress
+from fdbcore.runs.replay_many import ReplayProgress
 
 
 def test_calls_that_cannot_be_read_tell_nothing_of_the_time_left() -> None:
-    progress = Progress(10, failed=4)
+    progress = ReplayProgress(10, failed=4)
     assert (progress.ended, progress.calls_per_s, progress.left_s) == (4, 0.0, None)
     progress.add(ReplayResult(4, DONE, None, None, audio_s=60.0))
     assert progress.ended == 5

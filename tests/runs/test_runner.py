@@ -22,7 +22,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import LOG, RUN
 from fdbcore.registry import endpoint
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.plan import Plan, System, make_plan
+from fdbcore.runs.plan import PlannedSystem, RunPlan, make_plan
 from fdbcore.runs.runner import FINISH, GO_ON, NOW, Watch, expected_wall_s, run_cases
 from fdbcore.runs.summary import score_cases, summarise
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings, converse
@@ -38,12 +38,12 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
 
 
-def plan(systems: Mapping[str, str], users: tuple[str, ...] = (USER,), **options: Any) -> Plan:
+def plan(systems: Mapping[str, str], users: tuple[str, ...] = (USER,), **options: Any) -> RunPlan:
     named = [User(f"u{i}" if len(users) > 1 else "", address) for i, address in enumerate(users)]
-    return make_plan([System(*item) for item in systems.items()], named, **{"settings": FAST, **options})
+    return make_plan([PlannedSystem(*item) for item in systems.items()], named, **{"settings": FAST, **options})
 
 
-def held(path: Path, plan: Plan, **options: Any) -> dict[str, Any]:
+def held(path: Path, plan: RunPlan, **options: Any) -> dict[str, Any]:
     """Run the plan; how each of its cases has ended."""
     with RunFolder(path, plan) as folder:
         run_cases(folder, **{"back_off_s": (0.0,), **options})
@@ -80,7 +80,7 @@ class Once(Watch):
 @given(st.integers(1, 5), st.integers(1, 7), st.integers(1, 3), st.integers(0, 2**31))
 def test_systems_take_turns_in_balanced_order(n_systems: int, n_users: int, trials: int, seed: int) -> None:
     users = [User(f"u{i}", "fake") for i in range(n_users)]
-    systems = [System(f"s{i}", f"fake:?speak={i}-{i + 9}") for i in range(n_systems)]
+    systems = [PlannedSystem(f"s{i}", f"fake:?speak={i}-{i + 9}") for i in range(n_systems)]
     made = make_plan(systems, users, FAST, trials=trials, seed=seed)
     assert made == make_plan(systems, users, FAST, trials=trials, seed=seed)
     names = [case.system.name for case in made.cases]
@@ -123,14 +123,14 @@ def test_a_wrong_plan_is_refused_before_anything_starts(
 @pytest.mark.parametrize("text", ["x y=echo", "a/b=echo", "=echo", "x="])
 def test_a_wrong_name_is_told_the_rule_for_names(text: str) -> None:
     with pytest.raises(SettingsError, match="NAME=ADDRESS, the name of letters, digits"):
-        System.of(text)
+        PlannedSystem.of(text)
 
 
 def test_the_same_system_twice_needs_names() -> None:
     same = ["fake:?speak=1-2", "fake:?speak=1-2"]
     with pytest.raises(SettingsError, match=r"got fake:\?speak=1-2 2 times"):
-        make_plan([System.of(text) for text in same], [User("", USER)], FAST)
-    named = [System.of(f"s{i}={text}") for i, text in enumerate(same)]
+        make_plan([PlannedSystem.of(text) for text in same], [User("", USER)], FAST)
+    named = [PlannedSystem.of(f"s{i}={text}") for i, text in enumerate(same)]
     assert [case.name for case in make_plan(named, [User("", USER)], FAST, seed=3).cases] in (
         ["s0", "s1"],
         ["s1", "s0"],
@@ -175,7 +175,7 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     assert found["leaves"]["reasons"] == {"failed: closed by the server: 1011": 1}
 
 
-def summary_of(path: Path, plan: Plan) -> dict[str, Any]:
+def summary_of(path: Path, plan: RunPlan) -> dict[str, Any]:
     with RunFolder(path, plan) as folder:
         list(score_cases(folder))
         return summarise(folder)
@@ -386,7 +386,7 @@ def test_the_wall_time_is_bounded_by_the_slots_the_servers_and_the_longest_case(
     users = [User(f"u{i}", "fake", length_s=1.5) for i in range(8)]
 
     def wall_s(slots: int, **limits: int) -> float:
-        made = make_plan([System("x", "fake:?s=1")], users, LiveSettings(max_s=10.0), limits=limits)
+        made = make_plan([PlannedSystem("x", "fake:?s=1")], users, LiveSettings(max_s=10.0), limits=limits)
         return expected_wall_s(made, made.cases, slots)
 
     assert wall_s(1) == pytest.approx(12)

@@ -22,7 +22,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import endpoint
 from fdbcore.report.call.page import write_report
-from fdbcore.runs.plan import System
+from fdbcore.runs.plan import PlannedSystem
 from fdbcore.runtime.redaction import clean, redacted, secret, without_secrets, without_values
 from fdbcore.session.converse import LiveSettings, converse
 
@@ -68,7 +68,7 @@ def test_no_secret_of_a_command_is_in_what_a_call_leaves_behind(tmp_path: Path) 
     assert {"meta.json", "report.html"} < written.keys()
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
     assert SECRET not in json.dumps(dict(endpoint(f"far:{address}").describe()))
-    assert SECRET not in System.of(address).name
+    assert SECRET not in PlannedSystem.of(address).name
 
 
 MARKER = 'mk-8f/3+k"9\\q=Z?7'

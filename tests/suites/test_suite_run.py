@@ -30,7 +30,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.registry import speaker
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.plan import System, make_plan
+from fdbcore.runs.plan import PlannedSystem, make_plan
 from fdbcore.runs.runner import run_cases
 from fdbcore.session.converse import LiveSettings
 from fdbcore.suites.dialogue_acts import users
@@ -90,7 +90,7 @@ def systems(gemini: FakeModelServer, openai: FakeModelServer) -> list[str]:
 def held(data: str, named: Mapping[str, str], out: Path, realtime: bool = True) -> set[str]:
     """Hold all calls at once, and again at once, without the self-test of the command; how they ended."""
     side_a = users.side_a(data)
-    parties = [System(name, with_defaults(address, side_a.prompts)) for name, address in named.items()]
+    parties = [PlannedSystem(name, with_defaults(address, side_a.prompts)) for name, address in named.items()]
     plan = make_plan(parties, side_a.users, LiveSettings(vad="energy", realtime=realtime), material=side_a.material)
     with RunFolder(out, plan) as folder:
         run_cases(folder, jobs=len(plan.cases), calls_per_process=len(plan.cases), back_off_s=(0.0, 0.0))

@@ -41,7 +41,7 @@ def guard(seats: Seats) -> Middleware:
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        cast(Connection, request.protocol).heard()
+        cast(HttpConnection, request.protocol).heard()
         page = None
         try:
             _check_source(seats, request)
@@ -108,12 +108,12 @@ def connections(seats: Seats, runner: web.AppRunner) -> Callable[[], asyncio.Pro
 
     def connect() -> asyncio.Protocol:
         assert runner.server is not None
-        return Connection(seats, runner.server, loop)
+        return HttpConnection(seats, runner.server, loop)
 
     return connect
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """An HTTP connection that must bring a request within the server's patience, and says in one line what is wrong.
 
     Beyond MAX_CONNECTIONS the one that has been silent for longest makes room for the newest; if none is, the newest
@@ -133,7 +133,7 @@ class Connection(web.RequestHandler):
         late = Refusal(408, f"no request within {patience_s:g} s")
         self._deadline = loop.call_later(patience_s, self._give_up, late)
         if len(connections := self._all.connections) > MAX_CONNECTIONS:
-            silent = next(one for one in connections if isinstance(one, Connection) and one._deadline is not None)
+            silent = next(one for one in connections if isinstance(one, HttpConnection) and one._deadline is not None)
             silent.heard()
             loop.call_soon(silent._give_up, Refusal(503, f"more than {MAX_CONNECTIONS} connections"))
 

@@ -88,7 +88,7 @@ class _Certificate(RTCCertificate):
         return context
 
 
-class Connection(RTCPeerConnection):
+class PeerConnection(RTCPeerConnection):
     """aiortc's, with the tasks in which it connects watched: nobody else looks at them.
 
     `on_fault` is told of what ends one. `close` ends them first; they would go on after it, and leave others running.
@@ -171,7 +171,7 @@ class AudioWire:
         self._outgoing = _outgoing_session(dtls)
         ice = dtls.transport._connection
         self._nominated: dict[int, Any] = ice._nominated
-        self._path = _Path(self._nominated[_COMPONENT])
+        self._path = _NominatedPath(self._nominated[_COMPONENT])
         self._packets = self._octets = 0
         self._protocols = ice._protocols[:]
         for protocol in self._protocols:
@@ -191,7 +191,7 @@ class AudioWire:
 
     def _follow(self, pair: Any) -> None:  # noqa: ANN401
         with suppress(PartyError, OSError):  # of a connection that is being closed
-            path = _Path(pair)
+            path = _NominatedPath(pair)
             self._path.close()
             self._path = path
 
@@ -259,7 +259,7 @@ def is_encrypted(transceiver: RTCRtpTransceiver) -> bool:
     return dtls._tx_srtp is not None and _COMPONENT in dtls.transport._connection._nominated
 
 
-class _Path:
+class _NominatedPath:
     """The socket and the remote address of a nominated pair; PartyError if it goes through a relay."""
 
     def __init__(self, pair: Any) -> None:  # noqa: ANN401

@@ -13,7 +13,7 @@ from aiortc.exceptions import InvalidStateError
 from aiortc.sdp import candidate_from_sdp
 
 from fdbcore.endpoints.webrtc import HUNG_UP
-from fdbcore.endpoints.webrtc.aiortc_seam import Connection, SilentTrack, candidates_only_at
+from fdbcore.endpoints.webrtc.aiortc_seam import PeerConnection, SilentTrack, candidates_only_at
 from fdbcore.endpoints.webrtc.description import RemoteDescription
 from fdbcore.endpoints.webrtc.leg import Leg
 from fdbcore.errors import PartyError
@@ -44,7 +44,7 @@ class Peer:
         self._settled = asyncio.Event()  # connected, or never to be
         self._sources_beside: frozenset[int] = frozenset()
         servers = RTCConfiguration([RTCIceServer(url) for url in ice_servers])
-        self._connection = Connection(servers, self._on_fault)
+        self._connection = PeerConnection(servers, self._on_fault)
         self._connection.on("connectionstatechange", self._on_state)
         self._transceiver = self._connection.addTransceiver(SilentTrack(), "sendrecv")
         opus = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]

@@ -57,7 +57,7 @@ EXPLAIN_TICKS: Final = 3_000  # at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class EchoPath:
     """A way from one side into the other, in a stretch of the session.
 
     deviations: how far the correlation at `lag_samples` (4 kHz) stands out of that at other lags. gain_db: power of the
@@ -80,11 +80,11 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Echo:
+class HeardEcho:
     """The other side as it is heard in `side`. paths: one for each stretch in which it was found."""
 
     side: Side
-    paths: Sequence[Path]
+    paths: Sequence[EchoPath]
 
     @property
     def level_db(self) -> float:
@@ -119,7 +119,9 @@ class Echo:
         return self.level_db > ALIKE_DB and self.explained_share > ALIKE_SHARE
 
 
-def find(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], one_clock: bool = False) -> dict[Side, Echo]:
+def find(
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], one_clock: bool = False
+) -> dict[Side, HeardEcho]:
     """What each side has of the other, by the side that has it; sides that hold the same have it both ways.
 
     one_clock: both sides are known to begin together, so nothing comes before its source.
@@ -134,7 +136,9 @@ def find(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], one_cl
     return found
 
 
-def _echoes(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], side: Side, one_clock: bool) -> list[Echo]:
+def _echoes(
+    sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], side: Side, one_clock: bool
+) -> list[HeardEcho]:
     """What may be an echo into a side: one that comes after its source, and one before it, unless on `one_clock`."""
     source, target, speaking = sides[other_side(side)], sides[side], activity[other_side(side)]
     windows = (window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS)
@@ -143,12 +147,12 @@ def _echoes(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], sid
     for is_late in (True,) if one_clock else (True, False):
         paths = [path for path in measured if (path.lag_samples >= -AT_ONCE_SAMPLES) == is_late]
         sane = [path for path in paths if LEAST_DB - 3 <= path.gain_db <= MOST_DB]
-        echo = Echo(side, sane)
+        echo = HeardEcho(side, sane)
         found += [echo] if sane and 2 * len(sane) >= len(paths) and echo.level_db >= LEAST_DB - 1 else []
     return found
 
 
-def _is_mirrored(echo: Echo, other: Echo) -> bool:
+def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
     """Whether an echo is but the other side's seen from behind: as early as that is late.
 
     Two at once may both be real, unless one side holds the other as loud as it is. Of others the one is that comes
@@ -226,7 +230,7 @@ def _measured(
     end_tick: int,
     lag_samples: int,
     deviations: float,
-) -> Path | None:
+) -> EchoPath | None:
     """A path's response by least squares, from the ticks in which the target is least of its own; None without these.
 
     A tick in which the target is louder than the source is of no use: there the source may itself be an echo.
@@ -249,7 +253,7 @@ def _measured(
     gain = float(np.sum((regressors @ response) ** 2)) / max(float(np.sum(regressors[:, :, AT_LAG] ** 2)), 1e-12)
     rest = wanted - regressors @ _solved(grams[::-1], moments[::-1])
     share = 1 - float(np.sum(rest**2)) / max(float(np.sum(wanted**2)), 1e-12)
-    return Path(start_tick, end_tick, lag_samples, deviations, 10 * math.log10(gain + 1e-12), share, response[:, 0])
+    return EchoPath(start_tick, end_tick, lag_samples, deviations, 10 * math.log10(gain + 1e-12), share, response[:, 0])
 
 
 def _solved(grams: Floats, moments: Floats) -> Floats:
@@ -271,7 +275,7 @@ def _aligned(
     return x[: len(y) + TAPS - 1], y
 
 
-def suspect(echo: Echo, sides: Mapping[Side, SideAudio]) -> Bools:
+def suspect(echo: HeardEcho, sides: Mapping[Side, SideAudio]) -> Bools:
     """The ticks of the echo's side in which whatever is heard is taken for echo, bool (n_ticks,).
 
     Those that the echo explains, and those near them that are no louder than it may be: the paths are measured below
@@ -287,7 +291,7 @@ def suspect(echo: Echo, sides: Mapping[Side, SideAudio]) -> Bools:
     return taken
 
 
-def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[Path]) -> Bools:
+def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[EchoPath]) -> Bools:
     """The ticks of the target that are echo of the source and little else.
 
     A tick is if the path's prediction leaves less than half of the power around it. A path is tried from its start to
@@ -305,7 +309,7 @@ def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[Path]
     return ticks
 
 
-def _explained(source: SideAudio, target: SideAudio, path: Path, start_tick: int, end_tick: int) -> Bools:
+def _explained(source: SideAudio, target: SideAudio, path: EchoPath, start_tick: int, end_tick: int) -> Bools:
     x, y = _aligned(source, target, start_tick, end_tick, path.lag_samples)
     predicted = np.convolve(x, path.response[::-1], "valid")
     power, rest = (np.mean(pcm.reshape(-1, LOW_TICK) ** 2, axis=1) for pcm in (y, y - predicted))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from fdbcore.measures.health import echo, levels, sides, tones
-from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, Finding, runs
+from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, write_json
@@ -80,10 +80,10 @@ def listen_again(recording: Recording) -> None:
         keep_health(recording, probe)
 
 
-def _weight(finding: Finding) -> int:
+def _weight(finding: HealthFinding) -> int:
     return SEVERITIES.index(finding.severity)
 
 
-def _verdict(findings: list[Finding]) -> str:
+def _verdict(findings: list[HealthFinding]) -> str:
     worst = max(map(_weight, findings), default=0)
     return SEVERITIES[worst] if worst else "ok"

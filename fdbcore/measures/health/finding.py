@@ -20,7 +20,7 @@ ECHOES: Final = ("echo", "repeats")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """Something wrong with the input.
 
     side: whose audio it is in; None if it concerns both. text: in a few words. means: what it does to the measures, in

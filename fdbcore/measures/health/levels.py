@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import LEAST_DBOV, Bools, Finding, Severity, decibels, near, runs
+from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, Severity, decibels, near, runs
 from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
 from fdbcore.measures.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
@@ -60,7 +60,7 @@ def figures(heard: SideAudio, active: Bools) -> dict[str, float | None]:
     }
 
 
-def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[HealthFinding]:
     """Whatever is wrong with one side by itself. tonal: the ticks of tones. known: its `figures`."""
     yield from _level(side, heard, active, known)
     yield from _clipping(side, heard, active)
@@ -69,23 +69,23 @@ def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dic
     yield from _dropouts(side, heard, active, tonal, known)
 
 
-def _level(side: Side, heard: SideAudio, active: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+def _level(side: Side, heard: SideAudio, active: Bools, known: dict[str, Any]) -> Iterator[HealthFinding]:
     level, snr = known["level_dbov"], known["snr_db"]
     if level is None:
         peak = known["peak_dbov"]
         heard_at = f"loudest {peak:.0f} dBFS" if peak > LEAST_DBOV else "digitally silent"
         means = "Nothing of this side can be measured."
-        yield Finding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
+        yield HealthFinding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
     if level is not None and level < SOFT_DBOV:
         means = (
             "Its softest sounds lie below what the detectors hear: speech begins late, ends early, and parts are lost."
         )
-        yield Finding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
+        yield HealthFinding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
     if level is not None and level > LOUD_DBOV:
         means = (
             "It is near full scale throughout, as after a limiter: noise between words is loud and may count as speech."
         )
-        yield Finding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
+        yield HealthFinding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
     if snr is not None and snr < POOR_SNR_DB:
         severity: Severity = "bad" if snr < NO_SNR_DB else "warn"
         means = (
@@ -94,10 +94,10 @@ def _level(side: Side, heard: SideAudio, active: Bools, known: dict[str, Any]) -
         hz = hum_hz(heard, ~near(active, MARGIN_TICKS))
         hum = f", hum of {hz:.0f} Hz" if hz else ""
         figures = {"snr_db": snr} | ({"hum_hz": hz} if hz else {})
-        yield Finding("noise", side, severity, f"noise, SNR {snr:.0f} dB{hum}", means, figures)
+        yield HealthFinding("noise", side, severity, f"noise, SNR {snr:.0f} dB{hum}", means, figures)
 
 
-def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[Finding]:
+def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFinding]:
     limit = max(LEAST_CLIPPED_PEAK, 0.7 * float(heard.peaks.max(initial=0)))
     clipped = (heard.flat >= LEAST_FLAT) & (heard.peaks >= limit)
     count = int(np.count_nonzero(clipped))
@@ -107,7 +107,7 @@ def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[Finding]:
         return
     severity: Severity = "bad" if share > CLIPPED_BAD else "warn" if share > CLIPPED_WARN else "note"
     means = "Words and times are hardly hurt, but levels and echo are measured on a bent signal."
-    yield Finding(
+    yield HealthFinding(
         "clipping",
         side,
         severity,
@@ -118,26 +118,28 @@ def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[Finding]:
     )
 
 
-def _direct_current(side: Side, heard: SideAudio) -> Iterator[Finding]:
+def _direct_current(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
     if abs(heard.mean) > DC_NOTE:
         severity: Severity = "warn" if abs(heard.mean) > DC_WARN else "note"
         means = (
             "No figure here suffers, the detectors filter it out; but a sample that is off by that much clips sooner."
         )
         text = f"direct current, {100 * heard.mean:+.1f} % of full scale"
-        yield Finding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
+        yield HealthFinding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
 
 
-def _band(side: Side, heard: SideAudio, active: Bools) -> Iterator[Finding]:
+def _band(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFinding]:
     if np.count_nonzero(active) < LEAST_BAND_TICKS or not heard.spectrum.any():
         return
     drop_db = 10 * np.log10((heard.spectrum[PASSBAND].mean() + 1e-20) / (heard.spectrum[STOPBAND].mean() + 1e-20))
     if drop_db > TELEPHONE_DB:
         means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
-        yield Finding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
+        yield HealthFinding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
 
 
-def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[Finding]:
+def _dropouts(
+    side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]
+) -> Iterator[HealthFinding]:
     if known["level_dbov"] is None:
         return
     holes = heard.holes[np.diff(heard.holes)[:, 0] <= LONGEST_DROPOUT_TICKS * FRAME_SAMPLES]
@@ -176,7 +178,7 @@ def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: 
             "Silence inside speech that nobody made: those of 200 ms count as pauses, and may end a turn. Searched "
             "from 10 ms (at 8 kHz 16 ms, after lossy coding some 60 ms) to half a second; Opus fills most of them up."
         )
-        yield Finding(
+        yield HealthFinding(
             "dropouts",
             side,
             "bad" if per_min > DROPOUTS_BAD_PER_MIN else "warn",

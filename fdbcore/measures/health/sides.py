@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from fdbcore.measures.health.echo import LEAST_DB, REACH_MS, Echo
-from fdbcore.measures.health.finding import Bools, Finding, near
+from fdbcore.measures.health.echo import LEAST_DB, REACH_MS, HeardEcho
+from fdbcore.measures.health.finding import Bools, HealthFinding, near
 from fdbcore.measures.health.hearing import SideAudio
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 
@@ -23,7 +23,7 @@ MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less spea
 LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
-def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+def echoes(found: Mapping[Side, HeardEcho], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
     """Echo either way; or that both sides hold the same, one holds both or repeats the other, or lies before it.
 
     A side repeats the other, at any level, where it has hardly a word of its own; what it repeats is echo. The level
@@ -38,7 +38,7 @@ def echoes(found: Mapping[Side, Echo], activity: Mapping[Side, Bools]) -> Iterat
         means = "Who speaks cannot be told apart: every turn is also an overlap, and no measure means anything."
         level_db, lag = found["B"].level_db, found["B"].delays_ms[1]
         text = "A and B hold the same"
-        yield Finding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
+        yield HealthFinding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
         return
     for side, echo in found.items():
         at_once = echo.alike and abs(echo.delays_ms[1]) < AT_ONCE_MS
@@ -53,17 +53,17 @@ def _own_share(activity: Mapping[Side, Bools], side: Side, delay_ms: float) -> f
     return float(np.count_nonzero(alone)) / max(int(np.count_nonzero(activity[side])), 1)
 
 
-def _mixed(side: Side, echo: Echo) -> Finding:
+def _mixed(side: Side, echo: HeardEcho) -> HealthFinding:
     other = other_side(side)
     means = (
         f"What {other} says is also on {side}, at once and as loud: it counts as speech of both, every turn of {other} "
         "is an overlap, and no measure means anything. Give the audio of each side alone."
     )
     figures = {"level_db": echo.level_db, "delay_ms": echo.delays_ms[1]}
-    return Finding("mixed", side, "bad", f"{side} holds both sides", means, figures)
+    return HealthFinding("mixed", side, "bad", f"{side} holds both sides", means, figures)
 
 
-def _echo(side: Side, echo: Echo) -> Finding:
+def _echo(side: Side, echo: HeardEcho) -> HealthFinding:
     least, median, most = echo.delays_ms
     other = other_side(side)
     figures = {"level_db": echo.level_db, "delay_ms": median, "least_delay_ms": least, "most_delay_ms": most}
@@ -72,10 +72,10 @@ def _echo(side: Side, echo: Echo) -> Finding:
         f"{other} is heard again on {side}: where that counts as speech of {side}, it adds overlaps, interruptions and "
         f"early answers that never were. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
     )
-    return Finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
+    return HealthFinding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
 
 
-def _repeated(side: Side, echo: Echo) -> Finding:
+def _repeated(side: Side, echo: HeardEcho) -> HealthFinding:
     other = other_side(side)
     delay_ms = echo.delays_ms[1]
     means = (
@@ -83,10 +83,10 @@ def _repeated(side: Side, echo: Echo) -> Finding:
         f"back. What it repeats is no speech of {side}, and no answer."
     )
     text = f"{side} repeats {other} {delay_ms:.0f} ms later"
-    return Finding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
+    return HealthFinding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
 
 
-def _misplaced(side: Side, echo: Echo) -> Finding:
+def _misplaced(side: Side, echo: HeardEcho) -> HealthFinding:
     early_ms = -echo.delays_ms[1]
     other = other_side(side)
     text = f"{other} is heard on {side} {early_ms:.0f} ms before it speaks"
@@ -94,10 +94,10 @@ def _misplaced(side: Side, echo: Echo) -> Finding:
         f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
         f"is wrong by as much (--offset-ms). Searched up to {REACH_MS} ms."
     )
-    return Finding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
+    return HealthFinding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
 
 
-def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
     """That A is as silent between its words as only a machine is, while B is heard in a room."""
     quiet = {side: ~near(activity[side], MARGIN_TICKS) for side in SIDES}
     if any(np.count_nonzero(ticks) < LEAST_QUIET_TICKS or not activity[side].any() for side, ticks in quiet.items()):
@@ -108,10 +108,10 @@ def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -
         text = "sides exchanged? A is digitally silent between words, B is not"
         means = "If A is the system, every measure is told of the wrong side (--swap)."
         figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
-        yield Finding("exchanged", None, "warn", text, means, figures)
+        yield HealthFinding("exchanged", None, "warn", text, means, figures)
 
 
-def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[Finding]:
+def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
     """That two files overlap much as they lie, and hardly at another offset: people take turns."""
     a, b = (activity[side].astype(np.float32) for side in SIDES)
     if min(a.sum(), b.sum()) < LEAST_SPEECH_TICKS:
@@ -126,4 +126,4 @@ def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[Finding]:
         text = f"files out of step? {100 * now:.0f} % overlap, {100 * share[best]:.0f} % with --offset-ms {offset_ms}"
         means = "If the files did not begin together, every latency and overlap is wrong by the difference."
         figures = {"overlap_share": now, "least_overlap_share": float(share[best]), "offset_ms": offset_ms}
-        yield Finding("out_of_step", None, "warn", text, means, figures)
+        yield HealthFinding("out_of_step", None, "warn", text, means, figures)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import Bools, Finding, Span, near, runs
+from fdbcore.measures.health.finding import Bools, HealthFinding, Span, near, runs
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.types import TICKS_PER_S, Side, ticks_to_s
 
@@ -56,7 +56,7 @@ class Peaks(NamedTuple):
     second_share: Floats
 
 
-def checks(side: Side, heard: SideAudio) -> Iterator[Finding]:
+def checks(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
     """All that sounds and is no speech on one side."""
     peaks = _peaks(heard)
     digits = list(_digits(peaks))
@@ -65,7 +65,7 @@ def checks(side: Side, heard: SideAudio) -> Iterator[Finding]:
         means = (
             "Dialling is no speech, but an energy detector takes it for some: it makes turns and answers of its own."
         )
-        yield Finding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
+        yield HealthFinding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
     dialled = np.zeros(heard.n_ticks, np.bool_)
     for _, (start, end) in digits:
         dialled[max(start - 4, 0) : end + 4] = True
@@ -77,7 +77,7 @@ def checks(side: Side, heard: SideAudio) -> Iterator[Finding]:
     yield from _music(side, heard, _in_notes(heard, peaks, tonal), dialled)
 
 
-def ticks(findings: Iterable[Finding], n_ticks: int) -> Bools:
+def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
     """The ticks of what `checks` found, bool (n_ticks,); without music, which may lie under speech."""
     found = np.zeros(n_ticks, np.bool_)
     for start, end in (span for finding in findings if finding.id != "music" for span in finding.spans):
@@ -159,7 +159,7 @@ def _tones(peaks: Peaks, tonal: Bools) -> list[Span]:
     ]
 
 
-def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[Finding]:
+def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[HealthFinding]:
     hz = np.array([np.median(peaks.hz[start:end]) for start, end in tones])
     rings = [
         span
@@ -171,12 +171,14 @@ def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[F
     )
     if len(rings) >= LEAST_RINGS:
         text = f"ringing, {len(rings)} times from {ticks_to_s(rings[0][0]):.0f} s"
-        yield Finding("ringing", side, "warn", text, means, {"hz": float(np.median(hz)), "rings": len(rings)}, rings)
+        yield HealthFinding(
+            "ringing", side, "warn", text, means, {"hz": float(np.median(hz)), "rings": len(rings)}, rings
+        )
         tones = [span for span in tones if span not in rings]
     if tones:
         seconds = sum(end - start for start, end in tones) / TICKS_PER_S
         figures = {"hz": float(np.median(hz)), "seconds": seconds}
-        yield Finding("tone", side, "warn", f"tones, {seconds:.1f} s", means, figures, tones)
+        yield HealthFinding("tone", side, "warn", f"tones, {seconds:.1f} s", means, figures, tones)
 
 
 def _in_silence(powers: Floats, span: Span) -> bool:
@@ -199,7 +201,7 @@ def _in_notes(heard: SideAudio, peaks: Peaks, tonal: Bools) -> Bools:
     return found
 
 
-def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Iterator[Finding]:
+def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Iterator[HealthFinding]:
     sounding = _sounding(heard)
     if len(sounding) < MUSIC_OVER:
         return
@@ -218,7 +220,7 @@ def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Itera
         means = (
             "It is no speech, but counts as some wherever the detector lets it pass: a long turn, or an interruption."
         )
-        yield Finding("music", side, "warn", f"music, {seconds:.0f} s", means, {"seconds": seconds}, spans)
+        yield HealthFinding("music", side, "warn", f"music, {seconds:.0f} s", means, {"seconds": seconds}, spans)
 
 
 def _sounding(heard: SideAudio) -> npt.NDArray[np.float64]:

@@ -36,13 +36,13 @@ _KEPT_BYTES: Final = 4096  # of its standard error, whose last line is told
 SETTINGS: Final = (Setting("timeout_s", "for each text", int, TIMEOUT_S, unit="s", least=1),)
 
 
-def command(address: str) -> Command:
+def command(address: str) -> CommandSpeaker:
     """The speaker of "exec:COMMAND ARGUMENT ...", split as by a shell; SETTINGS may precede the command."""
     words, settings = command_of(address, SETTINGS)
-    return Command(words, **settings)
+    return CommandSpeaker(words, **settings)
 
 
-class Command(Speaker):
+class CommandSpeaker(Speaker):
     """A process a text, in a group of its own, of which nothing is left once it has spoken.
 
     timeout_s: what each text is given.

@@ -13,7 +13,7 @@ from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.groups import words
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import flat
-from fdbcore.report.svg.forest import Forest, Row, forest
+from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _drawn(content: Statements, name: str) -> Forest:
     return forest(rows, shown_unit(unit))
 
 
-def _row(name: str, summary: Summary | None, varied: FigureRange | None, unit: str) -> Row:
+def _row(name: str, summary: Summary | None, varied: FigureRange | None, unit: str) -> ForestRow:
     def span(low: float | None, high: float | None) -> tuple[float, float] | None:
         return None if low is None or high is None else (scaled(low, unit), scaled(high, unit))
 
@@ -95,7 +95,7 @@ def _row(name: str, summary: Summary | None, varied: FigureRange | None, unit: s
     if summary is not None:
         chance, interval = summary.get("by_chance"), summary["ci95"]
     figure, _, rest = words.figure(summary, varied).partition(" | ")
-    return Row(
+    return ForestRow(
         name,
         figure,
         rest,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.floor_transfers import System, system
-from fdbcore.analysis.groups import Group, unit, units_text
+from fdbcore.analysis.floor_transfers import SystemTransfers, system
+from fdbcore.analysis.groups import CallGroup, unit, units_text
 from fdbcore.analysis.score import summarise
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import headlines
@@ -46,8 +46,8 @@ Strip = tuple[Reading, float, float]
 
 def write_paper(
     folder: Path,
-    groups: Mapping[str, Group],
-    reference: Group | None,
+    groups: Mapping[str, CallGroup],
+    reference: CallGroup | None,
     document: Comparison,
     strips: Sequence[Strip] = (),
     cluster: str | None = None,
@@ -92,7 +92,7 @@ def _strip(calls: Mapping[str, Call], text: str) -> Strip:
     return reading, start_s, end_s
 
 
-def _reference(systems: Sequence[System], reference: Group | None) -> tuple[str, list[int]]:
+def _reference(systems: Sequence[SystemTransfers], reference: CallGroup | None) -> tuple[str, list[int]]:
     if reference is None:
         return PEOPLE, [ms for each in systems for ms in each.fto_ms["A"]]
     found = system("reference", reference)
@@ -100,7 +100,7 @@ def _reference(systems: Sequence[System], reference: Group | None) -> tuple[str,
 
 
 def _files(
-    systems: Sequence[System],
+    systems: Sequence[SystemTransfers],
     summaries: Mapping[str, Measures],
     reference: tuple[str, list[int]],
     document: Comparison,
@@ -122,7 +122,9 @@ def _files(
         yield "differences.csv", csv_text(LONG_DIFFERENCE_COLUMNS, _long_differences(document))
 
 
-def measures_table(systems: Sequence[System], summaries: Mapping[str, Measures], cluster: str | None) -> PaperTable:
+def measures_table(
+    systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures], cluster: str | None
+) -> PaperTable:
     """A row a measure, a column a system: the figure with its interval, and its n. cluster: what intervals resample."""
     listed = [name for name in headlines() if any(name in of for of in summaries.values())]
     rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
@@ -137,7 +139,7 @@ def measures_table(systems: Sequence[System], summaries: Mapping[str, Measures],
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
 
 
-def _size(of: System, summaries: Measures, cluster: str | None) -> str:
+def _size(of: SystemTransfers, summaries: Measures, cluster: str | None) -> str:
     clusters = max((summary["clusters"] for summary in summaries.values()), default=0)
     units = "" if cluster is None else f", {clusters:,} {units_text(cluster, clusters)}"
     return f"{of.name}: {counted(of.calls, 'call')}{units}, {counted(of.eligible, 'opportunity')}"
@@ -149,7 +151,7 @@ def _cell(summary: Summary | None) -> str:
     return f"{with_interval(summary)}, n = {summary['n']:,}"
 
 
-def _long(systems: Sequence[System], summaries: Mapping[str, Measures]) -> Iterator[list[object]]:
+def _long(systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures]) -> Iterator[list[object]]:
     """Every measure of every system, in full."""
     for each in systems:
         for name, summary in summaries[each.name].items():

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from fdbcore.analysis.floor_transfers import BANDWIDTH_MS, Floats, System, density
+from fdbcore.analysis.floor_transfers import BANDWIDTH_MS, Floats, SystemTransfers, density
 from fdbcore.report.html.templates import static
 from fdbcore.report.svg.text import drawing, number, standalone, xml
 from fdbcore.types import TICK_MS
@@ -19,7 +19,7 @@ MOST_SYSTEMS: Final = 6  # lines that can be told apart
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 280, 48, 448, 14, 226
 
 
-def fto_figure(systems: Sequence[System], reference: tuple[str, Sequence[int]]) -> str:
+def fto_figure(systems: Sequence[SystemTransfers], reference: tuple[str, Sequence[int]]) -> str:
     """Densities of B's floor transfer offsets, a line a system, over that of the reference (its name, and values)."""
     name, values = reference
     at = np.arange(FTO_RANGE_MS[0], FTO_RANGE_MS[1] + 1, 20, dtype=np.float64)
@@ -43,7 +43,7 @@ def fto_figure(systems: Sequence[System], reference: tuple[str, Sequence[int]]) 
     return paper(parts, WIDTH, HEIGHT, about)
 
 
-def curve_figure(systems: Sequence[System]) -> str:
+def curve_figure(systems: Sequence[SystemTransfers]) -> str:
     """The share of all opportunities that B has begun to answer, against the time since A's end."""
     at = np.arange(CURVE_RANGE_MS[0], CURVE_RANGE_MS[1] + 1, TICK_MS, dtype=np.float64)
     x, y = _scale(CURVE_RANGE_MS), _height(1.0)

@@ -40,7 +40,7 @@ CLIPS: Final = "clips"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageParts:
     """What a page shows. audio: players and links to audio. words: what was said. embed_clips: the clips of the worst
     moments are part of the page."""
 
@@ -50,7 +50,7 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Heard:
+class ClipCounts:
     """What can be heard on a page: of so many moments so many; silent: of calls without audio, by name, why."""
 
     moments: int = 0
@@ -58,17 +58,17 @@ class Heard:
     silent: dict[str, str] = field(default_factory=dict)
 
 
-def write_index(run: Survey, shown: Shown = Shown(), heard: Heard | None = None) -> Path:
+def write_index(run: Survey, shown: PageParts = PageParts(), heard: ClipCounts | None = None) -> Path:
     """Write index.html into the folder of the run and return its path; note in `heard` what can be heard on it.
 
     RecordingError if it cannot be written.
     """
     path = run.corpus.path / INDEX
-    write_text(path, page(run, shown, heard or Heard()))
+    write_text(path, page(run, shown, heard or ClipCounts()))
     return path
 
 
-def page(run: Survey, shown: Shown, heard: Heard) -> str:
+def page(run: Survey, shown: PageParts, heard: ClipCounts) -> str:
     """The whole page."""
     sounds, compared = _Sounds(run.corpus.path, shown, heard), systems(run)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
@@ -133,7 +133,7 @@ def _audio_of(recording: Recording, folder: Path) -> _Audio:
 class _Sounds:
     """Where the page finds the audio of calls and moments, as far as it may show it."""
 
-    def __init__(self, folder: Path, shown: Shown, heard: Heard) -> None:
+    def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
         self.words = shown.words
         self.heard = heard
         self._folder = folder

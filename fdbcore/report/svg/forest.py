@@ -14,7 +14,7 @@ MARGIN = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ForestRow:
     """A figure, its interval, its range over the settings, and what it would be by chance, in the unit of the axis.
 
     None, where there is no such thing. figure, rest: what is told of it.
@@ -39,12 +39,12 @@ class Row:
 class Forest:
     """Rows, each with its drawing (SVG); and the axis under them: where its round figures stand (per cent)."""
 
-    rows: Sequence[tuple[Row, str]]
+    rows: Sequence[tuple[ForestRow, str]]
     unit: str
     ticks: Sequence[tuple[str, str]]
 
 
-def forest(rows: Sequence[Row], unit: str) -> Forest:
+def forest(rows: Sequence[ForestRow], unit: str) -> Forest:
     """The rows over a common axis, which begins at 0 only if the figures are near to it. unit: of the axis.
 
     At least one row has a value.
@@ -61,7 +61,7 @@ def axis_limits(least: float, most: float) -> tuple[float, float]:
     return (0.0 if 0 <= least < (most - least) or low < 0 <= least else low), most + margin
 
 
-def _strip(row: Row, low: float, high: float) -> str:
+def _strip(row: ForestRow, low: float, high: float) -> str:
     def x(value: float) -> str:
         return number(WIDTH * (value - low) / (high - low))
 

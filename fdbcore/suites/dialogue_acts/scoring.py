@@ -45,7 +45,7 @@ Indexes: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class NearestScores:
     """The scores of predictions, each against the nearest reference of its record.
 
     scores: (predictions, measures). reference: which reference of the record counted, (predictions,). alignments and
@@ -78,7 +78,7 @@ class References:
         flat = [sequence for choices in sequences for sequence in choices]
         return cls(packed(flat, weights), np.cumsum(counts) - counts, counts)
 
-    def score(self, records: Indexes, predictions: PackedActs) -> Scored:
+    def score(self, records: Indexes, predictions: PackedActs) -> NearestScores:
         """Each prediction k against the references of record records[k].
 
         The reference of the least WED counts, then of the greatest WLCS, then the first; and it for all measures.
@@ -90,7 +90,7 @@ class References:
         scores, alignments = score_pairs(taken(self.packed, choices), taken(predictions, owners))
         order = np.lexsort((-scores[:, MEASURES.index("wlcs")], scores[:, MEASURES.index("wed")], owners))
         chosen = order[starts]
-        return Scored(scores[chosen], chosen - starts, alignments, chosen)
+        return NearestScores(scores[chosen], chosen - starts, alignments, chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class Row:
     values: Floats
     singles: Floats
     no_reply: int = 0
-    scored: Scored | None = None
+    scored: NearestScores | None = None
     cells: Indexes | None = None
     repeats: tuple[int, ...] = (1,)
     pairs: int | None = None
