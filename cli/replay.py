@@ -135,7 +135,7 @@ def _replayed(
 
     with Status(quiet) as status:
 
-        def on_tick(tick: int, stated_s: float | None) -> None:
+        def on_tick(stated_s: float | None, tick: int) -> None:
             if tick % (10 * TICKS_PER_S) == 0:
                 of = f" of {stated_s:.0f}" if stated_s else ""
                 status(f"{session.name}: {tick // TICKS_PER_S}{of} s", tick / TICKS_PER_S, stated_s)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from fdbcore.analysis.corpus import Call
-
-SEVERITIES: Final = ("note", "warn", "bad")
+from fdbcore.measures.health.finding import SEVERITIES, Severity
 
 
 class BriefFinding(NamedTuple):
@@ -16,7 +15,7 @@ class BriefFinding(NamedTuple):
 
     id: str
     side: str | None
-    severity: str
+    severity: Severity
     text: str
 
 
@@ -45,7 +44,7 @@ class HealthKind:
     """All findings of one id: the worst of their severities, and the calls that have any."""
 
     id: str
-    severity: str = SEVERITIES[0]
+    severity: Severity = SEVERITIES[0]
     calls: list[Call] = field(default_factory=list)
 
 

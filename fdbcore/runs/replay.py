@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,16 +99,16 @@ def replay_session(
     vad: str | None = None,
     changes: Mapping[str, int] | None = None,
     real_time: bool = False,
-    on_tick: Callable[[int, float | None], None] = lambda tick, stated_s: None,
+    on_tick: Callable[[float | None, int], None] = lambda stated_s, tick: None,
     keep_audio: bool = True,
     line_open: bool = False,
 ) -> Reading:
     """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
 
     vad, changes: the detector of both sides, and settings of the turn detector, that differ from those with which the
-    session was recorded, or else from the defaults. on_tick: called after each tick with its number and the session's
-    stated length in seconds. keep_audio: write session.wav where a browser cannot play the source itself. line_open: B
-    could have answered until the recording ended.
+    session was recorded, or else from the defaults. on_tick: called after each tick with the session's stated length in
+    seconds and the tick's number. keep_audio: write session.wav where a browser cannot play the source itself.
+    line_open: B could have answered until the recording ended.
     """
     path = _case_path(run_path, session)
     held = open_held(session.recording) if session.recording is not None else None
@@ -118,9 +119,8 @@ def replay_session(
         meta = _meta(vads, settings, line_open)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
             sides = replayed_sides(probe.tap(source.blocks()))
-            stated_s = source.stated_s
             with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
-                ticks = run(*sides, clock, vads, settings, recording, lambda tick: on_tick(tick, stated_s))
+                ticks = run(*sides, clock, vads, settings, recording, partial(on_tick, source.stated_s))
             timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
             annotations = _keep_v1(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
