@@ -26,6 +26,7 @@ from fdbcore.recording.files import (
     AUDIO,
     EVENTS,
     HEALTH,
+    MARKS,
     META,
     RECORDING_SCHEMA,
     TURNS,
@@ -119,6 +120,12 @@ class Recording:
         """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
         stored = self._derived
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
+
+    @property
+    def marks(self) -> dict[str, Any] | None:
+        """An agent's own log on the timeline of the recording, as it was last laid; None if none was."""
+        path = self.path / MARKS
+        return read_json(path) if path.is_file() else None
 
     @cached_property
     def health(self) -> dict[str, Any] | None:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from textwrap import fill
 from typing import Any, Final
 
-from fdbcore.recording.files import MARKS, read_json
-from fdbcore.recording.reader import Recording
 from fdbcore.report.format import MACHINE_MS, amount, clock_text
 from fdbcore.report.html.values import Cell, Row
 
@@ -15,12 +13,6 @@ LISTED: Final = 20
 LABEL_COLUMNS: Final = 17  # of the screen of a call
 
 Values = Mapping[str, Any]
-
-
-def marks_of(recording: Recording) -> dict[str, Any] | None:
-    """What `runs.amend.lay_marks` kept; None if nothing was."""
-    path = recording.path / MARKS
-    return read_json(path) if path.is_file() else None
 
 
 def offset_text(laid: Values) -> str:

@@ -11,7 +11,6 @@ from fdbcore.measures.live_record import live_record
 from fdbcore.measures.opportunities import opportunities
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
-from fdbcore.report.call.agent_log import marks_of
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "unscored": unscored,
         "timing": reading.meta.get("timing"),
         "held": cast("Held | None", live_record(reading)),
-        "marks": marks_of(reading),
+        "marks": reading.marks,
     }
 
 
