@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.report.scorecard.columns import ELLIPSIS, Group, columns, fitted, padded, table, wrapped
+from fdbcore.report.scorecard.columns import ELLIPSIS, ColumnGroup, columns, fitted, padded, table, wrapped
 
 TEXTS = st.text(st.sampled_from("ab あ漢ｶ、é\u0301\u200d…"), max_size=30)
 
@@ -52,8 +52,8 @@ def test_an_indent_of_the_text_itself_is_kept() -> None:
     assert list(wrapped("  missing  Question by Answer", 20, 4)) == ["  missing  Question", "    by Answer"]
 
 
-def group(title: str, widths: list[int], rows: int) -> Group:
-    return Group(title, ["h" * width for width in widths], widths, [["1" * width for width in widths]] * rows)
+def group(title: str, widths: list[int], rows: int) -> ColumnGroup:
+    return ColumnGroup(title, ["h" * width for width in widths], widths, [["1" * width for width in widths]] * rows)
 
 
 @given(

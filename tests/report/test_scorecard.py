@@ -20,7 +20,7 @@ from fdbcore.cli.main import main
 from fdbcore.protocols import Suite
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.document import document
-from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, Part, bar, chart
+from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoredCase, ScoreRow, Telling
@@ -170,7 +170,7 @@ def test_the_screen_names_what_a_case_tells() -> None:
 
 def test_a_bar_is_as_long_as_its_parts() -> None:
     marks = {"best": ("ceiling", 0.1), "x": ("baseline", 1.2)}
-    drawn = bar(LATE, [Part("net", 0.5), Part("none", 0.0), Part("model", 0.4)], 1.5, marks)
+    drawn = bar(LATE, [BarPart("net", 0.5), BarPart("none", 0.0), BarPart("model", 0.4)], 1.5, marks)
     root = ElementTree.fromstring(drawn)
     parts = {rect.get("class"): float(rect.get("width", "nan")) for rect in root.iter(f"{SVG}rect")}
     assert parts == {

@@ -16,14 +16,14 @@ from scipy import stats as scipy_stats
 from fdbcore.stats.significance import holm
 from fdbcore.suites.dialogue_acts import baselines
 from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence
-from fdbcore.suites.dialogue_acts.comparison import COMPARED, Settings, comparisons, row_summaries
+from fdbcore.suites.dialogue_acts.comparison import COMPARED, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
-from fdbcore.suites.dialogue_acts.scoring import MEASURES, Row, system_row
+from fdbcore.suites.dialogue_acts.scoring import MEASURES, SystemScores, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, by_id, matched, without_response
 from fdbcore.types import Problem
 
-FEW = Settings(resamples=200)
+FEW = ScoringSettings(resamples=200)
 
 
 def random_acts(rng: np.random.Generator) -> ActSequence:
@@ -31,7 +31,7 @@ def random_acts(rng: np.random.Generator) -> ActSequence:
     return list(zip(acts, rng.dirichlet(np.ones(len(acts))).tolist(), strict=True))
 
 
-def random_rows(n: int, systems: int, seed: int = 0) -> list[Row]:
+def random_rows(n: int, systems: int, seed: int = 0) -> list[SystemScores]:
     rng = np.random.default_rng(seed)
     of = record_set(*[[random_acts(rng)] for _ in range(n)])
     replies = [[random_acts(rng) for _ in range(n)] for _ in range(systems)]
@@ -40,7 +40,7 @@ def random_rows(n: int, systems: int, seed: int = 0) -> list[Row]:
 
 def test_rows_have_mean_sd_and_the_interval_of_a_bootstrap_over_records() -> None:
     (row,) = random_rows(40, 1)
-    (summary,) = row_summaries([row], Settings())
+    (summary,) = row_summaries([row], ScoringSettings())
     for k, measure in enumerate(MEASURES):
         values, found = row.values[:, 0, k], summary["measures"][measure]
         assert (found["mean"], found["sd"]) == (pytest.approx(values.mean()), pytest.approx(values.std(ddof=1)))
@@ -51,7 +51,7 @@ def test_rows_have_mean_sd_and_the_interval_of_a_bootstrap_over_records() -> Non
 
 def test_comparisons_are_paired_tests_corrected_over_all_of_them() -> None:
     rows = random_rows(12, 3)
-    found = comparisons(rows, Settings())
+    found = comparisons(rows, ScoringSettings())
     assert [(one["a"], one["b"]) for one in found] == [
         p for p in (("s0", "s1"), ("s0", "s2"), ("s1", "s2")) for _ in COMPARED
     ]
@@ -228,7 +228,9 @@ def test_a_set_that_is_too_small_for_a_ranking_says_so(
     monkeypatch.setattr(baselines, "PAIRS", 10_000)  # which are not looked at
     rng = np.random.default_rng(2)
     of = record_set(*[[random_acts(rng)] for _ in range(n)])
-    content = document([of], [response(id, random_acts(rng)) for id in of.records], settings=Settings(resamples=20))
+    content = document(
+        [of], [response(id, random_acts(rng)) for id in of.records], settings=ScoringSettings(resamples=20)
+    )
     said = [text for text in content["warnings"] if "too few" in text]
     assert len(said) == (needs is not None)
     assert all(needs in text for text in said if needs)

@@ -16,7 +16,15 @@ from fdbcore.stats.bootstrap import bootstrap_columns
 from fdbcore.suites.dialogue_acts import baselines
 from fdbcore.suites.dialogue_acts.alignment import ACTS, ActSequence, pack_acts
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED, baseline_rows, most_frequent, shuffled_row
-from fdbcore.suites.dialogue_acts.scoring import MEASURES, References, Row, packed, score_pairs, system_row, taken
+from fdbcore.suites.dialogue_acts.scoring import (
+    MEASURES,
+    References,
+    SystemScores,
+    packed,
+    score_pairs,
+    system_row,
+    taken,
+)
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet
 
 Floats = npt.NDArray[np.float64]
@@ -266,7 +274,7 @@ def test_baselines_come_with_both_weights_and_a_set_of_one_has_nothing_to_shuffl
     assert [row.system for row in baseline_rows(record_set(["Inf 1"]))] == ["always Inform", MOST_FREQUENT] * 2
 
 
-def wed_of(row: Row) -> list[float]:
+def wed_of(row: SystemScores) -> list[float]:
     found: list[float] = row.values[:, 0, 1].tolist()
     return found
 

@@ -24,7 +24,15 @@ from fdbcore.models.vendor import ATTEMPTS
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.asking import MOST_ASKED
 from fdbcore.suites.dialogue_acts.checks import NEAR_DUPLICATE, SeenRequests, check_record
-from fdbcore.suites.dialogue_acts.generate import DROPPED, RECORDS, REPLIES, SETTINGS, Plan, Progress, generate
+from fdbcore.suites.dialogue_acts.generate import (
+    DROPPED,
+    RECORDS,
+    REPLIES,
+    SETTINGS,
+    GenerationPlan,
+    GenerationProgress,
+    generate,
+)
 from fdbcore.suites.dialogue_acts.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import read_records
 
@@ -47,8 +55,8 @@ class Maker:
         self.server = server
         self.folder = folder
 
-    def __call__(self, n: int, jobs: int = 1, **changes: Any) -> Progress:
-        plan = Plan(n, changes.pop("topics", TOPICS), Prompts(), changes.pop("seed", 100))
+    def __call__(self, n: int, jobs: int = 1, **changes: Any) -> GenerationProgress:
+        plan = GenerationPlan(n, changes.pop("topics", TOPICS), Prompts(), changes.pop("seed", 100))
         model = registry.model(self.server.address_of(changes.pop("model", "openai:writer")))
         return generate(plan, model, changes.pop("folder", self.folder), jobs, **changes)
 
@@ -303,7 +311,7 @@ def test_other_prompts_are_refused(serving: Serving, tmp_path: Path) -> None:
     (tmp_path / "task.ja.txt").write_text("話題: $topic\n指示: $instruction\n", encoding="utf-8")
     with serving(good) as make:
         make(1)
-        plan = Plan(1, TOPICS, Prompts(folder=tmp_path), 100)
+        plan = GenerationPlan(1, TOPICS, Prompts(folder=tmp_path), 100)
         with pytest.raises(SettingsError, match="prompts"):
             generate(plan, registry.model(make.server.address_of("openai:writer")), make.folder)
 
@@ -321,7 +329,7 @@ def test_two_processes_do_not_write_one_set(serving: Serving) -> None:
     with serving(good) as make:
         make(1)
 
-        def another(progress: Progress) -> None:
+        def another(progress: GenerationProgress) -> None:
             with pytest.raises(RecordingError, match="another process"):
                 make(2)
 

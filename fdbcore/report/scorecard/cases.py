@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fdbcore.protocols import Suite
 from fdbcore.report.scorecard import drawings
-from fdbcore.report.scorecard.drawings import Part
+from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import value_text
 from fdbcore.types import Scale, Scorecard, ScoredCase
 
@@ -57,7 +57,7 @@ def listed(card: Scorecard, cases: Sequence[ScoredCase]) -> list[dict[str, Any]]
 
 
 def _listed(case: ScoredCase, number: int, whole: Scale | None, parts: Sequence[Scale], most: float) -> dict[str, Any]:
-    made = [Part(scale.label, case.values.get(scale.id, 0.0)) for scale in parts]
+    made = [BarPart(scale.label, case.values.get(scale.id, 0.0)) for scale in parts]
     return {
         "number": number,
         **{name: getattr(case, name) for name in ("condition", "system", "subset", "note", "id", "text", "lang")},

@@ -12,7 +12,7 @@ ELLIPSIS: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ColumnGroup:
     """Columns under one title. headers, widths: of each column; cells: of each row, of each column."""
 
     title: str
@@ -26,7 +26,7 @@ class Group:
         return sum(self.widths) + 2 * len(self.widths)
 
 
-def table(names: Sequence[str], groups: Sequence[Group], width: int) -> list[str]:
+def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> list[str]:
     """The lines of a table at most `width` columns wide, if the widest group allows it; the names come once a part.
 
     The first group stands beside the names in every part.
@@ -34,7 +34,7 @@ def table(names: Sequence[str], groups: Sequence[Group], width: int) -> list[str
     first, *others = groups
     widest = max((group.width for group in others), default=0)
     named = min(max(map(columns, names)), NAME_COLUMNS, max(8, width - first.width - widest))
-    parts: list[list[Group]] = []
+    parts: list[list[ColumnGroup]] = []
     for group in others:
         if not parts or named + first.width + sum(g.width for g in parts[-1]) + group.width > width:
             parts.append([])
@@ -43,7 +43,7 @@ def table(names: Sequence[str], groups: Sequence[Group], width: int) -> list[str
     return [line for number, part in enumerate(lines) for line in ([""] if number else []) + part]
 
 
-def _part(names: Sequence[str], named: int, groups: Sequence[Group]) -> Iterator[str]:
+def _part(names: Sequence[str], named: int, groups: Sequence[ColumnGroup]) -> Iterator[str]:
     titles = ("  " + padded(group.title, group.width - 2, right=False) for group in groups if group.widths)
     yield (" " * named + "".join(titles)).rstrip()
     yield " " * named + "".join(_cells(group, group.headers) for group in groups)
@@ -51,7 +51,7 @@ def _part(names: Sequence[str], named: int, groups: Sequence[Group]) -> Iterator
         yield padded(name, named, right=False) + "".join(_cells(group, group.cells[row]) for group in groups)
 
 
-def _cells(group: Group, cells: Sequence[str]) -> str:
+def _cells(group: ColumnGroup, cells: Sequence[str]) -> str:
     return "".join("  " + padded(cell, width) for cell, width in zip(cells, group.widths, strict=True))
 
 

@@ -30,7 +30,7 @@ DEFINITIONS: Final = (
 """The patterns that bars refer to."""
 
 
-class Part(NamedTuple):
+class BarPart(NamedTuple):
     """A part of a bar: its name, and its length in the unit of the bar."""
 
     name: str
@@ -73,7 +73,9 @@ def swatch(part: int) -> str:
     return svg.drawing(f'<rect class="part {_pattern(part)}" x="1" y="1" width="20" height="12"/>', 22, 14, "", "score")
 
 
-def bar(whole: Scale, parts: Sequence[Part], most: float, marks: Mapping[str, tuple[str, float]] | None = None) -> str:
+def bar(
+    whole: Scale, parts: Sequence[BarPart], most: float, marks: Mapping[str, tuple[str, float]] | None = None
+) -> str:
     """A value as one bar of the parts that it is the sum of, on a scale from 0 to `most`.
 
     marks: by name, the group and the value of what it is to be seen against; each is an upright line.

@@ -13,7 +13,7 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
-from fdbcore.report.scorecard.drawings import Part
+from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import label, scales_of, value_text
 from fdbcore.types import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
@@ -106,7 +106,7 @@ def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow
         return ""
     found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
     parts = [
-        Part(scale.label, row.figures.get(scale.id, NO_FIGURE).value or 0.0)
+        BarPart(scale.label, row.figures.get(scale.id, NO_FIGURE).value or 0.0)
         for scale in card.scales
         if scale.adds_to == whole.id
     ]

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from fdbcore.report.format import NONE
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, Group, columns, fitted, table, wrapped
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.types import NO_FIGURE, Difference, Figure, Problem, Scale, Scorecard, ScoreRow, Telling
 
@@ -47,7 +47,7 @@ def _table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> lis
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
     groups = [
-        Group("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
+        ColumnGroup("", ["n"], [4], [[NONE if row.n is None else str(row.n)] for row in rows]),
         _group("mean [95 % interval]", main, rows, [[_with_interval(row, scale) for scale in main] for row in rows]),
         _group("SD", main, rows, [[number_text(_figure(row, scale).sd, scale) for scale in main] for row in rows]),
     ]
@@ -58,10 +58,12 @@ def _table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> lis
     return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
 
 
-def _group(title: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> Group:
+def _group(
+    title: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]
+) -> ColumnGroup:
     heads = [f"{scale.label} {scale.unit}".strip() for scale in scales]
     widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
-    return Group(title, heads, widths, cells)
+    return ColumnGroup(title, heads, widths, cells)
 
 
 def _figure(row: ScoreRow, scale: Scale) -> Figure:
@@ -97,8 +99,8 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
             for one in own
         ]
         groups = [
-            Group("", ["n"], [4], [[str(one.n)] for one in own]),
-            Group("", ["difference [95 %]", "p", "Holm", "detectable"], [20, 5, 5, 10], cells),
+            ColumnGroup("", ["n"], [4], [[str(one.n)] for one in own]),
+            ColumnGroup("", ["difference [95 %]", "p", "Holm", "detectable"], [20, 5, 5, 10], cells),
         ]
         yield from table([f"  {card.scale(one.scale).label}" for one in own], groups, width)[1:]
 

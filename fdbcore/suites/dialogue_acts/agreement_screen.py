@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, Group, fitted, table, wrapped
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
 from fdbcore.types import Problem
 
@@ -45,14 +45,14 @@ def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
 
 def _measures(content: Mapping[str, Any], width: int) -> list[str]:
     found = [content["measures"][name] for name in MEASURES]
-    n = Group("", ["n"], [5], [[str(content["n"])] for _ in found])
+    n = ColumnGroup("", ["n"], [5], [[str(content["n"])] for _ in found])
     cells = [[number_text(one["value"]), interval_text(one["ci95"])] for one in found]
-    return table(list(MEASURES.values()), [n, Group("", ["", "95 %"], [6, 13], cells)], width)[1:]
+    return table(list(MEASURES.values()), [n, ColumnGroup("", ["", "95 %"], [6, 13], cells)], width)[1:]
 
 
 def _confusion(content: Mapping[str, Any], width: int) -> list[str]:
     """Counts; a row per act of the first, a column per act of the second."""
     cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
     widths = [max(4, *(len(row[k]) for row in cells)) for k in range(len(SHORT))]
-    groups = [Group("", [], [], [[] for _ in cells]), Group("acts of the second", SHORT, widths, cells)]
+    groups = [ColumnGroup("", [], [], [[] for _ in cells]), ColumnGroup("acts of the second", SHORT, widths, cells)]
     return ["acts of the first, in rows", *table(content["acts"], groups, width)]

@@ -11,7 +11,16 @@ import numpy as np
 from fdbcore.stats.bootstrap import SEED
 from fdbcore.suites.dialogue_acts.alignment import ActSequence, PackedActs
 from fdbcore.suites.dialogue_acts.records import Record
-from fdbcore.suites.dialogue_acts.scoring import WEIGHTS, Floats, Indexes, References, Row, Weights, packed, taken
+from fdbcore.suites.dialogue_acts.scoring import (
+    WEIGHTS,
+    Floats,
+    Indexes,
+    References,
+    SystemScores,
+    Weights,
+    packed,
+    taken,
+)
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 
 ALWAYS_INFORM: Final = "always Inform"
@@ -21,7 +30,7 @@ PAIRS: Final = 1_000_000
 """Up to so many pairs of records the shuffled references are exact; beyond, so many are drawn."""
 
 
-def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[Row]:
+def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
     """The rows of a set: each reply is one Inform, the most frequent sequence, another record's reference."""
     records = list(of.records.values())
     same: dict[str, ActSequence] = {ALWAYS_INFORM: [("Inform", 1.0)], MOST_FREQUENT: most_frequent(records)}
@@ -30,7 +39,7 @@ def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[Row]:
         for name, sequence in same.items():
             predictions = packed([sequence] * len(records), weights)
             scores = references.score(np.arange(len(records)), predictions).scores
-            yield Row(of.name, name, None, "baseline", weights, scores[:, None], scores)
+            yield SystemScores(of.name, name, None, "baseline", weights, scores[:, None], scores)
         if len(records) > 1:
             yield shuffled_row(of.name, references, weights, seed)
 
@@ -49,7 +58,7 @@ def most_frequent(records: Sequence[Record]) -> ActSequence:
     return list(zip(acts, np.mean(importances, axis=0).tolist(), strict=True))
 
 
-def shuffled_row(name: str, references: References, weights: Weights, seed: int) -> Row:
+def shuffled_row(name: str, references: References, weights: Weights, seed: int) -> SystemScores:
     """Each record's references against the first reference of other records.
 
     All others, up to PAIRS pairs; beyond, for all records the ones that stand as many places further on as seeded draws
@@ -63,7 +72,7 @@ def shuffled_row(name: str, references: References, weights: Weights, seed: int)
     firsts: PackedActs = taken(references.packed, references.starts)
     scores = references.score(asked, taken(firsts, replied)).scores
     values = _means(scores, asked, n) + _means(scores, replied, n) - scores.mean(axis=0)
-    return Row(name, SHUFFLED, None, "baseline", weights, values[:, None], scores, pairs=len(scores))
+    return SystemScores(name, SHUFFLED, None, "baseline", weights, values[:, None], scores, pairs=len(scores))
 
 
 def _shifts(n: int, seed: int) -> Indexes:

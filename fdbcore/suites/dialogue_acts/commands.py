@@ -13,7 +13,7 @@ from fdbcore.protocols import Command, Console
 from fdbcore.types import Option, Problem, clock_text
 
 if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.generate import Price, Progress
+    from fdbcore.suites.dialogue_acts.generate import GenerationProgress, Price
 
 MODEL_HELP: Final = (
     "gemini:NAME or openai:NAME; NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
@@ -34,7 +34,7 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     if prompts is not None and not prompts.is_dir():
         raise SettingsError(f"--prompts {prompts}: expected a folder of prompts")
     told = Prompts(options["locale"], prompts)
-    plan = made.Plan(options["n"], told.topics(options["topics"]), told, options["seed"])
+    plan = made.GenerationPlan(options["n"], told.topics(options["topics"]), told, options["seed"])
     price = None if options["price"] is None else _price(options["price"])
     out: Path = options["out"]
     with console.interruptible():
@@ -58,7 +58,7 @@ def _price(text: str) -> Price:
     return price_in, price_out
 
 
-def _watch(console: Console, progress: Progress) -> None:
+def _watch(console: Console, progress: GenerationProgress) -> None:
     """A line on a terminal; elsewhere one for each record."""
     so_far = f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; of all answers so far {_tokens(progress)}"
     console.show(so_far)
@@ -66,17 +66,17 @@ def _watch(console: Console, progress: Progress) -> None:
         console.note(f"{progress.settled[0].id}: {so_far}")
 
 
-def _counts(progress: Progress) -> str:
+def _counts(progress: GenerationProgress) -> str:
     left = f", {len(progress.left)} left" if progress.left else ""
     plural = "" if len(progress.records) == 1 else "s"
     return f"{len(progress.records)} record{plural}, {len(progress.dropped)} dropped{left}"
 
 
-def _tokens(progress: Progress) -> str:
+def _tokens(progress: GenerationProgress) -> str:
     return f"{progress.usage.tokens_in:,} tokens in, {progress.usage.tokens_out:,} out"
 
 
-def _summary(progress: Progress, price: Price | None) -> str:
+def _summary(progress: GenerationProgress, price: Price | None) -> str:
     from fdbcore.suites.dialogue_acts.generate import cost_usd
 
     cost = "" if price is None else f", {cost_usd(progress.usage, price):.4f} USD"

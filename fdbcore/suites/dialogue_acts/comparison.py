@@ -11,7 +11,7 @@ import numpy as np
 
 from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
 from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
-from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, Row
+from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, SystemScores
 
 COMPARED: Final = ("wlcs", "wed", "f1")
 """The measures by which systems are compared; Holm's family is all comparisons of a document."""
@@ -21,7 +21,7 @@ COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ScoringSettings:
     """How the figures of a document are computed.
 
     as_given: importances were taken as they are, whatever they sum to. resamples: of each interval, and flips of each
@@ -33,13 +33,13 @@ class Settings:
     seed: int = SEED
 
 
-def row_summaries(rows: Sequence[Row], settings: Settings) -> list[dict[str, Any]]:
+def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[dict[str, Any]]:
     """The rows of one set as JSON values, each measure with mean, SD (ddof SD_DDOF, of single replies) and interval."""
     estimates = _estimates([row.values for row in rows], settings)
     return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
 
 
-def _estimates(blocks: Sequence[Floats], settings: Settings) -> list[list[Estimate]]:
+def _estimates(blocks: Sequence[Floats], settings: ScoringSettings) -> list[list[Estimate]]:
     """The estimates of the columns of each block (records, repeats, columns); blocks of one shape share their draws."""
     found: dict[int, list[Estimate]] = {}
     for repeats in {block.shape[1] for block in blocks}:
@@ -50,7 +50,7 @@ def _estimates(blocks: Sequence[Floats], settings: Settings) -> list[list[Estima
     return [found[k] for k in range(len(blocks))]
 
 
-def _row_json(row: Row, estimates: Sequence[Estimate]) -> dict[str, Any]:
+def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> dict[str, Any]:
     sds = np.std(row.singles, axis=0, ddof=SD_DDOF).tolist() if len(row.singles) > SD_DDOF else [None] * len(MEASURES)
     return {
         "set": row.set,
@@ -69,7 +69,7 @@ def _row_json(row: Row, estimates: Sequence[Estimate]) -> dict[str, Any]:
     }
 
 
-def comparisons(rows: Iterable[Row], settings: Settings) -> list[dict[str, Any]]:
+def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[dict[str, Any]]:
     """Paired differences between all systems of a set and annotator, on the records that both are scored on.
 
     `difference` is a - b. p: sign-flip permutation test. `p_holm` is corrected over all that is returned.
@@ -82,11 +82,13 @@ def comparisons(rows: Iterable[Row], settings: Settings) -> list[dict[str, Any]]
     return [one | {"p_holm": next(corrected) if one["p"] is not None else None} for one in found]
 
 
-def _place(row: Row) -> tuple[str, str]:
+def _place(row: SystemScores) -> tuple[str, str]:
     return row.set, row.annotator or ""
 
 
-def _compared(pairs: Sequence[tuple[Row, Row]], settings: Settings) -> Iterator[dict[str, Any]]:
+def _compared(
+    pairs: Sequence[tuple[SystemScores, SystemScores]], settings: ScoringSettings
+) -> Iterator[dict[str, Any]]:
     """The comparisons of pairs of rows of one set and annotator, all from the same draws and flips."""
     differences = [_differences(a, b) for a, b in pairs]
     estimates = _estimates(differences, settings)
@@ -116,7 +118,7 @@ def _spread(differences: Floats) -> dict[str, float | None]:
     return {"sd": sd, "smallest_detectable": None if sd is None else detectable_difference(sd, len(there))}
 
 
-def _differences(a: Row, b: Row) -> Floats:
+def _differences(a: SystemScores, b: SystemScores) -> Floats:
     """(records, repeats, compared measures); of means over the repeats where the two differ in their number."""
     left, right = a.values[..., COLUMNS], b.values[..., COLUMNS]
     if left.shape != right.shape:

@@ -12,11 +12,11 @@ from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER
 from fdbcore.suites.dialogue_acts.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.cautions import cautions
-from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, Settings, comparisons, row_summaries
+from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
 from fdbcore.suites.dialogue_acts.published import published
 from fdbcore.suites.dialogue_acts.records import Record, Response, steps_json
-from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, Row, annotated, no_reply, system_row
+from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
 from fdbcore.types import Problem
 
@@ -29,7 +29,7 @@ def document(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
     problems: Sequence[Problem] = (),
-    settings: Settings | None = None,
+    settings: ScoringSettings | None = None,
     with_published: bool = False,
     asked: Collection[str] = (),
 ) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def document(
     problems: what was left out before; what is left out here (responses without a record, records without a response,
     replies that are not annotated) comes after it. asked: annotators whose missing annotations are problems already.
     """
-    settings = settings or Settings()
+    settings = settings or ScoringSettings()
     answers, unmatched = matched(sets, responses, problems)
     rows = [row for of in sets for row in _rows(of, answers, settings.seed)]
     by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
@@ -61,7 +61,7 @@ def document(
     }
 
 
-def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[Row]:
+def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[SystemScores]:
     """The rows of a set: systems, ceiling, baselines; each with its importances, then with uniform ones."""
     own = [one for one in answers if one.set.name == of.name]
     found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
@@ -92,7 +92,7 @@ def _unscored(answers: Sequence[Answers], asked: Collection[str]) -> Iterator[Pr
                 yield Problem(reply.where or reply.id, reason)
 
 
-def _settings_json(settings: Settings, rows: Sequence[Row], compared: int) -> dict[str, Any]:
+def _settings_json(settings: ScoringSettings, rows: Sequence[SystemScores], compared: int) -> dict[str, Any]:
     labelled = [row for row in rows if row.annotator is not None]
     return {
         "fdbcore": __version__,
@@ -118,7 +118,7 @@ def _set_json(of: RecordSet) -> dict[str, Any]:
     }
 
 
-def _items(row: Row, answers: Sequence[Answers]) -> Iterator[dict[str, Any]]:
+def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[dict[str, Any]]:
     """What a system replied, with its scores; baselines and uniform importances have no items."""
     if row.scored is None or row.cells is None or row.weights != "given":
         return

@@ -49,7 +49,7 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class GenerationPlan:
     """What is to be generated: record k is about topic k, round and round, and asked with seed + k."""
 
     n: int
@@ -90,10 +90,10 @@ class Plan:
 
 
 @dataclass
-class Progress:
+class GenerationProgress:
     """How far a generation is. settled: the item that was settled last, and what became of it."""
 
-    plan: Plan
+    plan: GenerationPlan
     records: list[Record]
     dropped: list[Mapping[str, Any]]
     left: dict[str, str]
@@ -107,13 +107,13 @@ class Progress:
 
 
 def generate(
-    plan: Plan,
+    plan: GenerationPlan,
     model: Model,
     folder: Path,
     jobs: int = 1,
     price: Price | None = None,
-    watch: Callable[[Progress], None] = lambda progress: None,
-) -> Progress:
+    watch: Callable[[GenerationProgress], None] = lambda progress: None,
+) -> GenerationProgress:
     """Generate what the folder does not have yet, and write it; the same call goes on where an earlier one ended.
 
     What is written does not depend on `jobs`, as far as the model's answers do not. watch: called after each item.
@@ -124,7 +124,7 @@ def generate(
     settings = plan.settings(model)
     _check_folder(folder, settings, plan.n)
     with KeptModel(model, folder / REPLIES) as kept:
-        progress = Progress(plan, [], [], {}, kept.usage)
+        progress = GenerationProgress(plan, [], [], {}, kept.usage)
         if not ((folder / SETTINGS).is_file() and _has_replies(folder)):
             write_json(folder / SETTINGS, _summary(settings, progress, model, price))
         try:
@@ -147,7 +147,7 @@ def cost_usd(usage: Usage, price: Price) -> float:
     return (usage.tokens_in * price[0] + usage.tokens_out * price[1]) / 1e6
 
 
-def _settled(plan: Plan, model: Model, jobs: int) -> Generator[tuple[Item, Draft]]:
+def _settled(plan: GenerationPlan, model: Model, jobs: int) -> Generator[tuple[Item, Draft]]:
     """Every item and its draft, in order. What is a near-duplicate depends on the order alone, not on who was first."""
     seen = SeenRequests()
     for number, example in enumerate(plan.prompts.examples, 1):
@@ -187,7 +187,7 @@ def _unlike(seen: SeenRequests, prompts: Prompts, model: Model, item: Item, draf
         draft = another
 
 
-def _count(progress: Progress, item: Item, draft: Draft) -> None:
+def _count(progress: GenerationProgress, item: Item, draft: Draft) -> None:
     progress.settled = item, draft
     if isinstance(draft, Good):
         progress.records.append(draft.item)
@@ -234,7 +234,9 @@ def _leave_nothing(folder: Path) -> None:
         folder.rmdir()
 
 
-def _write(folder: Path, settings: Mapping[str, Any], progress: Progress, model: Model, price: Price | None) -> None:
+def _write(
+    folder: Path, settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
+) -> None:
     """Write the results; records that are all there already are left as they are, since people may have edited them."""
     was = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
@@ -244,7 +246,9 @@ def _write(folder: Path, settings: Mapping[str, Any], progress: Progress, model:
     write_json(folder / SETTINGS, _summary(settings, progress, model, price))
 
 
-def _summary(settings: Mapping[str, Any], progress: Progress, model: Model, price: Price | None) -> dict[str, Any]:
+def _summary(
+    settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
+) -> dict[str, Any]:
     refused = sum(dropped["refused"] for dropped in progress.dropped)
     scaled = {
         record.id: annotation.scaled_from

@@ -11,7 +11,7 @@ from fdbcore.protocols import Model, Transcriber
 from fdbcore.registry import model, transcriber
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.annotate import annotate, references
-from fdbcore.suites.dialogue_acts.comparison import Settings
+from fdbcore.suites.dialogue_acts.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
@@ -36,7 +36,7 @@ def score(
         )
         problems += found
     named = [annotator.name for annotator in models]
-    content = document(sets, responses, problems, Settings(as_given), options["published"], named)
+    content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], named)
     return Scored(content, {ANNOTATIONS: jsonl(responses)})
 
 

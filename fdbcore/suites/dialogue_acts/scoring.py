@@ -94,7 +94,7 @@ class References:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class SystemScores:
     """The scores of one system, ceiling or baseline on one set.
 
     annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN where a record has
@@ -175,7 +175,7 @@ def without(response: Response, annotator: str) -> Response:
     return replace(response, annotations=tuple(a for a in response.annotations if a.annotator != annotator))
 
 
-def system_row(answers: Answers, annotator: str, weights: Weights) -> Row:
+def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScores:
     """The scores of what a system replied, as one annotator sees it."""
     records = list(answers.set.records.values())
     replies = [answers.responses.get(record.id) for record in records]
@@ -193,7 +193,7 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> Row:
     values[places[:, 0], places[:, 1]] = scored.scores
     silent = sum(reply is not None and no_reply(reply) for reply in replies)
     kind: Kind = "ceiling" if answers.system == REFERENCE else "system"
-    return Row(
+    return SystemScores(
         answers.set.name,
         answers.system,
         annotator,
