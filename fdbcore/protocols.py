@@ -13,20 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import SettingsError
-from fdbcore.types import (
-    Happening,
-    Option,
-    Pcm,
-    Reply,
-    Request,
-    Rubric,
-    Scorecard,
-    Scored,
-    ScoredCase,
-    Side,
-    SideA,
-    TurnEvent,
-)
+from fdbcore.types import Happening, Option, Pcm, Reply, Request, Rubric, Side, SideA, TurnEvent
+from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its input (Moshi), bursts of a vendor's server, or

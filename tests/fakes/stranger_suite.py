@@ -17,22 +17,8 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
-from fdbcore.types import (
-    SAMPLE_RATE_HZ,
-    Difference,
-    Figure,
-    Material,
-    Option,
-    Problem,
-    Rubric,
-    Scale,
-    Scorecard,
-    Scored,
-    ScoredCase,
-    ScoreRow,
-    SideA,
-    Telling,
-)
+from fdbcore.types import SAMPLE_RATE_HZ, Material, Option, Problem, Rubric, SideA
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, Scored, ScoredCase, ScoreRow, Telling
 
 
 def _name(options: Mapping[str, Any], console: Console) -> bool:

@@ -23,7 +23,8 @@ from fdbcore.report.scorecard.document import document
 from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
-from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
 
 SVG = "{http://www.w3.org/2000/svg}"
 VALIDATOR = validator("scorecard")

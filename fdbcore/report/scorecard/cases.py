@@ -14,7 +14,7 @@ from fdbcore.protocols import Suite
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import value_text
-from fdbcore.types import Scale, Scorecard, ScoredCase
+from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase
 
 PER_CHUNK: Final = 200
 """How many pictures are packed together."""

@@ -10,7 +10,7 @@ from fdbcore.report.scorecard.tables import value_text
 from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.forest import axis_limits, axis_ticks
 from fdbcore.report.svg.text import number, width_em, xml
-from fdbcore.types import NO_FIGURE, Figure, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Figure, Scale, Scorecard, ScoreRow
 
 BAR_WIDTH, BAR_HEIGHT = 240, 22
 NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, TOP = 196, 190, 62, 26, 46

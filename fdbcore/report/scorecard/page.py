@@ -15,7 +15,7 @@ from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import label, scales_of, value_text
-from fdbcore.types import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Scale, Scorecard, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")

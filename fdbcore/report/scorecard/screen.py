@@ -9,7 +9,8 @@ from typing import Final
 from fdbcore.report.format import NONE
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
 from fdbcore.report.scorecard.tables import scales_of
-from fdbcore.types import NO_FIGURE, Difference, Figure, Problem, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoreRow, Telling
 
 PROBLEMS: Final = 10
 PROBLEM_LINES: Final = 5

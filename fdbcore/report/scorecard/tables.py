@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text
-from fdbcore.types import NO_FIGURE, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
 
 
 def tables(card: Scorecard) -> dict[str, str]:

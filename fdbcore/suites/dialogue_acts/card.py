@@ -14,7 +14,8 @@ from fdbcore.suites.dialogue_acts.published import CAUTION
 from fdbcore.suites.dialogue_acts.records import REFERENCE
 from fdbcore.suites.dialogue_acts.terms import LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, PARTS, acts_of
-from fdbcore.types import Difference, Figure, Problem, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
 
 SCALES: Final = (
     Scale("wed", "WED", -1, main=True),

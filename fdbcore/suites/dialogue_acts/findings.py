@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fdbcore.suites.dialogue_acts.words import mean, p_text, span
-from fdbcore.types import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
 
 
 def leads(card: Scorecard) -> list[str]:

@@ -16,7 +16,8 @@ from fdbcore.suites.dialogue_acts.document import document
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import RECORDS, SHIPPED, RecordSet, by_id, read_sets, without_response
-from fdbcore.types import Problem, Scored
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Scored
 
 DEFAULT_REQUESTS: Final = 4
 ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"

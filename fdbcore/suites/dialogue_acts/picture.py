@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, SHORT_NAMES, drawing
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, Item, acts_of, headline, reasons, weight
-from fdbcore.types import ScoredCase
+from fdbcore.types.scorecard import ScoredCase
 
 WIDTH: Final = 420
 MARGIN: Final = 6

@@ -9,7 +9,8 @@ from typing import Any, Final
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Suite
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
-from fdbcore.types import Option, Scorecard, Scored, ScoredCase, SideA
+from fdbcore.types import Option, SideA
+from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = (
