@@ -59,7 +59,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "calls/one": (0, 14),
         "calls/two": (20, 34),
         "calls/three": (40, 54),
-        "people/p": (0, 30),
+        "people/p": (0, 14),
     }
     for name, (start_s, end_s) in spans_s.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -116,12 +116,22 @@ def test_both_readmes_show_the_same_commands() -> None:
     ],
 )
 def test_the_commands_of_a_page_run(page: Path, clone: Path) -> None:
-    for command in (
-        each for block in blocks(page) if block.language == "sh" and not block.needs for each in commands(block)
-    ):
-        ran = subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=120)
-        allowed = (0, 1, 3) if DECIDES in command else (0,)
-        assert ran.returncode in allowed, f"{command}\n{ran.stdout[-1500:]}\n{ran.stderr[-1500:]}"
+    """The first as a visitor gives it; of the others, those of ours in this process, which has loaded everything."""
+    shown = [each for block in blocks(page) if block.language == "sh" and not block.needs for each in commands(block)]
+    for number, command in enumerate(shown):
+        code, told = ran_here(command) if number and command.startswith("fdbcore ") else ran_in_shell(command)
+        assert code in ((0, 1, 3) if DECIDES in command else (0,)), f"{command}\n{told}"
+
+
+def ran_in_shell(command: str) -> tuple[int, str]:
+    ran = subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=120)
+    return ran.returncode, f"{ran.stdout[-1500:]}\n{ran.stderr[-1500:]}"
+
+
+def ran_here(command: str) -> tuple[int, str]:
+    """It has plain words alone: `commands` has quoted whatever the shell would change."""
+    ran = CliRunner().invoke(main, shlex.split(command)[1:], catch_exceptions=False)
+    return ran.exit_code, ran.output[-3000:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.made_runs import drawn_calls, made_run
 from helpers.voices import voices, write
 
 # Ctrl-C at the moment at which a module is first looked for.
@@ -95,11 +96,7 @@ def test_while_its_processes_start(command: str, calls: Path, tmp_path: Path) ->
         "score": ["score", run],
     }
     if command == "score":
-        many = tmp_path / "many"
-        many.mkdir()
-        for number in range(45):  # more than are scored by the process itself
-            os.link(calls / "0.wav", many / f"{number}.wav")
-        commanded(script, "replay", many, "--vad", "energy", "--out", run, "--quiet").communicate(timeout=300)
+        made_run(run, drawn_calls(45, seed=0))  # more than are scored by the process itself
     process = commanded(script, *arguments[command])
     while process.poll() is None and len(children_of(process.pid)) < 2:  # the first is that of multiprocessing itself
         time.sleep(0.001)
