@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,7 +17,9 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .status import Status
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import ReplaySummary
     from fdbcore.analysis.survey import Survey
+    from fdbcore.recording.run_types import CorpusCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
     from fdbcore.runs.replay_many import ReplayProgress
     from fdbcore.sources.calls import PlannedCall
@@ -123,7 +125,7 @@ def say_oddities(oddities: Oddities) -> None:
         click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:NAMED])}{more}", err=True)
 
 
-def _print(run: Survey, entries: Sequence[dict[str, Any]], as_json: bool, quiet: bool) -> None:
+def _print(run: Survey, entries: Sequence[CorpusCall], as_json: bool, quiet: bool) -> None:
     if as_json:
         from fdbcore.runs.replay_many import summary_of
 
@@ -152,7 +154,7 @@ def print_run(run: Survey) -> None:
     click.echo(run.corpus.path / INDEX)
 
 
-def _print_json(run: Survey, summary: dict[str, Any]) -> None:
+def _print_json(run: Survey, summary: ReplaySummary) -> None:
     """One document, written call by call: the documents of thousands of calls are not in memory at once."""
     from fdbcore.analysis.score import read_scores
     from fdbcore.report.call.document import document

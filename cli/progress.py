@@ -6,11 +6,10 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fdbcore.recording.run import Outcome
 from fdbcore.registry import endpoint
 from fdbcore.report.format import clock_text
 from fdbcore.runs.folder import RunFolder
@@ -20,6 +19,9 @@ from fdbcore.session.converse import CLOSING, OPENING, WAITING
 from fdbcore.types import ticks_to_s
 
 from .status import Part, Status
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Outcome
 
 _ANSWERS: Final = {FINISH: "finishing the live calls; Ctrl-C again ends them now", NOW: "ending the live calls"}
 _NOT_LIVE: Final = {OPENING: "opening", WAITING: "waiting to be joined", CLOSING: "closing"}

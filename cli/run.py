@@ -21,6 +21,7 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns, turn_settings
 from .suites import SuiteName
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case, RunPlan
 
@@ -239,14 +240,17 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
     return []
 
 
-def _print(folder: RunFolder, summary: dict[str, Any], as_json: bool, quiet: bool) -> None:
+def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -> None:
     """Write the page of a single case, or the tables and the page of several; print what they say."""
     from fdbcore.session.converse import NOT_COUNTED
 
     silent = as_json or quiet
     if as_json:
-        cases = [case.to_json() | {"outcome": folder.outcome(case)} for case in folder.plan.cases]
-        click.echo(json.dumps(summary | {"cases": cases}, ensure_ascii=False))
+        printed: RunSummary = {
+            **summary,
+            "cases": [{**case.to_json(), "outcome": folder.outcome(case)} for case in folder.plan.cases],
+        }
+        click.echo(json.dumps(printed, ensure_ascii=False))
     if not silent and not folder.plan.settings.realtime:
         click.echo(f"virtual clock: {NOT_COUNTED}")
     if not silent:
@@ -265,7 +269,7 @@ def _in_text(folder: RunFolder) -> bool:
     return {outcome["reason"] for outcome in outcomes if outcome["kind"] == "done"} == {IN_TEXT}
 
 
-def _print_outcomes(systems: Mapping[str, Any]) -> None:
+def _print_outcomes(systems: Mapping[str, SystemSummary]) -> None:
     """How the cases of each system have ended; of several systems a table will say that, but for the reasons."""
     for name, found in systems.items():
         lines = [f"{name}: {counts_text(found['cases'])}"] if len(systems) == 1 else []
@@ -295,9 +299,9 @@ def _write_pages(folder: RunFolder, silent: bool) -> None:
         print_run(shown)
 
 
-def counts_text(counts: dict[str, int]) -> str:
+def counts_text(counts: CaseCounts) -> str:
     """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
-    kinds = ", ".join(f"{counts[kind]} {kind}" for kind in ("done", "failed", "invalid"))
+    kinds = f"{counts['done']} done, {counts['failed']} failed, {counts['invalid']} invalid"
     again = f"; {counts['again']} held more than once" if counts["again"] else ""
     return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
 

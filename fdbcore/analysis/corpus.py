@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,14 +130,16 @@ def _replayed(path: Path) -> Iterator[Call]:
     corpus = read_corpus(path)
     for known in corpus["calls"]:
         files = tuple(file["path"] for file in known["files"])
-        told = {key: known[key] for key in ("status", "reason", "unscored", "columns")}
-        if known["status"] == WAITING and (made := _made_since(corpus.get("began"), path / known["name"])) is not None:
+        folder, columns = path / known["name"], known["columns"]
+        call = Call(known["name"], folder, known["status"], known["reason"], known["unscored"], columns, files)
+        if call.status == WAITING and (made := _made_since(corpus.get("began"), folder)) is not None:
             status, reason = standing(made)
-            columns = {**held_columns(made), **known["columns"]}
-            told = {"status": status, "reason": reason, "unscored": unscored(made), "columns": columns}
-        elif told["unscored"] is None and (gone := _why_unreadable(path / known["name"])) is not None:
-            told |= {"status": FAILED, "reason": gone, "unscored": gone, "is_unreadable": True}
-        yield Call(known["name"], path / known["name"], files=files, **told)
+            call = replace(
+                call, status=status, reason=reason, unscored=unscored(made), columns={**held_columns(made), **columns}
+            )
+        elif call.unscored is None and (gone := _why_unreadable(folder)) is not None:
+            call = replace(call, status=FAILED, reason=gone, unscored=gone, is_unreadable=True)
+        yield call
 
 
 def _why_unreadable(path: Path) -> str | None:

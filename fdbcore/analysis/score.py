@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Scores, Summary
+    from fdbcore.analysis.summary_types import Measures, PooledRecordings, Scores, Summary
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
@@ -148,7 +148,7 @@ def _cut_off(recording: Recording) -> list[str]:
     return [f"the recording of the conversation is {held['status']}: {held['reason']}"]
 
 
-def summary(readings: Sequence[Reading]) -> dict[str, Any]:
+def summary(readings: Sequence[Reading]) -> PooledRecordings:
     """The measures of a run: those of all its recordings pooled, with intervals over recordings.
 
     Recordings that cannot be scored are no part of them: "unscored" names these, with the reason.

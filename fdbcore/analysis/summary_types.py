@@ -12,6 +12,7 @@ from msgspec import Meta
 from fdbcore.measures.finding_types import Finding
 from fdbcore.measures.measure import Unit
 from fdbcore.recording.meta_types import Count, Settings
+from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase
 
 Interval: TypeAlias = tuple[float, float]
 
@@ -72,3 +73,57 @@ class Scores(TypedDict):
     findings: list[Finding]
     warnings: list[str]
     unscored: NotRequired[Annotated[str, Meta(description="why there are no measures")]]
+
+
+class PooledRecordings(TypedDict):
+    """Recordings and their measures, pooled."""
+
+    schema: Literal["fdbcore.summary/2"]
+    recordings: list[str]
+    unscored: Annotated[dict[str, str], Meta(description="those of them that are in no measure: why")]
+    measures: Measures
+
+
+class ReplaySummary(PooledRecordings):
+    """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
+    given another meaning."""
+
+    findings: Annotated[dict[str, list[str]], Meta(description="what must be known first, and of which calls")]
+    warnings: Annotated[dict[str, list[str]], Meta(description="what must be known beside, and of which calls")]
+    failed: Annotated[list[str], Meta(description="of each call that failed or is damaged: why")]
+
+
+class CaseCounts(TypedDict):
+    """The cases of a system, by how they ended."""
+
+    planned: Count
+    done: Count
+    failed: Annotated[Count, Meta(description="the system is to blame")]
+    invalid: Annotated[Count, Meta(description="the harness is to blame")]
+    left: Count
+    again: Annotated[Count, Meta(description="held more than once")]
+
+
+class SystemSummary(TypedDict):
+    """A system of a run."""
+
+    cases: CaseCounts
+    reasons: Annotated[dict[str, Count], Meta(description="why cases ended so, and how many did")]
+    recordings: Annotated[list[str], Meta(description="that are in the measures")]
+    measures: Measures
+
+
+class EndedCase(PlannedCase):
+    """A case, and how it ended."""
+
+    outcome: Annotated[Outcome | None, Meta(description="null where it has not ended")]
+
+
+class RunSummary(TypedDict):
+    """The cases of a run of `fdbcore run`, and the measures of each system. Fields may be added under the same version;
+    a field is never given another meaning."""
+
+    schema: Literal["fdbcore.run_summary/2"]
+    plan: Decisions
+    systems: dict[str, SystemSummary]
+    cases: NotRequired[Annotated[list[EndedCase], Meta(description="as they are printed; not in summary.json")]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError
@@ -17,14 +17,21 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
 
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import (
+        Corpus,
+        CorpusCall,
+        CorpusSettings,
+        Decisions,
+        Outcome,
+        PlannedCase,
+        PlannedRun,
+        Standing,
+    )
+
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
 """How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
-
-Outcome = Mapping[str, Any]
-"""{"kind": done, invalid or failed, "side", "reason"}; with "transient" where trying again may help, and "again" where
-it is due, by wish or because the run goes on."""
-
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
 RUN_SCHEMA: Final = "fdbcore.run/1"
@@ -32,7 +39,11 @@ CORPUS, RUN = "corpus.json", "run.json"
 SCORED: Final = (HEALTH, SCORES, QUANTITIES)
 """What a recording has once it is done with."""
 
-DONE, DAMAGED, FAILED, INVALID, WAITING = "done", "damaged", "failed", "invalid", "waiting"
+DONE: Final = "done"
+DAMAGED: Final = "damaged"
+FAILED: Final = "failed"
+INVALID: Final = "invalid"
+WAITING: Final = "waiting"
 """How a call stands. damaged: a part of its file is missing, the rest is scored. failed: its file cannot be read, or
 its system is to blame. invalid: the harness is. waiting: not yet replayed or held."""
 
@@ -49,18 +60,17 @@ def _has_schema(path: Path, schema: str) -> bool:
     return False
 
 
-def read_corpus(path: Path) -> dict[str, Any]:
+def read_corpus(path: Path) -> Corpus:
     """The corpus.json of a run of `replay`. RecordingError for another schema."""
-    corpus: dict[str, Any] = read_json(path / CORPUS)
-    return _of_schema(corpus, CORPUS_SCHEMA, path / CORPUS)
+    return cast("Corpus", _read(path / CORPUS, CORPUS_SCHEMA))
 
 
-def case_columns(case: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> dict[str, str]:
+def case_columns(case: PlannedCase, outcome: Outcome | None) -> dict[str, str]:
     """The columns of a live call, of its case in the plan and of how it ended."""
-    clip = (case.get("clip") or {}).get("name", "")
+    clip = case.get("clip")
     return {
-        "system": str(case["system"]),
-        "clip": str(clip),
+        "system": case["system"],
+        "clip": clip["name"] if clip else "",
         "trial": str(case["trial"]),
         "outcome": outcome["kind"] if outcome else WAITING,
     }
@@ -72,13 +82,14 @@ def held_columns(recording: Recording) -> dict[str, str]:
     return case_columns(held["case"], held.get("outcome")) if held.get("case") else {}
 
 
-def standing(recording: Recording) -> tuple[str, str | None]:
+def standing(recording: Recording) -> tuple[Standing, str | None]:
     """How a call stands by its recording, and why if it is not done."""
     damages, outcome = recording.damages, recording.original_meta.get("outcome") or {}
     return DAMAGED if damages else outcome.get("kind", DONE), "; ".join(damages) or outcome.get("reason")
 
 
-def _of_schema(values: dict[str, Any], schema: str, path: Path) -> dict[str, Any]:
+def _read(path: Path, schema: str) -> dict[str, Any]:
+    values: dict[str, Any] = read_json(path)
     if values.get("schema") != schema:
         raise RecordingError(f"{path}: expected schema {schema}, got {values.get('schema')!r}")
     return values
@@ -169,18 +180,38 @@ def is_recorded(path: Path) -> bool:
     return found or (os.path.isdir(path) and any(path.glob(f"*/{META}")))
 
 
-def write_corpus(path: Path, values: Mapping[str, Any]) -> None:
-    """Write the corpus.json of a run of `replay`; its schema is added."""
-    write_json(path / CORPUS, {"schema": CORPUS_SCHEMA, **values})
+def write_corpus(
+    path: Path,
+    began: str,
+    settings: CorpusSettings,
+    oddities: dict[str, list[str]],
+    calls: list[CorpusCall],
+) -> None:
+    """Write the corpus.json of a run of `replay`; its schema, date and versions are added."""
+    corpus: Corpus = {
+        "schema": CORPUS_SCHEMA,
+        "began": began,
+        "updated": utc_now(),
+        "settings": settings,
+        "versions": versions(),
+        "oddities": oddities,
+        "calls": calls,
+    }
+    write_json(path / CORPUS, corpus)
 
 
-def write_plan(path: Path, plan: Mapping[str, Any]) -> None:
+def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
     """Write the run.json of a run of `run`; its schema, date and versions are added."""
-    known = {"schema": RUN_SCHEMA, "created": utc_now(), "versions": versions()}
-    write_json(path / RUN, {**known, **plan})
+    run: PlannedRun = {
+        "schema": RUN_SCHEMA,
+        "created": utc_now(),
+        "versions": versions(),
+        "plan": plan,
+        "cases": cases,
+    }
+    write_json(path / RUN, run)
 
 
-def read_plan(path: Path) -> dict[str, Any]:
-    """The run.json of the run in `path`: {"plan": what decided it, "cases": [...], ...}. Raises RecordingError."""
-    run: dict[str, Any] = read_json(path / RUN)
-    return _of_schema(run, RUN_SCHEMA, path / RUN)
+def read_plan(path: Path) -> PlannedRun:
+    """The run.json of the run in `path`: what decided it, and its cases. Raises RecordingError."""
+    return cast("PlannedRun", _read(path / RUN, RUN_SCHEMA))

@@ -15,15 +15,20 @@ import msgspec
 
 from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements
-from fdbcore.analysis.summary_types import ResponseCurve
-from fdbcore.report.call.document_types import Document, Event, HealthFinding, Label, Moment
+from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
+from fdbcore.recording.run_types import Corpus, PlannedRun
+from fdbcore.report.call.document_types import Document, Event, HealthFinding, Label, Moment, ReplayedCalls
 from fdbcore.report.scorecard.document_types import ScorecardDocument
 
 DOCUMENTS: Final = {
     "replay": Document,
+    "summary": ReplayedCalls,
+    "run_summary": RunSummary,
     "comparison": Comparison,
     "statements": Statements,
     "scorecard": ScorecardDocument,
+    "corpus": Corpus,
+    "run": PlannedRun,
 }
 """The type of each document, by the name of its schema."""
 

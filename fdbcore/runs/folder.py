@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.audio.decode import content_hash, state_of
 from fdbcore.clock import utc_now
@@ -25,7 +25,6 @@ from fdbcore.recording.files import META, RECORDING_SCHEMA, read_json, write_jso
 from fdbcore.recording.run import (
     RUN,
     SELFTEST,
-    Outcome,
     alone_in,
     is_planned,
     outcome_in,
@@ -35,6 +34,9 @@ from fdbcore.recording.run import (
 )
 from fdbcore.runs.plan import Case, RunPlan
 from fdbcore.runtime.redaction import clean
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase
 
 AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
     "failed": ("failed",),
@@ -75,7 +77,7 @@ class RunFolder:
 
     def _write_plan(self) -> None:
         if not is_planned(self.path):
-            write_plan(self.path, _plan_json(self.plan))
+            write_plan(self.path, *_plain(self.plan))
         for name, text in self.plan.material.texts.items() if self.plan.material else ():
             if not (self.path / name).is_file():
                 write_text(self.path / name, text)
@@ -148,12 +150,12 @@ def check_same_plan(path: Path, plan: RunPlan) -> None:
         if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {f"{RUN}.part"}):
             raise SettingsError(f"{path}: expected a new folder or that of a run, got something else")
         return
-    there, here = read_plan(path), _plan_json(plan)
-    differing = list(islice(_differences(there["plan"], here["plan"]), _DIFFERENCES_SHOWN))
-    if not differing and there["cases"] != here["cases"]:
-        other = [case["name"] for case in here["cases"] if case not in there["cases"]]
+    there, (decisions, cases) = read_plan(path), _plain(plan)
+    differing = list(islice(_differences(there["plan"], decisions), _DIFFERENCES_SHOWN))
+    if not differing and there["cases"] != cases:
+        other = [case["name"] for case in cases if case not in there["cases"]]
         such = f", such as {other[0]}" if other else ""
-        differing = [f"{len(there['cases'])} cases there, {len(here['cases'])} here{such}"]
+        differing = [f"{len(there['cases'])} cases there, {len(cases)} here{such}"]
     if differing:
         raise SettingsError(f"{path} holds another run ({'; '.join(differing)}): choose another folder by --out")
     changed = [case.name for case in plan.cases if _has_another_clip(path, case)]
@@ -190,11 +192,10 @@ def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
             yield from _differences(there[key], here[key], place)
 
 
-def _plan_json(plan: RunPlan) -> dict[str, Any]:
-    """As it is read back: JSON has no tuples, and no secret is written."""
-    plain = clean({"plan": plan.decided_by, "cases": [case.to_json() for case in plan.cases]})
-    planned: dict[str, Any] = json.loads(json.dumps(plain))
-    return planned
+def _plain(plan: RunPlan) -> tuple[Decisions, list[PlannedCase]]:
+    """What decided a plan, and its cases, as they are read back: JSON has no tuples, and no secret is written."""
+    decisions, cases = json.loads(json.dumps(clean([plan.decided_by, [case.to_json() for case in plan.cases]])))
+    return decisions, cases
 
 
 def _shown(value: object) -> str:

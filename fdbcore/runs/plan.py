@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError
@@ -20,6 +20,9 @@ from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import LiveSettings
 from fdbcore.sources.clips import clips_in, why_unreadable
 from fdbcore.types import Clip, Material, SideA, User
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Decisions, PlannedCase, PlannedClip, PlannedSuite
 
 Item = TypeVar("Item")
 
@@ -55,9 +58,9 @@ class Case:
     system: PlannedSystem = field(repr=False)
     trial: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlannedCase:
         """What may be written down."""
-        clip = None if self.user.clip is None else self.user.clip.to_json()
+        clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())
         return {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
 
 
@@ -70,7 +73,7 @@ class RunPlan:
     """
 
     cases: Sequence[Case]
-    decided_by: Mapping[str, Any]
+    decided_by: Decisions
     settings: LiveSettings
     at_once: Mapping[str, int]
     material: Material | None = None
@@ -117,7 +120,7 @@ def make_plan(
         for system in next(orders)
     ]
     _refuse_doubles([case.name for case in cases])
-    decided_by = {
+    decided_by: Decisions = {
         "systems": {name: dict(party.describe()) for name, party in parties.items()},
         "a": _told_once([_of_a(user, settings.realtime) for user in users]),
         "trials": trials,
@@ -126,7 +129,9 @@ def make_plan(
         "max_s": settings.max_s,
         "vad": settings.vad,
         "turns": asdict(settings.turns),
-    } | ({} if material is None else {"suite": material.to_json()})
+    }
+    if material is not None:
+        decided_by["suite"] = cast("PlannedSuite", material.to_json())
     return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material)
 
 

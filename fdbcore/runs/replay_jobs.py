@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
@@ -31,6 +31,9 @@ from fdbcore.session.vad import DEFAULT_VAD, vads_of
 from fdbcore.sources.recorded import open_held, settings_of
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import ReplayedFile, Standing
 
 LOOK_S: Final = 0.5
 """How long `replayed` waits for the next call before it lets its caller look at the clock."""
@@ -52,12 +55,12 @@ class ReplayResult:
     """What became of call `number`: see `corpus.Call`; skipped: an earlier replay of the same content was kept."""
 
     number: int
-    status: str
+    status: Standing
     reason: str | None
     unscored: str | None
     audio_s: float = 0.0
     skipped: bool = False
-    files: Sequence[Mapping[str, Any]] = ()
+    files: Sequence[ReplayedFile] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -158,7 +161,7 @@ def _label_anew(recording: Recording, session: SessionInput) -> None:
 
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> ReplayResult:
     described = recording.meta["source"]["files"]
-    files = [{key: file[key] for key in ("path", "sha256")} for file in described]
+    files: list[ReplayedFile] = [{"path": file["path"], "sha256": file["sha256"]} for file in described]
     status, reason = standing(recording)
     return ReplayResult(
         number,

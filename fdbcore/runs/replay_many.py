@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import SUMMARY_SCHEMA
 from fdbcore.analysis.survey import Survey
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
-from fdbcore.measures.line import LINE_OPEN
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
-from fdbcore.recording.versions import versions
 from fdbcore.registry import VADS, resolve
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
@@ -27,6 +25,10 @@ from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import PlannedCall, named_calls
 from fdbcore.sources.names import Oddities, real_path
 from fdbcore.types import TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import ReplaySummary
+    from fdbcore.recording.run_types import CorpusCall, CorpusSettings, ReplayedFile
 
 WRITTEN: Final = (
     CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet", LOG,
@@ -101,7 +103,7 @@ def replay_corpus(
     jobs: int,
     oddities: Oddities,
     watch: Callable[[ReplayProgress, ReplayResult | None], None] = lambda progress, ended: None,
-) -> list[dict[str, Any]]:
+) -> list[CorpusCall]:
     """Replay all calls on `jobs` processes, and keep corpus.json in the run; its entries of the calls.
 
     watch: told of each call that has ended, and several times a second of nothing. KeyboardInterrupt (also from
@@ -133,7 +135,7 @@ def replay_corpus(
 
 def write_run(
     path: Path,
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[CorpusCall],
     on_call: Callable[[int, int], None] = lambda number, calls: None,
 ) -> Survey:
     """Write the tables, the page and the summary of a run that was replayed; the survey that they are made of.
@@ -146,7 +148,7 @@ def write_run(
     return run
 
 
-def summary_of(run: Survey, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary_of(run: Survey, entries: Sequence[CorpusCall]) -> ReplaySummary:
     """All measures pooled, which calls are in them, and which have what must be known before any number."""
     read = [entry for entry in entries if entry["status"] not in (FAILED, WAITING)]
     return {
@@ -156,12 +158,12 @@ def summary_of(run: Survey, entries: Sequence[Mapping[str, Any]]) -> dict[str, A
         "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
         "warnings": run.warned(),
         "measures": run.measures,
-        "failed": [entry["reason"] for entry in entries if entry["status"] in ("failed", "damaged")],
+        "failed": [entry["reason"] or entry["status"] for entry in entries if entry["status"] in ("failed", "damaged")],
     }
 
 
-def _entry(call: PlannedCall) -> dict[str, Any]:
-    files = [{"path": str(real_path(path)), "sha256": None} for path in call.session.paths]
+def _entry(call: PlannedCall) -> CorpusCall:
+    files: list[ReplayedFile] = [{"path": str(real_path(path)), "sha256": None} for path in call.session.paths]
     return {
         "name": call.session.name,
         "status": FAILED if call.error else WAITING,
@@ -172,7 +174,7 @@ def _entry(call: PlannedCall) -> dict[str, Any]:
     }
 
 
-def _note_left_behind(entries: Sequence[Mapping[str, Any]], path: Path, oddities: Oddities) -> None:
+def _note_left_behind(entries: Sequence[CorpusCall], path: Path, oddities: Oddities) -> None:
     """The recordings of the run that was here before, of which this one knows nothing."""
     with suppress(RecordingError):
         before = [entry["name"] for entry in read_corpus(path)["calls"]]
@@ -181,7 +183,7 @@ def _note_left_behind(entries: Sequence[Mapping[str, Any]], path: Path, oddities
         oddities.add("calls that are no longer part of the run, kept on disk", kept)
 
 
-def _note_copies(entries: Sequence[Mapping[str, Any]], oddities: Oddities) -> None:
+def _note_copies(entries: Sequence[CorpusCall], oddities: Oddities) -> None:
     """Calls that count as independent, and are not: the files of each are those of one before it."""
     first: dict[tuple[str, ...], str] = {}
     copies = []
@@ -192,18 +194,27 @@ def _note_copies(entries: Sequence[Mapping[str, Any]], oddities: Oddities) -> No
     oddities.add("calls that have the audio of another, and count beside it", copies)
 
 
-def _told(entry: Mapping[str, Any], ended: ReplayResult) -> dict[str, Any]:
+def _told(entry: CorpusCall, ended: ReplayResult) -> CorpusCall:
     """The entry of a call that has ended."""
-    known = {"status": ended.status, "reason": ended.reason, "unscored": ended.unscored}
-    files = ended.files or entry["files"]
-    return {**entry, **known, "files": list(files), "columns": {**ended.columns, **entry["columns"]}}
+    return {
+        "name": entry["name"],
+        "status": ended.status,
+        "reason": ended.reason,
+        "unscored": ended.unscored,
+        "files": list(ended.files or entry["files"]),
+        "columns": {**ended.columns, **entry["columns"]},
+    }
 
 
-def _save(entries: Sequence[Mapping[str, Any]], settings: ReplaySettings, oddities: Oddities, began: str) -> None:
-    asked = {"vad": settings.vad or DEFAULT_VAD, "changes": dict(settings.changes), "real_time": settings.real_time}
-    asked |= {LINE_OPEN: True} if settings.line_open else {}
-    known = {"began": began, "updated": utc_now(), "settings": asked, "versions": versions()}
-    write_corpus(settings.run_path, known | {"oddities": oddities.found, "calls": entries})
+def _save(entries: list[CorpusCall], settings: ReplaySettings, oddities: Oddities, began: str) -> None:
+    asked: CorpusSettings = {
+        "vad": settings.vad or DEFAULT_VAD,
+        "changes": dict(settings.changes),
+        "real_time": settings.real_time,
+    }
+    if settings.line_open:
+        asked["line_open"] = True
+    write_corpus(settings.run_path, began, asked, oddities.found, entries)
 
 
 def replay_all(

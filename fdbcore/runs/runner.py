@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
-from fdbcore.recording.run import LOG, Outcome
+from fdbcore.recording.run import LOG
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case, RunPlan, server
 from fdbcore.runs.workers import LiveCall, Worker
 from fdbcore.types import TICKS_PER_S
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Outcome
 
 BACK_OFF_S: Final = (2.0, 15.0)
 """The pauses before a case is held again: for the second and the third time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.score import score, summary
 from fdbcore.measures.health.examine import listen_again
@@ -13,8 +13,10 @@ from fdbcore.recording.files import SCORES, write_json
 from fdbcore.recording.run import SUMMARY
 from fdbcore.runs.folder import RunFolder
 
+if TYPE_CHECKING:
+    from fdbcore.analysis.summary_types import RunSummary, SystemSummary
+
 RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
-OUTCOMES: Final = ("done", "failed", "invalid")
 
 
 def score_cases(folder: RunFolder) -> Iterator[Reading]:
@@ -27,14 +29,14 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
             yield reading
 
 
-def summarise(folder: RunFolder) -> dict[str, Any]:
+def summarise(folder: RunFolder) -> RunSummary:
     """The summary of a run, also written to its summary.json.
 
     Each system has {"cases": counts, of which "planned" is the denominator, and "again" how many were held more than
     once, "reasons": of those that have one, "recordings", "measures"}; its measures pool what can be scored, which
     calls that failed after their first tick can.
     """
-    values = {
+    values: RunSummary = {
         "schema": RUN_SUMMARY_SCHEMA,
         "plan": folder.plan.decided_by,
         "systems": {name: _system(folder, name) for name in folder.plan.systems},
@@ -49,17 +51,23 @@ def recordings_of(folder: RunFolder, system: str) -> list[Reading]:
     return [recording for recording in found if recording is not None and (recording.path / SCORES).is_file()]
 
 
-def _system(folder: RunFolder, name: str) -> dict[str, Any]:
+def _system(folder: RunFolder, name: str) -> SystemSummary:
     cases = [case for case in folder.plan.cases if case.system.name == name]
     outcomes = [outcome for case in cases if (outcome := folder.outcome(case)) is not None]
     kinds = Counter(outcome["kind"] for outcome in outcomes)
     reasons = Counter(f"{outcome['kind']}: {outcome['reason']}" for outcome in outcomes if outcome["reason"])
     again = sum(bool(folder.attempts(case)) for case in cases)
     recordings = recordings_of(folder, name)
-    counts = {kind: kinds[kind] for kind in OUTCOMES}
-    pooled = summary(recordings) if recordings else {"recordings": [], "measures": {}}
+    pooled = summary(recordings)
     return {
-        "cases": {"planned": len(cases), **counts, "left": len(cases) - len(outcomes), "again": again},
+        "cases": {
+            "planned": len(cases),
+            "done": kinds["done"],
+            "failed": kinds["failed"],
+            "invalid": kinds["invalid"],
+            "left": len(cases) - len(outcomes),
+            "again": again,
+        },
         "reasons": dict(reasons.most_common()),
         "recordings": pooled["recordings"],
         "measures": pooled["measures"],

@@ -15,16 +15,18 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.run import Outcome
 from fdbcore.registry import VADS, endpoint, resolve
 from fdbcore.runs.process import RunProcess, told
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import OPENING, LiveSettings, converse
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Outcome
 
 SWITCH_INTERVAL_S: Final = 0.0005
 """How long a thread may keep the others of its process from running: a twentieth of a tick."""

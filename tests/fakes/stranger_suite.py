@@ -79,7 +79,7 @@ class Answers(Suite):
         show: Callable[[str], None],
     ) -> Scored:
         items: list[dict[str, Any]] = []
-        problems = []
+        problems: list[Problem] = []
         judge = None if options["judge"] is None else registry.judge(options["judge"])
         for path in paths:
             for case in read_plan(path)["cases"]:

@@ -6,14 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from helpers.schema import validator
+from helpers.voices import DIALOGUE, RATE_HZ, voices, write
 from jsonschema import Draft202012Validator
+from scipy.io import wavfile
 
 from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gates import gate
 from fdbcore.analysis.statements import score
+from fdbcore.cli.main import main
 from fdbcore.report.schemas import DOCUMENTS, schema, schema_file, schema_text
 
 GATES = [
@@ -70,3 +74,27 @@ def test_scores_keep_to_their_schema(runs: tuple[Run, Run], tmp_path: Path) -> N
     assert document["reference"]["groups"]
     check("statements", document)
     check("statements", json.loads((tmp_path / "scores.json").read_text()))
+
+
+def test_what_a_replay_of_several_calls_keeps_and_prints_keeps_to_its_schemas(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / f"{name}.wav", voices(DIALOGUE))
+    (tmp_path / "broken.wav").write_bytes(b"RIFF")
+    arguments = ["replay", tmp_path, "--vad", "energy", "--out", tmp_path / "run", "--json"]
+    printed = json.loads(CliRunner().invoke(main, list(map(str, arguments))).stdout)
+    assert len(printed["sessions"]) == 2
+    assert len(printed["failed"]) == 1
+    check("summary", printed)
+    check("summary", json.loads((tmp_path / "run" / "summary.json").read_text()))
+    check("corpus", json.loads((tmp_path / "run" / "corpus.json").read_text()))
+
+
+def test_what_a_run_keeps_and_prints_keeps_to_its_schemas(tmp_path: Path) -> None:
+    wavfile.write(tmp_path / "one.wav", RATE_HZ, voices(DIALOGUE)[:, 0])
+    arguments = ["run", "--clips", f"{tmp_path}?tail_s=3", "--system", "echo", "--clock", "virtual"]
+    result = CliRunner().invoke(main, [*arguments, "--vad", "energy", "--out", str(tmp_path / "run"), "--json"])
+    printed = json.loads(result.stdout)
+    assert [case["outcome"]["kind"] for case in printed["cases"]] == ["done"]
+    check("run_summary", printed)
+    check("run_summary", json.loads((tmp_path / "run" / "summary.json").read_text()))
+    check("run", json.loads((tmp_path / "run" / "run.json").read_text()))

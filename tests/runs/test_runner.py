@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.summary_types import RunSummary
 from fdbcore.errors import FdbError, PartyError, RecordingError, SettingsError
 from fdbcore.recording.files import META
 from fdbcore.recording.reader import Recording
@@ -175,7 +176,7 @@ def test_every_case_ends_as_done_failed_or_invalid(tmp_path: Path) -> None:
     assert found["leaves"]["reasons"] == {"failed: closed by the server: 1011": 1}
 
 
-def summary_of(path: Path, plan: RunPlan) -> dict[str, Any]:
+def summary_of(path: Path, plan: RunPlan) -> RunSummary:
     with RunFolder(path, plan) as folder:
         list(score_cases(folder))
         return summarise(folder)

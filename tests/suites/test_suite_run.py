@@ -94,7 +94,7 @@ def held(data: str, named: Mapping[str, str], out: Path, realtime: bool = True) 
     plan = make_plan(parties, side_a.users, LiveSettings(vad="energy", realtime=realtime), material=side_a.material)
     with RunFolder(out, plan) as folder:
         run_cases(folder, jobs=len(plan.cases), calls_per_process=len(plan.cases), back_off_s=(0.0, 0.0))
-        return {(folder.outcome(case) or {})["kind"] for case in plan.cases}
+        return {str((outcome := folder.outcome(case)) and outcome["kind"]) for case in plan.cases}
 
 
 def heard(asked: Asked) -> Pcm:

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.summary_types import Curves, Measures
+from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding
 from fdbcore.measures.health.finding import Severity
 from fdbcore.measures.measure import MomentKind
 from fdbcore.recording.labels import LabelKind
 from fdbcore.recording.meta_types import Count, Seconds, Settings, Spans, Tick
+from fdbcore.recording.run_types import Outcome
 from fdbcore.types import Side, TurnKind
 
 Status: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
@@ -191,17 +192,6 @@ class Labels(TypedDict):
     labels: list[Label]
 
 
-class Outcome(TypedDict):
-    """How a conversation ended."""
-
-    kind: Annotated[
-        Literal["done", "invalid", "failed"],
-        Meta(description="invalid: the harness is to blame; failed: the system is"),
-    ]
-    side: Side | None
-    reason: str | None
-
-
 class ReplayOf(TypedDict):
     """The recording that was replayed, and whether that gave the same turn events and activity, bit for bit."""
 
@@ -273,4 +263,13 @@ class Document(TypedDict):
                 "its marks; null without one"
             ),
         ]
+    ]
+
+
+class ReplayedCalls(ReplaySummary):
+    """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
+    given another meaning."""
+
+    sessions: NotRequired[
+        Annotated[list[Document], Meta(description="each of the recordings, as they are printed; not in summary.json")]
     ]

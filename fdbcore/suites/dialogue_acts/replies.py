@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import FdbError, InputError
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import AUDIO, REFUSAL, REPLY, read_json, write_json
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.run import Outcome, outcome_in, read_plan
+from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.dialogue_acts.records import Lost, Response
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Outcome
 
 LANGUAGE: Final = "ja"
 TRANSCRIPT: Final = "derived/transcript_B.json"
@@ -63,7 +66,7 @@ def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     recording = Recording(path)
     if outcome["kind"] == "failed":
-        if SILENT in outcome["reason"] or any(event["kind"] == REFUSAL for event in _of_b(recording)):
+        if SILENT in (outcome["reason"] or "") or any(event["kind"] == REFUSAL for event in _of_b(recording)):
             return None, str(outcome["reason"])
         raise InputError(f"expected a conversation, got {_state(outcome)}")
     text = _told(_of_b(recording))

@@ -1,0 +1,124 @@
+"""The types of what a run keeps of itself: corpus.json of `fdbcore replay`, run.json of `fdbcore run`.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.recording.meta_types import Seconds
+from fdbcore.types import Side
+
+Standing: TypeAlias = Literal["done", "damaged", "failed", "invalid", "waiting"]
+
+
+class ReplayedFile(TypedDict):
+    """A file that a call was replayed from."""
+
+    path: str
+    sha256: Annotated[str | None, Meta(description="of its audio; null before it was read")]
+
+
+class CorpusCall(TypedDict):
+    """A call of a corpus, and what became of it."""
+
+    name: Annotated[str, Meta(description="of its folder in the run")]
+    status: Annotated[
+        Standing, Meta(description="damaged: a part of its file is missing, the rest is scored; waiting: not yet held")
+    ]
+    reason: Annotated[str | None, Meta(description="why it is not done")]
+    unscored: Annotated[str | None, Meta(description="why it is in no measure")]
+    files: list[ReplayedFile]
+    columns: Annotated[dict[str, str], Meta(description="those of --meta; of a live call system, clip and more")]
+
+
+class CorpusSettings(TypedDict):
+    """How all calls were replayed."""
+
+    vad: str
+    changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
+    real_time: bool
+    line_open: NotRequired[Literal[True]]
+
+
+class Corpus(TypedDict):
+    """The calls that were replayed into a run. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.corpus/1"]
+    began: Annotated[str, Meta(description="UTC, ISO 8601")]
+    updated: str
+    settings: CorpusSettings
+    versions: dict[str, str]
+    oddities: Annotated[dict[str, list[str]], Meta(description="what did not fit, and of which calls")]
+    calls: list[CorpusCall]
+
+
+class Outcome(TypedDict):
+    """How a conversation ended."""
+
+    kind: Annotated[
+        Literal["done", "invalid", "failed"],
+        Meta(description="invalid: the harness is to blame; failed: the system is"),
+    ]
+    side: Side | None
+    reason: str | None
+    transient: NotRequired[Annotated[bool, Meta(description="trying again may help")]]
+    again: NotRequired[Annotated[bool, Meta(description="it is due to be held again")]]
+
+
+class PlannedClip(TypedDict):
+    """A recorded user."""
+
+    path: str
+    name: str
+    group: Annotated[str, Meta(description="the task or class that it belongs to")]
+    labels: dict[str, Any]
+
+
+class PlannedCase(TypedDict):
+    """A conversation to hold."""
+
+    name: Annotated[str, Meta(description="of its folder in the run")]
+    system: str
+    trial: Annotated[int, Meta(ge=1)]
+    clip: PlannedClip | None
+
+
+class PlannedSuite(TypedDict):
+    """The benchmark that a run is of."""
+
+    name: str
+    data: str
+    sha256: dict[str, str]
+
+
+class Decisions(TypedDict):
+    """What decides a plan."""
+
+    systems: Annotated[dict[str, dict[str, Any]], Meta(description="what each is described by")]
+    a: Annotated[
+        dict[str, Any] | list[dict[str, Any]],
+        Meta(description="who talks to them: in common, or each where they differ"),
+    ]
+    trials: Annotated[int, Meta(ge=1)]
+    seed: int
+    clock: Literal["real", "virtual"]
+    max_s: Seconds
+    vad: str
+    turns: Annotated[dict[str, int], Meta(description="settings of the turn detector, in ms")]
+    suite: NotRequired[PlannedSuite]
+
+
+class PlannedRun(TypedDict):
+    """A run's plan, with every case in its order. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.run/1"]
+    created: Annotated[str, Meta(description="UTC, ISO 8601")]
+    versions: dict[str, str]
+    plan: Decisions
+    cases: list[PlannedCase]
