@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from fdbcore.protocols import Suite
 from . import options
 from .options import DONE, FAILED, FILE
 from .suites import SuiteCommand, SuiteName, every_suite, given
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.agreement_types import LabelAgreement
 
 
 @click.command(cls=SuiteCommand, of="agree_options")
@@ -69,7 +72,7 @@ def _whose(paths: Sequence[Path]) -> Suite | None:
     return found[0] if found else None
 
 
-def _labels(paths: Sequence[Path], tolerance_ms: int) -> tuple[dict[str, Any], str]:
+def _labels(paths: Sequence[Path], tolerance_ms: int) -> tuple[LabelAgreement, str]:
     from fdbcore.analysis.label_agreement import agreement
     from fdbcore.report.groups.agreement_screen import screen
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.span_agreement import PAIRED_WITHIN_S, Call, alpha, kind_agreement, span_agreement
@@ -23,6 +23,9 @@ from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.label_set import LabelSet
 from fdbcore.sources.names import Oddities
 from fdbcore.types import SIDES, Side, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.agreement_types import LabelAgreement, RaterPair
 
 SCHEMA: Final = "fdbcore.label_agreement/1"
 OF_RUNS: Final[tuple[LabelKind, ...]] = ("turn_end", "speech", "pause", "interruption", "backchannel")
@@ -48,7 +51,7 @@ class Rater:
         return {(label.side, label.kind) for labels in found for label in labels}
 
 
-def agreement(paths: Sequence[Path], tolerance_ms: int) -> dict[str, Any]:
+def agreement(paths: Sequence[Path], tolerance_ms: int) -> LabelAgreement:
     """How far the raters in `paths`, label files or runs, agree: a JSON document, see the module's definitions.
 
     Intervals resample calls. Raises InputError if there is no call that all have labelled, and what reading raises.
@@ -188,7 +191,7 @@ def labels_of(reading: Reading) -> list[Label]:
     return found
 
 
-def _pair(first: Rater, second: Rater, calls: Sequence[Call], tolerance_ms: int) -> dict[str, Any]:
+def _pair(first: Rater, second: Rater, calls: Sequence[Call], tolerance_ms: int) -> RaterPair:
     """calls: of the two."""
     looked_for = [rater.looked_for([call[n] for call in calls]) for n, rater in enumerate((first, second))]
     sides = {kind: [side for side in SIDES if all((side, kind) in found for found in looked_for)] for kind in KINDS}

@@ -14,16 +14,25 @@ Intervals resample calls.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.recording.labels import CONTRIBUTIONS, Label, LabelKind
 from fdbcore.stats import raters
-from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Quantile, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Quantile, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.types import Side
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.agreement_types import (
+        AgreementEstimate,
+        AlphaEstimate,
+        EdgeErrors,
+        KindAgreement,
+        SpanAgreement,
+    )
 
 PAIRED_WITHIN_S: Final = 1.0
 NONE: Final = len(CONTRIBUTIONS)
@@ -35,17 +44,20 @@ Ratings: TypeAlias = npt.NDArray[np.int64]
 """(items, raters): the number of a contribution's kind, or raters.MISSING."""
 
 
-def span_agreement(calls: Sequence[Call], kind: LabelKind, sides: Sequence[Side], tolerance_ms: int) -> dict[str, Any]:
+def span_agreement(calls: Sequence[Call], kind: LabelKind, sides: Sequence[Side], tolerance_ms: int) -> SpanAgreement:
     """How far two raters agree on the spans of a kind, as JSON values: F1, and the errors of each edge."""
     pairs = [[(spans(call[0], side, kind), spans(call[1], side, kind)) for side in sides] for call in calls]
     counts = np.array([_found_counts(call, tolerance_ms / 1000) for call in pairs])
-    edges = {"moment": 1} if kind == "turn_end" else {"onset": 0, "offset": 1}
-    return {
+    found: SpanAgreement = {
         "sides": list(sides),
         "n": [int(sum(len(pair[rater]) for call in pairs for pair in call)) for rater in (0, 1)],
         "f1": _estimate(bootstrap_ci(counts, np.arange(len(counts)), ratio_of_sums)),
-        **{name: _errors(pairs, column) for name, column in edges.items()},
     }
+    if kind == "turn_end":
+        found["moment"] = _errors(pairs, 1)
+    else:
+        found["onset"], found["offset"] = _errors(pairs, 0), _errors(pairs, 1)
+    return found
 
 
 def spans(labels: Sequence[Label], side: Side, kind: LabelKind) -> Floats:
@@ -82,7 +94,7 @@ def found_by_both(first: Floats, second: Floats, tolerance_s: float) -> int:
     return found
 
 
-def _errors(calls: Sequence[Sequence[tuple[Floats, Floats]]], column: int) -> dict[str, Any]:
+def _errors(calls: Sequence[Sequence[tuple[Floats, Floats]]], column: int) -> EdgeErrors:
     """Errors of one edge, in ms: of their size the median and p90, and the bias."""
     errors = [
         [error for first, second in call for error in edge_errors(first[:, column], second[:, column])]
@@ -90,13 +102,13 @@ def _errors(calls: Sequence[Sequence[tuple[Floats, Floats]]], column: int) -> di
     ]
     values = 1000 * np.array([error for of_call in errors for error in of_call])
     clusters = np.repeat(np.arange(len(errors)), [len(of_call) for of_call in errors])
-    told: dict[str, tuple[Floats, Statistic]] = {
-        "median_ms": (np.abs(values), MEDIAN),
-        "p90_ms": (np.abs(values), Quantile(0.9)),
-        "bias_ms": (values, mean),
+    sizes = np.abs(values)
+    return {
+        "pairs": len(values),
+        "median_ms": _estimate(bootstrap_ci(sizes, clusters, MEDIAN)),
+        "p90_ms": _estimate(bootstrap_ci(sizes, clusters, Quantile(0.9))),
+        "bias_ms": _estimate(bootstrap_ci(values, clusters, mean)),
     }
-    estimates = {name: _estimate(bootstrap_ci(of, clusters, statistic)) for name, (of, statistic) in told.items()}
-    return {"pairs": len(values), **estimates}
 
 
 def edge_errors(first: Floats, second: Floats) -> list[float]:
@@ -109,7 +121,7 @@ def edge_errors(first: Floats, second: Floats) -> list[float]:
     return [float(apart[a, b]) for a, b in pairs if abs(apart[a, b]) < PAIRED_WITHIN_S]
 
 
-def kind_agreement(calls: Sequence[Call], sides: Sequence[Side]) -> dict[str, Any] | None:
+def kind_agreement(calls: Sequence[Call], sides: Sequence[Side]) -> KindAgreement | None:
     """Cohen's kappa of two raters, and what each has that the other has not, as JSON values; None without any item."""
     items = [_items(call, sides) for call in calls]
     if not sum(map(len, items)):
@@ -137,12 +149,12 @@ def _table(ratings: Ratings) -> npt.NDArray[np.int64]:
     return table
 
 
-def alpha(calls: Sequence[Call], sides: Sequence[Side]) -> dict[str, Any] | None:
+def alpha(calls: Sequence[Call], sides: Sequence[Side]) -> AlphaEstimate | None:
     """Krippendorff's alpha over all raters, as JSON values; None where no item has two."""
     items = [_items(call, sides) for call in calls]
     parts = np.array([raters.alpha_parts(ratings, NONE).sum(axis=0) for ratings in items])
     n = sum(int(((ratings != raters.MISSING).sum(axis=1) >= 2).sum()) for ratings in items)
-    return _estimate(bootstrap_ci(parts, np.arange(len(parts)), raters.alpha)) | {"n": n} if n else None
+    return {**_estimate(bootstrap_ci(parts, np.arange(len(parts)), raters.alpha)), "n": n} if n else None
 
 
 def _items(call: Call, sides: Sequence[Side]) -> Ratings:
@@ -170,5 +182,5 @@ def items_of_side(call: Call, side: Side) -> Ratings:
     return np.array(items, dtype=np.int64).reshape(-1, len(call))
 
 
-def _estimate(estimate: Estimate) -> dict[str, Any]:
+def _estimate(estimate: Estimate) -> AgreementEstimate:
     return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}

@@ -13,6 +13,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
+from fdbcore.analysis.agreement_types import LabelAgreement
 from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
@@ -29,6 +30,7 @@ DOCUMENTS: Final = {
     "scorecard": ScorecardDocument,
     "corpus": Corpus,
     "run": PlannedRun,
+    "label_agreement": LabelAgreement,
 }
 """The type of each document, by the name of its schema."""
 

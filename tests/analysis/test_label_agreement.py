@@ -126,6 +126,8 @@ def test_the_intervals_are_over_calls() -> None:
     few = span_agreement([good, bad] * 2, "speech", ["A"], 100)["f1"]
     many = span_agreement([good, bad] * 50, "speech", ["A"], 100)["f1"]
     assert few["value"] == many["value"] == 0.5
+    assert few["ci95"] is not None
+    assert many["ci95"] is not None
     assert few["ci95"][1] - few["ci95"][0] > 3 * (many["ci95"][1] - many["ci95"][0])
 
 

@@ -16,6 +16,7 @@ from scipy.io import wavfile
 from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gates import gate
+from fdbcore.analysis.label_agreement import agreement
 from fdbcore.analysis.statements import score
 from fdbcore.cli.main import main
 from fdbcore.report.schemas import DOCUMENTS, schema, schema_file, schema_text
@@ -98,3 +99,15 @@ def test_what_a_run_keeps_and_prints_keeps_to_its_schemas(tmp_path: Path) -> Non
     check("run_summary", printed)
     check("run_summary", json.loads((tmp_path / "run" / "summary.json").read_text()))
     check("run", json.loads((tmp_path / "run" / "run.json").read_text()))
+
+
+def test_the_agreement_of_labels_keeps_to_its_schema(tmp_path: Path) -> None:
+    for rater, backchannel in (("first", "A,backchannel,6.00,6.40"), ("second", "A,interruption,6.10,6.50")):
+        rows = [f"one,A,turn_end,2.{len(rater)},2.{len(rater)}", "one,A,pause,4.00,5.00", f"one,{backchannel}"]
+        (tmp_path / f"{rater}.csv").write_text("\n".join(["call,side,kind,start_s,end_s", *rows]))
+    document = agreement([tmp_path / "first.csv", tmp_path / "second.csv"], 200)
+    (pair,) = document["pairs"]
+    assert set(pair["spans"]) == {"turn_end", "pause"}
+    assert pair["kinds"] is not None
+    check("label_agreement", document)
+    check("label_agreement", agreement([tmp_path / "first.csv", tmp_path / "first.csv"], 200))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import MACHINE_MS, amount, limits
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.agreement_types import AgreementEstimate, EdgeErrors, KindAgreement, LabelAgreement, RaterPair
 
 COLUMNS: Final = 100
 NAMED: Final = 3
@@ -21,7 +24,7 @@ _LEGEND: Final = (
 )
 
 
-def screen(content: Mapping[str, Any]) -> str:
+def screen(content: LabelAgreement) -> str:
     """The document of an agreement of labels, without a newline at the end."""
     lines = [*_head(content)]
     for pair in content["pairs"]:
@@ -33,13 +36,13 @@ def screen(content: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _head(content: Mapping[str, Any]) -> Iterator[str]:
+def _head(content: LabelAgreement) -> Iterator[str]:
     left = content["calls_not_labelled_by_all"]
     n = len(content["calls"])
     yield f"{n:,} call{'s' if n != 1 else ''} labelled by all" + (f", {left:,} more not" if left else "")
 
 
-def _pair(pair: Mapping[str, Any]) -> Iterator[str]:
+def _pair(pair: RaterPair) -> Iterator[str]:
     yield f"first {_short(pair['first'])} | second {_short(pair['second'])}"
     if not pair["spans"] and pair["kinds"] is None:
         yield "  nothing that both have looked for"
@@ -47,18 +50,19 @@ def _pair(pair: Mapping[str, Any]) -> Iterator[str]:
         first, second = found["n"]
         sides = "+".join(found["sides"])
         yield f"  {kind.replace('_', ' '):<13}{sides:<4}{first:,} and {second:,} | F1 {_value(found['f1'])}"
-        yield from (_edge(name, found[name]) for name in ("moment", "onset", "offset") if name in found)
+        edges = (("moment", found.get("moment")), ("onset", found.get("onset")), ("offset", found.get("offset")))
+        yield from (_edge(name, errors) for name, errors in edges if errors is not None)
     if pair["kinds"] is not None:
         yield from _kinds(pair["kinds"])
 
 
-def _edge(name: str, found: Mapping[str, Any]) -> str:
+def _edge(name: str, found: EdgeErrors) -> str:
     told = [f"error {_ms(found['median_ms'])}", f"p90 {_ms(found['p90_ms'])}", f"bias {_ms(found['bias_ms'], '+')}"]
     return f"    {name:<13}{found['pairs']:>6,} pairs | " + " | ".join(told)
 
 
-def _kinds(found: Mapping[str, Any]) -> Iterator[str]:
-    both, first, second = (found[name] for name in ("labelled_by_both", "only_first", "only_second"))
+def _kinds(found: KindAgreement) -> Iterator[str]:
+    both, first, second = found["labelled_by_both"], found["only_first"], found["only_second"]
     items = f"{both:,} items of both, {first:,} only first, {second:,} only second"
     yield f"  kinds         kappa {_value(found['kappa'])} | {items}"
     names = [name.replace("_", " ") for name in found["kinds"]]
@@ -68,14 +72,14 @@ def _kinds(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {name:<{width + 2}}" + "".join(f"{count or '.':>{width + 1}}" for count in row)
 
 
-def _value(estimate: Mapping[str, Any]) -> str:
+def _value(estimate: AgreementEstimate) -> str:
     if estimate["value"] is None:
         return "not given" + (f" ({estimate['reason']})" if estimate["reason"] else "")
     limits = f" [{', '.join(f'{limit:.3f}' for limit in estimate['ci95'])}]" if estimate["ci95"] else ""
     return f"{estimate['value']:.3f}{limits}"
 
 
-def _ms(estimate: Mapping[str, Any], sign: str = "") -> str:
+def _ms(estimate: AgreementEstimate, sign: str = "") -> str:
     if estimate["value"] is None:
         return "none"
     found = [amount(estimate["value"], MACHINE_MS, sign), limits(estimate["ci95"], MACHINE_MS, sign)]
