@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fdbcore.recording.reader import Arrivals, Recording
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES
+from fdbcore.types import SAMPLE_RATE_HZ
+
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import Deliveries, Held
 
 
-def live_record(recording: Recording) -> dict[str, Any] | None:
+def live_record(recording: Recording) -> Held | None:
     """How the conversation was held, for the document; None for recorded files, of which nobody knows."""
     meta, link = recording.original_meta, recording.meta.get("held")
     if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
         return None
-    known = {key: meta.get(key) for key in ("created", "status", "reason", "outcome", "parties", "timing")}
     events = recording.events
     missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
-    arrivals = {side: _arrivals(Arrivals.among(events, side)) for side in SIDES}
-    replayed = {key: link[key] for key in ("path", "same", "differences")} if link else None
-    return {**known, "replay_of": replayed, "missed": _spans(missed), "arrivals": arrivals}
+    return {
+        "created": meta.get("created"),
+        "status": meta["status"],
+        "reason": meta.get("reason"),
+        "outcome": meta.get("outcome"),
+        "parties": meta.get("parties"),
+        "timing": meta.get("timing"),
+        "replay_of": {"path": link["path"], "same": link["same"], "differences": link["differences"]} if link else None,
+        "missed": _spans(missed),
+        "arrivals": {
+            "A": _deliveries(Arrivals.among(events, "A")),
+            "B": _deliveries(Arrivals.among(events, "B")),
+        },
+    }
 
 
-def _spans(ticks: list[int]) -> list[list[int]]:
+def _spans(ticks: list[int]) -> list[tuple[int, int]]:
     """Sorted ticks as half-open spans."""
     runs = (list(run) for _, run in groupby(enumerate(ticks), lambda numbered: numbered[1] - numbered[0]))
-    return [[run[0][1], run[-1][1] + 1] for run in runs]
+    return [(run[0][1], run[-1][1] + 1) for run in runs]
 
 
-def _arrivals(found: Arrivals) -> dict[str, Any] | None:
+def _deliveries(found: Arrivals) -> Deliveries | None:
     """How many deliveries, how long the median one is, and how far apart (ms) they came."""
     if len(found.at_us) < 2:
         return None

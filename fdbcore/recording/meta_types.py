@@ -5,7 +5,7 @@ They need msgspec, and are for type checkers and for the schemas: nothing at run
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
@@ -13,6 +13,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Tick: TypeAlias = Annotated[int, Meta(ge=0, description="ticks of 10 ms from the start of the session")]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
 Spans: TypeAlias = Annotated[list[tuple[Tick, Tick]], Meta(description="spans of ticks")]
+RecordingStatus: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
 
 
 class Detectors(TypedDict):

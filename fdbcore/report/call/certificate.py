@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.format import NONE, clock_text, duration_text
 from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
 from fdbcore.report.html.values import Cell, Row, flat
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, ticks_to_s
 
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import Deliveries
+    from fdbcore.report.call.document_types import Document
+
 LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
 LISTED: Final = 50  # delay changes
 SET: Final = "anchor"  # why a delay changes when a side is first heard: no disturbance
 _ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # of a certificate: not among its other facts
 
-Content = Mapping[str, Any]
-"""The document of a recording."""
 
-
-def verdict(content: Content) -> str:
+def verdict(content: Document) -> str:
     """One line: whether everything came in time."""
     timing, n_ticks = _timing(content), content["recording"]["n_ticks"]
     if not timing:
@@ -36,7 +37,7 @@ def verdict(content: Content) -> str:
     return "; ".join(parts)
 
 
-def disturbances(content: Content) -> str:
+def disturbances(content: Document) -> str:
     """What was lost, made up or moved on each side, in a few words; empty if nothing was."""
     parts = []
     for side, measured in (_timing(content).get("sides") or {}).items():
@@ -49,9 +50,9 @@ def disturbances(content: Content) -> str:
     return " | ".join(parts)
 
 
-def replay_text(content: Content) -> str | None:
+def replay_text(content: Document) -> str | None:
     """Whether a replay gave what was there when the conversation was held; None if this is no replay of a recording."""
-    replayed = (content["held"] or {}).get("replay_of")
+    replayed = content["held"]["replay_of"] if content["held"] else None
     if replayed is None:
         return None
     if replayed["same"] is None:
@@ -62,16 +63,16 @@ def replay_text(content: Content) -> str | None:
     return "; ".join([told, *replayed["differences"]])
 
 
-def outcome_text(content: Content) -> str | None:
+def outcome_text(content: Document) -> str | None:
     """How the conversation ended: "done", "failed: side B: no speech found"; None if nobody knows."""
-    outcome = (content["held"] or {}).get("outcome")
+    outcome = content["held"]["outcome"] if content["held"] else None
     if not outcome:
         return None
     who = f"side {outcome['side']}" if outcome.get("side") else None
     return ": ".join(filter(None, [outcome["kind"], who, outcome.get("reason")]))
 
 
-def section(content: Content) -> dict[str, Any]:
+def section(content: Document) -> dict[str, Any]:
     """The section on timing: the verdict, the evidence for it, and the rest of the certificate."""
     timing = _timing(content)
     changes, more = _delay_changes(timing)
@@ -87,7 +88,7 @@ def section(content: Content) -> dict[str, Any]:
     }
 
 
-def _timing(content: Content) -> Mapping[str, Any]:
+def _timing(content: Document) -> Mapping[str, Any]:
     """The certificate of the conversation; of recorded files that of their replay."""
     source = content["held"] or content
     return source["timing"] or {}
@@ -115,7 +116,7 @@ def _lateness_row(name: str, side: str, summary: Mapping[str, Any]) -> Row:
     return label, [f"{summary['n']:,}", *numbers]
 
 
-def _side_rows(content: Content) -> Iterator[Row]:
+def _side_rows(content: Document) -> Iterator[Row]:
     """What each side measured, the known first, and how its audio arrived."""
     sides = [_leaves((_timing(content).get("sides") or {}).get(side, {})) for side in SIDES]
     for key in dict.fromkeys([*SIDE_COUNTS, *sides[0], *sides[1]]):
@@ -124,7 +125,7 @@ def _side_rows(content: Content) -> Iterator[Row]:
             unknown = key.replace("_samples", "").replace("_", " ")
             label = Cell(known.label, known.meaning) if known else Cell(unknown)
             yield label, [_count_text(key, m[key]) if key in m else "" for m in sides]
-    arrivals = [((content["held"] or {}).get("arrivals") or {}).get(side) for side in SIDES]
+    arrivals = [content["held"]["arrivals"][side] for side in SIDES] if content["held"] else []
     if any(arrivals):
         label = Cell("Arrivals", "How far apart its audio came, and how much of it at a time.")
         yield label, [_arrivals_cell(each) if each else "" for each in arrivals]
@@ -150,8 +151,8 @@ def _count_text(key: str, value: object) -> str:
     return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
 
 
-def _arrivals_cell(arrivals: Mapping[str, Any]) -> Cell:
-    spacing = " / ".join(f"{arrivals[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max"))
+def _arrivals_cell(arrivals: Deliveries) -> Cell:
+    spacing = " / ".join(f"{ms:,.1f}" for ms in (arrivals["p50_ms"], arrivals["p99_ms"], arrivals["max_ms"]))
     return Cell(f"{arrivals['n']:,} of {arrivals['length_ms']:g} ms\n{spacing} ms apart\n(p50 / p99 / max)")
 
 

@@ -15,7 +15,7 @@ from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Scores
-    from fdbcore.report.call.document_types import Described, Document, Event, Health, Held, Labels, Moment
+    from fdbcore.report.call.document_types import Described, Document, Event, Health, Labels, Moment
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
@@ -44,7 +44,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "warnings": scores["warnings"],
         "unscored": unscored,
         "timing": reading.meta.get("timing"),
-        "held": cast("Held | None", live_record(reading)),
+        "held": live_record(reading),
         "marks": reading.marks,
     }
 

@@ -12,13 +12,12 @@ from msgspec import Meta
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding
 from fdbcore.measures.health.finding import Severity
+from fdbcore.measures.live_record_types import Held
 from fdbcore.measures.measure import MomentKind
 from fdbcore.recording.labels import LabelKind
-from fdbcore.recording.meta_types import Count, Seconds, Settings, Spans, Tick
-from fdbcore.recording.run_types import Outcome
+from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Spans, Tick
 from fdbcore.types import Side, TurnKind
 
-Status: TypeAlias = Literal["running", "complete", "interrupted", "failed"]
 HealthId: TypeAlias = Literal[
     "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",
     "noise", "clipping", "dc", "telephone", "dropouts", "dtmf", "ringing", "tone", "music",
@@ -70,7 +69,7 @@ class Described(TypedDict):
     n_ticks: Tick
     length_s: Seconds
     created: Annotated[str | None, Meta(description="UTC, ISO 8601")]
-    status: Status
+    status: RecordingStatus
     reason: Annotated[str | None, Meta(description="why it is not complete")]
     source: Source | None
     parties: Parties | None
@@ -190,48 +189,6 @@ class Labels(TypedDict):
     source: Annotated[str, Meta(description="the file or folder of the labels")]
     counts: Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(description="labels by side and kind")]
     labels: list[Label]
-
-
-class ReplayOf(TypedDict):
-    """The recording that was replayed, and whether that gave the same turn events and activity, bit for bit."""
-
-    path: str
-    same: Annotated[bool | None, Meta(description="null where it was cut off")]
-    differences: list[str]
-
-
-class Deliveries(TypedDict):
-    """Of a side's audio: how many deliveries, the median length of one, and how far apart they came."""
-
-    n: int
-    length_ms: float
-    p50_ms: float
-    p99_ms: float
-    max_ms: float
-
-
-class Arrivals(TypedDict, total=False):
-    """How the audio of each side came."""
-
-    A: Deliveries | None
-    B: Deliveries | None
-
-
-class Held(TypedDict):
-    """How the conversation was held."""
-
-    created: str | None
-    status: Status
-    reason: str | None
-    outcome: Outcome | None
-    parties: dict[str, Any] | None
-    timing: Annotated[dict[str, Any] | None, Meta(description="its timing certificate; sides: what each side measured")]
-    replay_of: ReplayOf | None
-    missed: Annotated[
-        list[tuple[Count, Count]],
-        Meta(description="spans of ticks that were silent on both sides because they came too late"),
-    ]
-    arrivals: Arrivals
 
 
 class Document(TypedDict):

@@ -1,0 +1,55 @@
+"""The types of how a conversation was held, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.recording.meta_types import Count, RecordingStatus
+from fdbcore.recording.run_types import Outcome
+
+
+class ReplayOf(TypedDict):
+    """The recording that was replayed, and whether that gave the same turn events and activity, bit for bit."""
+
+    path: str
+    same: Annotated[bool | None, Meta(description="null where it was cut off")]
+    differences: list[str]
+
+
+class Deliveries(TypedDict):
+    """Of a side's audio: how many deliveries, the median length of one, and how far apart they came."""
+
+    n: int
+    length_ms: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+class ArrivalsOfSides(TypedDict):
+    """How the audio of each side came."""
+
+    A: Deliveries | None
+    B: Deliveries | None
+
+
+class Held(TypedDict):
+    """How the conversation was held."""
+
+    created: str | None
+    status: RecordingStatus
+    reason: str | None
+    outcome: Outcome | None
+    parties: dict[str, Any] | None
+    timing: Annotated[dict[str, Any] | None, Meta(description="its timing certificate; sides: what each side measured")]
+    replay_of: ReplayOf | None
+    missed: Annotated[
+        list[tuple[Count, Count]],
+        Meta(description="spans of ticks that were silent on both sides because they came too late"),
+    ]
+    arrivals: ArrivalsOfSides
