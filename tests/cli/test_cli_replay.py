@@ -65,7 +65,7 @@ def test_mono_files_that_were_searched_for_are_no_pair(tmp_path: Path, run_path:
         assert result.exit_code == 1
         assert result.stderr.count("expected two channels (left A, right B), got mono") == 2
     named = replay(tmp_path / "77_caller.wav", tmp_path / "77_agent.wav", out=run_path)
-    assert (named.exit_code, Recording(run_path / "77_caller+77_agent").meta["status"]) == (0, "complete")
+    assert (named.exit_code, Recording(run_path / "77").meta["status"]) == (0, "complete")
 
 
 def test_json_is_one_document_and_nothing_else(call: Path, run_path: Path) -> None:
