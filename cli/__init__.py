@@ -1,4 +1,4 @@
-"""The command line; installed as `fdbcore.cli`. One file per command.
+"""The command line, installed as `fdbcore.cli`. One file per command.
 
 May import: all others.
 """

@@ -18,14 +18,18 @@ from .options import DONE, FAILED, FILE
 from .suites import SuiteCommand, SuiteName, every_suite, given
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.agreement_types import LabelAgreement
+    pass
 
 
-@click.command(cls=SuiteCommand, of="agree_options")
+@click.command(cls=SuiteCommand, suite_options="agree_options")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FIRST SECOND...")
-@click.option("--suite", type=SuiteName(), help="Whose labels, where several benchmarks have files of that suffix.")
+@click.option("--suite", type=SuiteName(), help="Benchmark of the labels, if several benchmarks use that file suffix.")
 @click.option(
-    "--tolerance-ms", type=click.IntRange(1), default=200, show_default=True, help="Labels: how far edges may be apart."
+    "--tolerance-ms",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Labels of calls: two edges match if they are at most this far apart.",
 )
 @options.as_json
 @click.pass_context
@@ -36,25 +40,29 @@ def agree(
     suite: Suite | None,
     tolerance_ms: int,
     as_json: bool,
-    **of_suite: Any,  # noqa: ANN401
+    **suite_options: Any,  # noqa: ANN401
 ) -> None:
-    """Compare annotations, by people or models, of the same calls or replies.
+    """Compare annotations of the same calls or replies, by people or models.
 
-    Labels of calls: two or more files (CSV, TextGrid, RTTM, Audacity) or folders of them, or runs, or recordings, whose
-    labels are what the turn detector found. Dialogue acts: two .jsonl files of responses, or of records (whose
-    reference replies are then what is compared).
+    Labels of calls: give two or more label files (CSV, TextGrid, RTTM, Audacity), or folders of them. A run or a
+    recording stands for what the turn detector found in it. Dialogue acts: give two .jsonl files of responses or of
+    records; of records, the reference replies are compared.
     """
     try:
         if len(paths) < 2:
             raise SettingsError(f"expected two files or more to compare, got {len(paths)}")
-        suite = suite or _whose(paths)
+        suite = suite or _suite_by_suffix(paths)
         if suite is not None:
-            content, text = suite.agree(paths, of_suite, options.columns())
-        elif given(context, list(of_suite)):
-            flags = ", ".join(given(context, list(of_suite)))
+            content, text = suite.agree(paths, suite_options, options.columns())
+        elif given(context, list(suite_options)):
+            flags = ", ".join(given(context, list(suite_options)))
             raise SettingsError(f"{flags}: expected only with labels of a benchmark, got labels of calls")
         else:
-            content, text = _labels(paths, tolerance_ms)
+            from fdbcore.analysis.label_agreement import agreement
+            from fdbcore.report.groups.agreement_screen import screen
+
+            content = agreement(paths, tolerance_ms)
+            text = screen(content)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     except FdbError as error:
@@ -64,17 +72,9 @@ def agree(
     sys.exit(FAILED if content["problems"] else DONE)
 
 
-def _whose(paths: Sequence[Path]) -> Suite | None:
-    """The benchmark whose labels the files hold, by their suffixes; None if they are labels of calls."""
+def _suite_by_suffix(paths: Sequence[Path]) -> Suite | None:
+    """The benchmark whose label files have these suffixes; None if the files hold labels of calls."""
     found = [suite for suite in every_suite() if suite.labels in {path.suffix for path in paths} - {""}]
     if len(found) > 1:
         raise SettingsError(f"expected --suite, one of {', '.join(suite.name for suite in found)}")
     return found[0] if found else None
-
-
-def _labels(paths: Sequence[Path], tolerance_ms: int) -> tuple[LabelAgreement, str]:
-    from fdbcore.analysis.label_agreement import agreement
-    from fdbcore.report.groups.agreement_screen import screen
-
-    content = agreement(paths, tolerance_ms)
-    return content, screen(content)

@@ -1,4 +1,4 @@
-"""What `fdbcore report` does with a baseline, groups and gates: tables, a page, an exit code."""
+"""`fdbcore report` with a baseline, groups or gates: writes compare.html and more, and decides the exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """What to draw for a paper."""
+    """The figures to draw for a paper: into which folder, beside which reference run, and which strips of calls."""
 
     folder: Path
     reference: Path | None
@@ -32,8 +32,8 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """What to compare, as the options say it."""
+class CompareOptions:
+    """What to compare: the options of `fdbcore report`."""
 
     run: Path
     baseline: Path | None
@@ -47,14 +47,15 @@ class Compared:
     quiet: bool
 
 
-def compare(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> int:
-    """Write compare.html and what else is asked for, print it; the exit code. write_pages: makes the pages of calls.
+def compare(asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None]) -> int:
+    """Write compare.html and the other files that `asked` names, print the results, and return the exit code.
 
-    InputError for what cannot be compared, RecordingError for what cannot be read; the XML of gates says so, too, since
-    a system that shows it takes none, or one from before, for a success.
+    write_pages: makes the pages of the calls that failed gates link to. Raises InputError for runs that cannot be
+    compared, RecordingError for files that cannot be read. Then the JUnit file holds the error too: a CI system would
+    take a missing file, or that of an earlier run, for a success.
     """
     try:
-        return _compared(asked, write_pages)
+        return _compare(asked, write_pages)
     except FdbError as error:
         if asked.junit is not None:
             from fdbcore.recording.files import write_text
@@ -64,34 +65,29 @@ def compare(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> i
         raise
 
 
-def _compared(asked: Compared, write_pages: Callable[[Iterable[Call]], None]) -> int:
+def _compare(asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None]) -> int:
     from fdbcore.analysis.comparison import Sides
+    from fdbcore.analysis.gate_file import read_gates
     from fdbcore.recording.files import write_text
     from fdbcore.report.comparison.junit import junit
     from fdbcore.report.comparison.page import write_comparison
 
-    gates = _gates(asked)
-    given, other = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
-    sides = Sides.of(given, other, asked.different_settings)
+    gates = None if asked.gate is None else read_gates(asked.gate)
+    run, baseline = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
+    sides = Sides.of(run, baseline, asked.different_settings)
     document = sides.compared(asked.by, asked.cluster)
     if gates is not None:
-        document["gates"] = _decided(gates, asked, sides, write_pages)
+        document["gates"] = _decide_gates(gates, asked, sides, write_pages)
     page = write_comparison(document, asked.run) if document["comparisons"] or gates else None
-    figures = [] if asked.paper is None else _drawn(asked.paper, sides, document, asked)
+    figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
     _print(document, [*([page] if page else []), *figures], asked)
     return document["gates"]["exit_code"] if "gates" in document else DONE
 
 
-def _gates(asked: Compared) -> Gates | None:
-    from fdbcore.analysis.gate_file import read_gates
-
-    return None if asked.gate is None else read_gates(asked.gate)
-
-
-def _decided(
-    gates: Gates, asked: Compared, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
+def _decide_gates(
+    gates: Gates, asked: CompareOptions, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
 ) -> DecidedGates:
     from fdbcore.analysis.gate_moments import calls_of
     from fdbcore.analysis.gates import decided, gates_json
@@ -102,7 +98,7 @@ def _decided(
     return gates_json(asked.gate, gates, decisions, moments)
 
 
-def _drawn(paper: Paper, sides: Sides, document: Comparison, asked: Compared) -> list[Path]:
+def _write_figures(paper: Paper, sides: Sides, document: Comparison, asked: CompareOptions) -> list[Path]:
     from fdbcore.analysis.comparison import read
     from fdbcore.analysis.groups import groups
     from fdbcore.report.paper.bundle import strips_of, write_paper
@@ -115,7 +111,7 @@ def _drawn(paper: Paper, sides: Sides, document: Comparison, asked: Compared) ->
     return write_paper(paper.folder, found, reference, document, strips_of(sides.run, paper.strips), asked.cluster)
 
 
-def _print(document: Comparison, written: Sequence[Path], asked: Compared) -> None:
+def _print(document: Comparison, written: Sequence[Path], asked: CompareOptions) -> None:
     from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:

@@ -1,4 +1,4 @@
-"""What `fdbcore replay` does with several sessions: progress, tables, page and screen of all of them."""
+"""`fdbcore replay` with several sessions: shows progress, writes tables and a page, prints a summary."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from .status import Status
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import ReplaySummary
     from fdbcore.analysis.survey import Survey
-    from fdbcore.recording.run_types import CorpusCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
     from fdbcore.runs.replay_many import ReplayProgress
     from fdbcore.sources.calls import PlannedCall
     from fdbcore.sources.names import Oddities
 
-TOLD: Final = 20
-"""How many failures are printed, and up to how many sessions each has a line of its own."""
-NAMED: Final = 5
-_LINE_EVERY_S: Final = 60.0  # where there is no terminal to draw on
+MOST_LINES: Final = 20
+"""At most this many failures are printed, and at most this many sessions get a line each."""
+MOST_NAMES: Final = 5
+_LINE_EVERY_S: Final = 60.0  # without a terminal, progress is a line this often
 
 
 def replay_calls(
@@ -39,8 +38,8 @@ def replay_calls(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Replay several calls, write what there is of all of them, and print it; the exit code."""
-    from fdbcore.runs.replay_many import replay_corpus, write_run
+    """Replay several calls, write their tables and page, print a summary, and return the exit code."""
+    from fdbcore.runs.replay_many import replay_corpus, summary_of, write_run
 
     display = _Display(quiet or as_json)
     for call in calls:
@@ -51,20 +50,23 @@ def replay_calls(
         display.status.clear()
         say_oddities(oddities)
         run = write_run(settings.run_path, entries, on_table_row(display.status))
-        _print(run, entries, as_json, quiet)
+        if as_json:
+            _print_json(run, summary_of(run, entries))
+        elif not quiet:
+            print_run(run)
     except FdbError as error:
         display.status.clear()
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
     except KeyboardInterrupt:
         display.status.clear()
-        click.echo(f"fdbcore replay: interrupted{display.so_far()}; the same command goes on", err=True)
+        click.echo(f"fdbcore replay: interrupted{display.so_far()}; run the same command again to continue", err=True)
         return INTERRUPTED
     return FAILED if display.failures else DONE
 
 
 def on_table_row(status: Status) -> Callable[[int, int], None]:
-    """Says on the terminal how many calls the tables have."""
+    """A callback that shows how many calls have been written to the tables: on_call(index of the call, calls)."""
 
     def on_call(number: int, calls: int) -> None:
         if number + 1 == calls:
@@ -76,7 +78,7 @@ def on_table_row(status: Status) -> Callable[[int, int], None]:
 
 
 class _Display:
-    """Says on a terminal how far the replay is, elsewhere by a line a minute; and a line a failure."""
+    """Shows how far the replay is: live on a terminal, elsewhere one line per minute. Prints one line per failure."""
 
     def __init__(self, quiet: bool) -> None:
         self.failures = 0
@@ -88,7 +90,7 @@ class _Display:
     def __call__(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
-            scored = "; scored what is there" if ended.status == "damaged" else ""
+            scored = "; the readable part is scored" if ended.status == "damaged" else ""
             self.failed(f"{ended.reason}{scored}")
         self.status(self._line(progress), progress.ended, progress.calls)
         if not (self._quiet or self.status.shows) and progress.elapsed_s > self._next_line_s:
@@ -96,52 +98,43 @@ class _Display:
             click.echo(self._line(progress), err=True)
 
     def failed(self, text: str) -> None:
-        """Print the line of a failure, unless there were many."""
+        """Count a failure and print its line, unless there were too many."""
         self.failures += 1
         self.status.clear()
-        if self.failures <= TOLD:
+        if self.failures <= MOST_LINES:
             click.echo(f"fdbcore replay: {text}", err=True)
-        elif self.failures == TOLD + 1:
-            click.echo("fdbcore replay: more failed; calls.csv names them all", err=True)
+        elif self.failures == MOST_LINES + 1:
+            click.echo("fdbcore replay: more calls failed; calls.csv lists them all", err=True)
 
     def so_far(self) -> str:
-        """How many calls have ended, in a few words."""
+        """How many calls have ended, as a part of a sentence."""
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _line(self, progress: ReplayProgress) -> str:
         from fdbcore.report.format import clock_text
 
-        left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
+        time_left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"
-        return f"{progress.ended:,} of {progress.calls:,} calls{left}{failed}{kept} | {rate}"
+        return f"{progress.ended:,} of {progress.calls:,} calls{time_left}{failed}{kept} | {rate}"
 
 
 def say_oddities(oddities: Oddities) -> None:
-    """A line for what did not fit, of each sort."""
+    """Print one line per kind of input that did not fit, with some of its names."""
     for what, names in oddities.found.items():
-        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:NAMED])}{more}", err=True)
-
-
-def _print(run: Survey, entries: Sequence[CorpusCall], as_json: bool, quiet: bool) -> None:
-    if as_json:
-        from fdbcore.runs.replay_many import summary_of
-
-        _print_json(run, summary_of(run, entries))
-    elif not quiet:
-        print_run(run)
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:MOST_NAMES])}{more}", err=True)
 
 
 def print_run(run: Survey) -> None:
-    """A line a session where there are few of one system, else what they have in common; and where the page is."""
+    """Print a summary of the run and the path of its page. A few sessions of one system get a line each."""
     from fdbcore.analysis.systems import several
     from fdbcore.report.call.screen import run_screen
     from fdbcore.report.html.templates import INDEX
     from fdbcore.report.run.screen import corpus_screen
 
-    few = len(run.rows) <= TOLD and not several(run)
+    few = len(run.rows) <= MOST_LINES and not several(run)
     readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
     if readings:
         columns = screen_columns()
@@ -155,7 +148,7 @@ def print_run(run: Survey) -> None:
 
 
 def _print_json(run: Survey, summary: ReplaySummary) -> None:
-    """One document, written call by call: the documents of thousands of calls are not in memory at once."""
+    """Print one JSON document call by call: the documents of thousands of calls would not fit into memory."""
     from fdbcore.analysis.score import read_scores
     from fdbcore.report.call.document import document
 

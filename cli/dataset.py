@@ -1,4 +1,4 @@
-"""`fdbcore dataset`: the material of a benchmark."""
+"""`fdbcore dataset`: makes the data of a benchmark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from .suites import SuiteCommands, SuiteName
 
 
 @click.command(cls=SuiteCommands)
-@click.option("--suite", type=SuiteName(), help="Whose command, where several benchmarks have one of that name.")
+@click.option("--suite", type=SuiteName(), help="Benchmark of the command, if several have one of that name.")
 def dataset(suite: Suite | None) -> None:
-    """Make the material of a benchmark: records, and their users' speech."""
+    """Make the data of a benchmark: records, and the speech of their users."""

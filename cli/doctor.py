@@ -1,4 +1,4 @@
-"""`fdbcore doctor`: whether audio is fit to be measured, whether this machine keeps time, whether a system is there."""
+"""`fdbcore doctor`: checks whether audio can be measured, this machine keeps time, and systems can be reached."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 @options.vad
 @options.as_json
 def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
-    """Test what measurements rest on: the audio of each FILE, or the timing of this machine and each SYSTEM.
+    """Check audio files, systems, and the timing of this machine.
 
-    What exists is a FILE: a stereo file, two mono files (A, B), the folder of a recording, of a run or of
-    Full-Duplex-Bench v1. Is there echo, clipping, noise, music, are the sides alike, exchanged or out of step? A SYSTEM
-    is connected to, waited for until it is ready, and left. With neither, or with a SYSTEM, the timing self-test runs
-    as well.
+    An argument that exists on disk is a FILE: a stereo file, two mono files (A, B), or the folder of a recording, of a
+    run or of Full-Duplex-Bench v1. It is checked for echo, clipping, noise and music, and for sides that are identical,
+    exchanged or out of step. Any other argument is the address of a SYSTEM: fdbcore connects, waits until it is ready,
+    and leaves. Without a FILE, or with a SYSTEM, the timing self-test runs as well.
 
-    Exits with 1 if the input is bad, cannot be read or has no speech on a side, the self-test fails or a system cannot
-    be had.
+    The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, or if a
+    system cannot be reached.
     """
     from fdbcore.audio.decode import AUDIO_SUFFIXES
 
@@ -47,17 +47,17 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
             options.named(subject)
         if Path(subject).suffix.lower() in AUDIO_SUFFIXES and ":" not in subject:
             raise click.UsageError(f"{subject}: expected audio or a system, got no such file")
-    found, sane = _examined(files, vad, show=not as_json) if files else ({}, True)
+    found, all_fit = _examine(files, vad, show=not as_json) if files else ({}, True)
     if systems or not files:
-        tested, well = _tested(systems, show=not as_json)
-        found, sane = found | tested, sane and well
+        tested, all_well = _test(systems, show=not as_json)
+        found, all_fit = found | tested, all_fit and all_well
     if as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
-    sys.exit(DONE if sane else FAILED)
+    sys.exit(DONE if all_fit else FAILED)
 
 
-def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any], bool]:
-    """The health of each session in the files, and whether none is bad."""
+def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any], bool]:
+    """The input health of each session in the files, and whether all of them can be measured."""
     from fdbcore.registry import VADS, resolve
     from fdbcore.report.call.document import told_first
     from fdbcore.sources.sessions import session_inputs
@@ -69,21 +69,22 @@ def _examined(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any
         raise click.UsageError(str(error)) from error
     found: dict[str, Any] = {}
     with TemporaryDirectory(prefix="fdbcore-doctor-") as folder:
-        for session, told in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
-            if isinstance(told, FdbError):
+        for session, result in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
+            if isinstance(result, FdbError):
                 search = f"; fdbcore replay {session.a} examines every call in it" if session.a.is_dir() else ""
-                click.echo(f"fdbcore doctor: {told}{search}", err=True)
-                found[session.name] = {"why_not": str(told)}
+                click.echo(f"fdbcore doctor: {result}{search}", err=True)
+                found[session.name] = {"why_not": str(result)}
                 continue
-            title, damaged, content = told
-            known = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
-            found[session.name] = {**(content["health"] or {}), "damaged": damaged, "warnings": known}
+            title, damaged, content = result
+            warnings = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
+            found[session.name] = {**(content["health"] or {}), "damaged": damaged, "warnings": warnings}
             if show:
-                click.echo(_screen(title, known, content))
+                click.echo(_screen(title, warnings, content))
     return {"files": found}, all(map(_is_fit, found.values()))
 
 
 def _is_fit(health: Mapping[str, Any]) -> bool:
+    """Whether audio with this health can be measured; a file that could not be read has no verdict."""
     if "verdict" not in health:
         return False
     both_speak = all(side["speech_s"] for side in health["sides"].values())
@@ -91,7 +92,7 @@ def _is_fit(health: Mapping[str, Any]) -> bool:
 
 
 def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[str, list[str], Document] | FdbError]:
-    """Of each session its header, what of its files is damaged, and its document; or why there is none."""
+    """Yields per session its header, the damages of its files, and its document; or the error that prevented it."""
     from fdbcore.analysis.score import score
     from fdbcore.report.call.document import document
     from fdbcore.report.call.screen import header
@@ -105,18 +106,18 @@ def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[
             yield error
 
 
-def _screen(title: str, told: Sequence[str], content: Document) -> str:
+def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
     from textwrap import fill
 
     from fdbcore.report.call.health import health_screen
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    warnings = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in told]
-    return "\n".join([fill(title, columns), *warnings, health_screen(content, columns), ""])
+    lines = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in warnings]
+    return "\n".join([fill(title, columns), *lines, health_screen(content, columns), ""])
 
 
-def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
-    """The timing of this machine and a probe of each system, and whether all is well."""
+def _test(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
+    """The result of the timing self-test and a probe of each system, and whether all of it is good."""
     from fdbcore.registry import endpoint
     from fdbcore.runs.selftest import timing_selftest, verdict
     from fdbcore.runtime.redaction import redacted
@@ -130,15 +131,16 @@ def _tested(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
         click.echo(verdict(found))
     probes = {}
     for address, party in parties.items():
-        probes[address] = _probe(party)
+        probes[address] = probe = _probe(party)
         if show:
-            click.echo(_line(address, probes[address]))
-    well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
-    return {"timing": found, "systems": probes}, well
+            result = f"ready in {probe['seconds']:.2f} s" if probe["ready"] else probe["why_not"]
+            click.echo(f"{address}: {result}")
+    all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
+    return {"timing": found, "systems": probes}, all_well
 
 
 def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Whether the party got ready, in how many seconds, and what it says of itself; or why not."""
+    """Whether the party became ready, after how many seconds, and its own description; or why it did not."""
     from fdbcore.clock import now_ns
     from fdbcore.runtime.redaction import redacted
 
@@ -152,7 +154,3 @@ def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
     if party.left not in (None, "finished"):
         return {"ready": False, "why_not": redacted(party.left)}
     return found
-
-
-def _line(address: str, probe: dict[str, Any]) -> str:
-    return f"{address}: " + (f"ready in {probe['seconds']:.2f} s" if probe["ready"] else probe["why_not"])

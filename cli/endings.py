@@ -1,4 +1,4 @@
-"""How a command ends that did not go as planned: one line and an exit code, never a traceback."""
+"""Ends a command that went wrong with one line and an exit code, never with a traceback."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .options import FAILED, INTERRUPTED
 
 @contextmanager
 def one_line(command: str, interrupted: str, failed: str = "") -> Iterator[None]:
-    """What the user gave wrongly is wrong usage; of any other error, and of Ctrl-C, one line is said.
+    """Turn an InputError into a usage error, and any other error, or Ctrl-C, into one line and an exit code.
 
-    interrupted, failed: what is said after it of what is kept, or how to go on.
+    interrupted, failed: added after Ctrl-C or an error; they say what is kept, or how to continue.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where the `fdbcore` command begins, and what Ctrl-C does while there is nothing to be kept yet, or any more."""
+"""The entry point of the `fdbcore` command. It handles Ctrl-C before a command has begun and after it has ended."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 from typing import Any
 
 DONE, FAILED, UNMEASURED, INTERRUPTED = 0, 1, 3, 130
-"""Exit codes; click's own for wrong usage is 2. UNMEASURED: of gates, which say by FAILED that one has failed."""
+"""Exit codes. click itself exits with 2 for wrong usage. With gates, FAILED: a gate failed; UNMEASURED: undecided."""
 
 
 def main() -> None:
-    """Run the command. From the first import on, Ctrl-C ends it with a line and the exit code 130."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as in a shell's background
+    """Run the command. From the first import on, Ctrl-C ends it with one line and exit code 130."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell's background job ignores Ctrl-C
         signal.signal(signal.SIGINT, _leave)
     from .main import main as command
 
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def begin_work() -> None:
-    """From here on Ctrl-C is a KeyboardInterrupt, for a command that has something to keep or to end."""
+    """From here on, Ctrl-C raises KeyboardInterrupt, so that a command can save its work and clean up."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

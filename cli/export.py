@@ -1,4 +1,4 @@
-"""`fdbcore export`: recordings in other tools' formats."""
+"""`fdbcore export`: writes recordings in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 @click.command()
 @click.argument("run", type=FILE)
 @click.option("--format", "fmt", required=True, type=click.Choice(FORMATS))
-@click.option("--out", type=FILE, help="Folder for the files; each recording's own by default.")
+@click.option("--out", type=FILE, help="Output folder (default: the folder of each recording).")
 def export(run: Path, fmt: str, out: Path | None) -> None:
-    """Write RUN (a run or one recording of it) in another tool's format.
+    """Export the turn events of RUN, a run or one of its recordings, to another tool's format.
 
-    That is its turn events; or with fdb1, of a run over clips of Full-Duplex-Bench v1 or v1.5, what each system said
-    as output.wav beside the clip's input.wav, for the benchmark's own scoring (by default in RUN/fdb1); or with
-    turnbench the moments at which the turn detector knew of turn ends and interruptions, one file of the whole run.
+    Two formats hold something else. fdb1 is for the scoring scripts of Full-Duplex-Bench: it takes a run over clips of
+    v1 or v1.5, and writes each clip's input.wav and what the system said as output.wav (by default into RUN/fdb1).
+    turnbench is one file for the whole run: the times at which the turn detector knew of turn ends and interruptions.
     """
     from fdbcore.analysis.corpus import Run
     from fdbcore.report.exports.fdb_v1 import caution
@@ -48,7 +48,7 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
         sys.exit(FAILED)
     exported: list[Call] = []
     for call in calls:
-        if (problem := _why_not(call, fmt)) is None:
+        if (problem := _why_left_out(call, fmt)) is None:
             exported.append(call)
         else:
             say(f"{call.path}: left out, {problem}")
@@ -56,18 +56,18 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
         try:
             for path in export_recordings([call.recording for call in batch], fmt, out):
                 click.echo(path)
-        except FdbError as error:  # it names what it is about; the others are written all the same
+        except FdbError as error:  # the error names its file; the other files are still written
             say(str(error))
     for call in exported if fmt == "fdb1" else ():
-        if (told := caution(call.recording)) is not None:
-            click.echo(f"fdbcore export: {call.path}: {told}", err=True)
+        if (warning := caution(call.recording)) is not None:
+            click.echo(f"fdbcore export: {call.path}: {warning}", err=True)
     sys.exit(FAILED if failed else DONE)
 
 
-def _why_not(call: Call, fmt: str) -> str | None:
-    """Why a call of the run has no place in the export, also where an earlier replay has left a recording of its name.
+def _why_left_out(call: Call, fmt: str) -> str | None:
+    """Why a call of the run is not exported; None if it is.
 
-    None if it has one."""
+    A call that failed is left out even if an earlier replay has left a recording under its name."""
     from fdbcore.report.exports.formats import left_out
 
     try:

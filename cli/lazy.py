@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called, so that `--help` stays fast."""
+"""A click group that imports a command only when it is called, so that `--help` stays fast."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from .entry import FAILED, INTERRUPTED
 
 
 class LazyCommands(click.Group):
-    """A group whose command NAME is NAME of the module of that name beside this one."""
+    """A group whose command NAME is the function NAME of the module NAME in this package."""
 
     def __init__(self, *arguments: Any, names: Sequence[str] = (), **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
         self._names = names
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in their order."""
+        """The names of all commands, in the given order."""
         return list(self._names)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run a command; what it leaves to the system, such as a disk that is full, and Ctrl-C, are a line."""
+        """Run a command. Ctrl-C, and errors of the system such as a full disk, end it with one line."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo(f"{ctx.command_path}: interrupted", err=True)
             sys.exit(INTERRUPTED)
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read the output has left
+            if error.errno == errno.EPIPE:  # the reader of our output has closed it; click handles that
                 raise
             click.echo(f"{ctx.command_path}: {error}", err=True)
             sys.exit(FAILED)

@@ -1,4 +1,4 @@
-"""Entry point of the `fdbcore` command: one file per command, each imported when it is called."""
+"""The `fdbcore` command and its subcommands: one file each, imported when the subcommand is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "
 @click.version_option(package_name="fdbcore")
 def main() -> None:
     """Run, replay and score full-duplex spoken conversations on one media clock."""
-    if isinstance(sys.stdout, TextIOWrapper):  # a file's name may be no text
+    if isinstance(sys.stdout, TextIOWrapper):  # a file name may hold bytes that are not valid text
         sys.stdout.reconfigure(errors="backslashreplace")
     if Path(".env").is_file():
         _load_tokens(Path(".env"))
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _load_tokens(path: Path) -> None:
-    """Keys and tokens; what the environment has goes before. A line that cannot be read is named, never shown."""
+    """Load keys and tokens from `path`; the environment has priority. A bad line is named, its content never shown."""
     import logging
 
     from dotenv import load_dotenv
@@ -39,5 +39,5 @@ def _load_tokens(path: Path) -> None:
         for line in parse_stream(file):
             if line.error:
                 click.echo(f"fdbcore: {path}, line {line.original.line}: expected NAME=VALUE, left out", err=True)
-    logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would say the same in words of its own
+    logging.getLogger("dotenv.main").setLevel(logging.ERROR)  # it would warn about the same lines again
     load_dotenv(path)

@@ -1,4 +1,4 @@
-"""What several commands share: options of the same name mean the same everywhere."""
+"""Options that several commands share: one name means the same everywhere."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ SCREEN_COLUMNS: Final = 100
 
 
 def named(text: str) -> str:
-    """A path that a user names. BadParameter for none, which would be the current folder, and for an address."""
+    """Return `text` if it can be a path. Raises BadParameter for an address or an empty text (the current folder)."""
     if not text:
-        raise click.BadParameter("expected a path, got an empty text: a variable that is not set?")
+        raise click.BadParameter("expected a path, got an empty text: is a variable not set?")
     if re.match(r"[a-zA-Z][\w+.-]*://", text) and not os.path.exists(text):
         raise click.BadParameter(f"expected a path, got the address {text}: download it first")
     return text
 
 
 class _NamedPath(click.Path):
-    """A path that `named` lets pass."""
+    """A click parameter for a path, checked by `named`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         return super().convert(named(value) if isinstance(value, str) else value, param, ctx)
@@ -48,18 +48,18 @@ class _NamedPath(click.Path):
 
 FILE: Final = _NamedPath(path_type=Path)
 CALL: Final = _NamedPath(path_type=Path, readable=False)
-"""One of several, of which one that cannot be read stops no other."""
+"""One of several inputs. Its readability is checked later, so that one unreadable file stops no other."""
 
-vad = click.option("--vad", default="silero", show_default=True, help="Voice activity: silero or energy.")
+vad = click.option("--vad", default="silero", show_default=True, help="Voice activity detector: silero or energy.")
 changes = click.option(
-    "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector."
+    "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector, in milliseconds."
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the screen.")
-quiet = click.option("--quiet", is_flag=True, help="Print no progress and no screen.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor results.")
 
 
 def read_run(path: Path) -> Run:
-    """The run that an argument names. InputError for what is none: the argument is wrong, not the calls."""
+    """The run in a folder that the user named. Raises InputError if it is not a run: the argument is wrong."""
     from fdbcore.analysis.corpus import Run
 
     try:
@@ -69,33 +69,31 @@ def read_run(path: Path) -> Run:
 
 
 def marks(command: Callable[..., None]) -> Callable[..., None]:
-    """An agent's own log, for one call."""
-    log = click.option(
-        "--marks",
-        type=FILE,
-        metavar="FILE",
-        help="The agent's own log of this call: JSONL, OTLP, LiveKit, Pipecat, Vapi.",
+    """Add the options for an agent's own log of one call."""
+    log = click.option("--marks", type=FILE, metavar="FILE", help="The agent's own log of this call: JSONL, OTLP, "
+                       "LiveKit, Pipecat or Vapi.")  # fmt: skip
+    offset = click.option(
+        "--marks-offset-ms", type=float, help="Add this to the times of the log (default: estimated)."
     )
-    offset = click.option("--marks-offset-ms", type=float, help="What to add to its times, instead of an estimate.")
     return log(offset(command))
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The marks of an agent's log, and the offset of its clock if that was given."""
+    """The marks of an agent's log, and the offset of its clock in ms, if the user gave it."""
 
     marks: Sequence[Mark]
     offset_ms: float | None
 
     def lay(self, reading: Reading) -> dict[str, Any]:
-        """Keep the marks with a recording, on its timeline. InputError where the offset cannot be told."""
+        """Store the marks with a recording, on its timeline. Raises InputError if the offset cannot be estimated."""
         from fdbcore.runs.amend import lay_marks
 
         return lay_marks(reading, self.marks, self.offset_ms)
 
 
 def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | None:
-    """The log that the options name; InputError if it cannot be used, or belongs to no single call."""
+    """The log that the options name, None without one. Raises InputError if it is unusable or `calls` is not 1."""
     from fdbcore.sources.agent_logs import read_marks
 
     if path is None:
@@ -110,29 +108,29 @@ def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | No
 
 
 def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The folder of a run; not the same for what is replayed, and written over, and what was live, and is not."""
-    return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Folder of the run.")
+    """Output folder. Replays overwrite theirs, live runs never do, so the defaults differ."""
+    return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Output folder of the run.")
 
 
 def finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    """A number that is neither infinite nor none at all, which click's ranges let pass."""
+    """Return `value` if it is finite. Raises BadParameter for infinity and NaN, which click's ranges accept."""
     if not math.isfinite(value):
         raise click.BadParameter(f"expected a finite number, got {value}")
     return value
 
 
 def columns() -> int:
-    """How wide a table may be: as the terminal is, within what is readable; 80 where there is none."""
+    """Width of a table in columns: that of the terminal, kept between 60 and 130; 80 without a terminal."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, FEWEST_COLUMNS), MOST_COLUMNS)
 
 
 def screen_columns() -> int:
-    """How wide the screen of a run may be: as the terminal is, and 100 where there is none, or a wider one."""
+    """Width of a printed report in columns: that of the terminal, at most 100; 100 without a terminal."""
     return min(shutil.get_terminal_size((SCREEN_COLUMNS, 24)).columns, SCREEN_COLUMNS)
 
 
 def changed_settings(changes: Sequence[str]) -> dict[str, int]:
-    """The `key=milliseconds` changes of the turn detector's settings; SettingsError names what is wrong with them."""
+    """Parse `key=milliseconds` changes of the turn detector's settings. Raises SettingsError for a bad one."""
     values: dict[str, int] = {}
     for change in changes:
         key, _, value = change.partition("=")
@@ -146,5 +144,5 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
 
 
 def turn_settings(changes: Sequence[str]) -> TurnSettings:
-    """The default settings with `changes`, as `changed_settings` takes them."""
+    """The default settings with `changes` applied; see `changed_settings`."""
     return TurnSettings(**changed_settings(changes))

@@ -1,4 +1,4 @@
-"""What a terminal shows while calls are live, and what Ctrl-C means meanwhile."""
+"""Shows live calls on the terminal, and turns Ctrl-C into a request to stop."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .status import Part, Status
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome
 
-_ANSWERS: Final = {FINISH: "finishing the live calls; Ctrl-C again ends them now", NOW: "ending the live calls"}
+_ANSWERS: Final = {FINISH: "finishing the live calls; press Ctrl-C again to end them now", NOW: "ending the live calls"}
 _NOT_LIVE: Final = {OPENING: "opening", WAITING: "waiting to be joined", CLOSING: "closing"}
 
 
 class Display(Watch):
-    """A line for each call that is live, on a terminal; elsewhere one for each that has ended.
+    """On a terminal, draws one line per live call; always prints one line per case that has ended.
 
-    Within its `with` block Ctrl-C asks the run to finish its live calls; the second one, or SIGTERM, to end them.
-    lines: False shows only the cases that are not done.
+    In its `with` block, the first Ctrl-C asks the run to finish its live calls; a second one, or SIGTERM, to end them
+    now. lines: False prints only the cases that were not done.
     """
 
     def __init__(self, folder: RunFolder, lines: bool) -> None:
@@ -54,10 +54,11 @@ class Display(Watch):
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         more = 1 if number == signal.SIGINT else NOW
-        self._interrupts = min(self._interrupts + more, NOW)  # no more: it may come in the middle of a line
+        # A signal may come in the middle of printing a line, so that `asked` prints the answer.
+        self._interrupts = min(self._interrupts + more, NOW)
 
     def asked(self) -> int:
-        """What was asked for, as `run_cases` wants to know it; says so once."""
+        """The stop that the user asked for, as `run_cases` takes it; prints each new answer once."""
         if self._answered < self._interrupts:
             self._answered = self._interrupts
             self._status.clear()
@@ -65,12 +66,12 @@ class Display(Watch):
         return self._answered
 
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
-        """Print the line of a case."""
+        """Print the line of a case that has ended; again: it will be run once more."""
         self._invited.discard(case.name)
         if not again:
             self._kinds[outcome["kind"]] += 1
         how = outcome["kind"] if outcome["reason"] is None else f"{outcome['kind']}: {outcome['reason']}"
-        count = "held again soon" if again else f"{self._kinds.total()} of {len(self._plan.cases)}"
+        count = "will run again" if again else f"{self._kinds.total()} of {len(self._plan.cases)}"
         self._status.clear()
         if self._lines:
             click.echo(f"{case.name}: {how} ({count})", err=True)
@@ -78,24 +79,24 @@ class Display(Watch):
             click.echo(f"fdbcore run: {case.name}: {how}", err=True)
 
     def progress(self, progress: RunProgress) -> None:
-        """Say where somebody has to join, once, and draw the lines of the live calls anew."""
+        """Print once per call where somebody has to join, and redraw the lines of the live calls."""
         for case, tick in progress.live:
             if self._lines and tick == WAITING and case.name not in self._invited:
                 self._invited.add(case.name)
                 self._status.clear()
                 click.echo("\n".join(_invitations(case)), err=True)
         live = [
-            Part(case.name, max(ticks_to_s(tick), 0), self._plan.expected_s(case), self._place(case, tick))
+            Part(case.name, max(ticks_to_s(tick), 0), self._plan.expected_s(case), self._position(case, tick))
             for case, tick in progress.live
         ]
-        self._status(self._head(progress), self._kinds.total(), len(self._plan.cases), live)
-
-    def _head(self, progress: RunProgress) -> str:
         kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in ("done", "failed", "invalid"))
         head = f"{self._kinds.total()} of {len(self._plan.cases)} cases ended: {kinds}"
-        return f"about {clock_text(progress.left_s)} left; {head}" if self._plan.settings.realtime else head
+        if self._plan.settings.realtime:
+            head = f"about {clock_text(progress.left_s)} left; {head}"
+        self._status(head, self._kinds.total(), len(self._plan.cases), live)
 
-    def _place(self, case: Case, tick: int) -> str:
+    def _position(self, case: Case, tick: int) -> str:
+        """How far a live call is, such as "0:12 of 1:05", or the state it is in."""
         if tick in _NOT_LIVE:
             return _NOT_LIVE[tick]
         most = "of" if case.user.length_s is not None else "of at most"
@@ -103,13 +104,13 @@ class Display(Watch):
 
 
 def _invitations(case: Case) -> Iterator[str]:
-    """Where each side that somebody has to join does so."""
+    """One line per side that waits for somebody to join, with the address of its page."""
     from fdbcore.endpoints.webrtc.endpoint import Joined
 
     for side, address in (("A", case.user.address), ("B", case.system.address)):
         if isinstance(party := endpoint(address), Joined) and party.page is not None:
             limit_s = party.describe()["join_s"]
             yield (
-                f"side {side} joins at {party.page}?role={side.lower()} "
-                f"within {limit_s:g} s (a browser; or WHIP, or /signal)"
+                f"side {side}: join within {limit_s:g} s at {party.page}?role={side.lower()} "
+                "(with a browser, WHIP or /signal)"
             )

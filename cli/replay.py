@@ -1,4 +1,4 @@
-"""`fdbcore replay`: what happened in a recorded conversation."""
+"""`fdbcore replay`: measures recorded conversations."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, type=CALL)
-@click.option("-a", "file_a", type=FILE, help="The file of side A, the examiner or user.")
-@click.option("-b", "file_b", type=FILE, help="The file of side B, the system.")
-@click.option(
-    "--pair", nargs=2, metavar="A B", help="Each call has two files: '*-caller.wav' '*-agent.wav', A's pattern first."
-)
-@click.option("--swap", is_flag=True, help="Exchange the sides.")
-@click.option("--offset-ms", type=int, default=0, help="Let B begin that much later (negative: A).")
-@click.option("--vad", help="Voice activity: silero (the default) or energy. Recordings keep their own.")
+@click.option("-a", "file_a", type=FILE, help="Audio file of side A, the user or examiner.")
+@click.option("-b", "file_b", type=FILE, help="Audio file of side B, the system.")
+@click.option("--pair", nargs=2, metavar="A B", help="Each call has two files: patterns for side A and side B, such as "
+              "'*-caller.wav' '*-agent.wav'.")  # fmt: skip
+@click.option("--swap", is_flag=True, help="Exchange the two sides.")
+@click.option("--offset-ms", type=int, default=0, help="Start B this much later (negative: start A later).")
+@click.option("--vad", help="Voice activity detector: silero (default) or energy. Recordings keep their own.")
 @options.changes
-@click.option("--real-time", is_flag=True, help="Run on the live clock: the same results, and a timing certificate.")
+@click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes that replay several sessions; as many as processors.")
-@click.option("--meta", type=FILE, help="A CSV table of the calls, joined by path and file name; agent_channel swaps.")
-@click.option("--labels", type=FILE, help="What people have labelled: CSV, TextGrid, RTTM, Audacity, a folder of them.")
+@click.option("--jobs", type=click.IntRange(1), help="Sessions replayed at a time (default: one per processor).")
+@click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
+              "agent_channel says which channel is B.")  # fmt: skip
+@click.option("--labels", type=FILE, help="Labels by people: a CSV, TextGrid, RTTM or Audacity file, or a folder of "
+              "them.")  # fmt: skip
 @options.marks
 @options.out("fdbcore-run")
 @options.as_json
@@ -65,14 +66,16 @@ def replay(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Say who spoke when, and how the system (B) behaves, in recorded conversations.
+    """Measure turn-taking in recorded conversations: who spoke when, and how the system (B) behaves.
 
-    PATHS are stereo files (left A, right B), a session each; or exactly two mono files by name, A and B of one
-    session; or folders with input.wav (A) and output.wav (B); or recordings, or runs of them, which keep their
-    settings. Other folders are searched, a pattern ('calls/*.wav') is looked up, and a list (.txt) has a path a line.
-    Each session's folder under --out gets the recording. A single session gets report.html; several get tables and
-    index.html for all of them, and the same command again only replays what is new. Into a folder of several, one goes
-    the way of several: the run is then of that one.
+    Each of PATHS is one session: a stereo file (left A, right B), a folder with input.wav (A) and output.wav (B), or a
+    recording or a run made by fdbcore, which keeps its settings. Exactly two mono files are sides A and B of one
+    session. Any other folder is searched for sessions, a pattern ('calls/*.wav') is expanded, and a list (.txt) has
+    one path per line.
+
+    Each session gets its own folder with a recording in --out. A single session gets a page, report.html. Several
+    sessions get tables and a common page, index.html; run the same command again to replay only new sessions. If --out
+    already holds several sessions, a single one gets tables and index.html too, and replaces them there.
     """
     from fdbcore.recording.run import is_replayed
     from fdbcore.registry import VADS, resolve
@@ -98,7 +101,7 @@ def replay(
         if several:
             check_run_folder(out, meta, calls)
             if log is not None:
-                raise SettingsError(f"--marks {marks}: expected one call alone, got one of a run: use report --call")
+                raise SettingsError(f"--marks {marks}: expected a single call, got one of a run: use report --call")
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
@@ -108,26 +111,24 @@ def replay(
 
 
 def _replay_alone(session: SessionInput, settings: ReplaySettings, log: Log | None, as_json: bool, quiet: bool) -> int:
-    """Replay one session, make its report, and print it; the exit code."""
+    """Replay one session, write its report, print the results, and return the exit code."""
     path = settings.run_path / session.name
     try:
-        reading, document = _replayed(session, settings, log, quiet or as_json)
+        reading, document = _replay(session, settings, log, quiet or as_json)
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
     except KeyboardInterrupt:
-        kept = f"; what was read is in {path}" if path.exists() else ""
+        kept = f"; the part read so far is in {path}" if path.exists() else ""
         click.echo(f"fdbcore replay: interrupted{kept}", err=True)
         return INTERRUPTED
     for damage in reading.damages:
-        click.echo(f"fdbcore replay: {damage}; scored what is there", err=True)
+        click.echo(f"fdbcore replay: {damage}; the readable part is scored", err=True)
     _print(reading, document, as_json, quiet)
     return FAILED if reading.damages else DONE
 
 
-def _replayed(
-    session: SessionInput, settings: ReplaySettings, log: Log | None, quiet: bool
-) -> tuple[Reading, Document]:
+def _replay(session: SessionInput, settings: ReplaySettings, log: Log | None, quiet: bool) -> tuple[Reading, Document]:
     from fdbcore.analysis.score import score
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
@@ -137,8 +138,8 @@ def _replayed(
 
         def on_tick(stated_s: float | None, tick: int) -> None:
             if tick % (10 * TICKS_PER_S) == 0:
-                of = f" of {stated_s:.0f}" if stated_s else ""
-                status(f"{session.name}: {tick // TICKS_PER_S}{of} s", tick / TICKS_PER_S, stated_s)
+                length = f" of {stated_s:.0f}" if stated_s else ""
+                status(f"{session.name}: {tick // TICKS_PER_S}{length} s", tick / TICKS_PER_S, stated_s)
 
         reading = replay_session(
             session,
@@ -151,7 +152,7 @@ def _replayed(
         )
     content = document(reading, score(reading))
     write_report(reading, content)
-    if log is not None:  # it may be refused, and then the report is there all the same
+    if log is not None:  # written again: if the log is refused, the report without it stays
         content["marks"] = log.lay(reading)
         write_report(reading, content)
     return reading, content

@@ -1,4 +1,4 @@
-"""`fdbcore report`: tables and pages of a run, made from its recordings."""
+"""`fdbcore report`: writes tables and pages of a run from its recordings."""
 
 from __future__ import annotations
 
@@ -27,27 +27,32 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     metavar="NAME",
-    help="Make the page of this call, which index.html links; nothing else.",
+    help="Write only the page of this call, and link it from index.html. May be repeated.",
 )
 @click.option(
     "--worst",
     type=click.IntRange(0),
     default=0,
     metavar="N",
-    help="Also make the pages of the N worst calls.",
+    help="Also write the pages of the N worst calls.",
 )
-@click.option("--embed-clips", is_flag=True, help="Put 10 s of audio of each worst moment into index.html, to send it.")
-@click.option("--no-audio", is_flag=True, help="Pages without audio, and without links to it.")
-@click.option("--no-words", is_flag=True, help="Pages without what was said.")
-@click.option("--baseline", type=FILE, metavar="RUN", help="Compare with this run, measure by measure.")
-@click.option("--by", metavar="COLUMN", help="Compare groups of calls: with each other, or each with the baseline's.")
-@click.option("--cluster", metavar="COLUMN", help="What intervals resample and pair, such as the speaker.")
-@click.option("--different-settings", is_flag=True, help="Compare runs that were not made with the same settings.")
-@click.option("--gate", type=FILE, metavar="FILE.toml", help="Decide these conditions; the exit code tells.")
-@click.option("--junit", type=FILE, metavar="FILE.xml", help="Write what became of the gates for a CI system.")
-@click.option("--figures", type=FILE, metavar="DIR", help="Write figures (SVG) and tables for a paper here.")
-@click.option("--reference", type=FILE, metavar="RUN", help="Of the figures: conversations between people.")
-@click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="Draw an exchange: call@1:05-1:15.")
+@click.option("--embed-clips", is_flag=True, help="Put 10 s of audio of each worst moment into index.html, so "
+              "that it can be sent alone.")  # fmt: skip
+@click.option("--no-audio", is_flag=True, help="Write pages without audio and without links to it.")
+@click.option("--no-words", is_flag=True, help="Write pages without what was said.")
+@click.option("--baseline", type=FILE, metavar="RUN", help="Compare each measure with this run.")
+@click.option("--by", metavar="COLUMN", help="Compare groups of calls with each other, or with the same group of the "
+              "baseline.")  # fmt: skip
+@click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample and pair, such as the "
+              "speaker (default: the call).")  # fmt: skip
+@click.option("--different-settings", is_flag=True, help="Compare the runs even if their settings differ.")
+@click.option("--gate", type=FILE, metavar="FILE.toml", help="Decide the gates in this file; they set the exit code.")
+@click.option("--junit", type=FILE, metavar="FILE.xml", help="Write the results of the gates as JUnit XML for CI.")
+@click.option("--figures", type=FILE, metavar="DIR", help="Write figures (SVG) and tables for a paper to this folder.")
+@click.option("--reference", type=FILE, metavar="RUN", help="With --figures: also show this run of conversations "
+              "between people.")  # fmt: skip
+@click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="With --figures: also draw this part "
+              "of a call, such as call@1:05-1:15.")  # fmt: skip
 @options.marks
 @options.as_json
 @options.quiet
@@ -72,29 +77,32 @@ def report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write the tables and index.html of RUN, of `fdbcore replay` or of `fdbcore run`, anew; or pages of single calls;
-    or compare.html.
+    """Write the tables and pages of a run, or compare runs.
 
-    A call's own page is RUN/NAME/report.html. With --gate the exit code is 0 if all gates passed, 1 if one failed, and
-    3 if one could not be measured, or told with so many calls.
+    RUN is a folder made by `fdbcore replay` or `fdbcore run`. By default its tables and index.html are written again.
+    --call writes the pages of single calls, RUN/NAME/report.html. --baseline, --by and --gate compare, and write
+    RUN/compare.html.
+
+    With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
+    few calls to be decided.
     """
     from fdbcore.report.run.page import PageParts, link_pages
 
-    from .compare import Compared, Paper, compare
+    from .compare import CompareOptions, Paper, compare
 
     if embed_clips and no_audio:
         raise click.UsageError("--embed-clips and --no-audio exclude each other")
     if embed_clips and names:
         raise click.UsageError(
             "--embed-clips: expected no --call: it puts clips of all calls into index.html, which can be sent alone; "
-            "the page of one call is sent with the audio that it links"
+            "send the page of one call together with the audio that it links"
         )
     if junit is not None and gate is None:
         raise click.UsageError("--junit: expected --gate")
     if figures is None and (reference is not None or strips):
         raise click.UsageError("--reference and --strip: expected --figures")
     if marks is not None and not names:
-        raise click.UsageError("--marks: expected --call, which it is the log of")
+        raise click.UsageError("--marks: expected --call, to say which call the log belongs to")
     compares = bool(baseline or by or gate or figures)
     if compares and (names or worst or embed_clips):
         raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --by, --gate, --figures")
@@ -105,11 +113,11 @@ def report(
     try:
         if compares:
             paper = None if figures is None else Paper(figures, reference, strips)
-            asked = Compared(run, baseline, by, cluster, different_settings, gate, junit, paper, as_json, quiet)
+            asked = CompareOptions(run, baseline, by, cluster, different_settings, gate, junit, paper, as_json, quiet)
             code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
         elif names:
             log = options.read_log(marks, marks_offset_ms, len(names))
-            calls = _named(options.read_run(run), names)
+            calls = _calls_named(options.read_run(run), names)
             _write_pages(calls, shown, quiet, log)
             link_pages(run, [call.path for call in calls])
         else:
@@ -122,8 +130,8 @@ def report(
     sys.exit(code)
 
 
-def _named(corpus: Run, names: Iterable[str]) -> list[Call]:
-    """The calls of these names; InputError for one that is not there, with those that are alike."""
+def _calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:
+    """The calls with these names. Raises InputError for an unknown name, with similar names."""
     calls = {call.name: call for call in corpus.calls}
     for name in names:
         if name not in calls:
@@ -141,50 +149,50 @@ def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool, log: Log 
     from fdbcore.runs.amend import make_playable
 
     for call in calls:
-        reading, silent = call.recording, None
+        reading, why_no_audio = call.recording, None
         if shown.audio:
             try:
                 make_playable(reading)
             except AudioError as error:
-                silent = str(error)
-                click.echo(f"fdbcore report: {call.name}: a page without audio: {silent}", err=True)
-        laid = log.lay(reading) if log is not None else None
+                why_no_audio = str(error)
+                click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
+        agent_log = log.lay(reading) if log is not None else None
         content = document(reading, read_scores(reading))
-        path = write_report(reading, content, audio=shown.audio, silent=silent)
+        path = write_report(reading, content, audio=shown.audio, silent=why_no_audio)
         if not quiet:
-            if laid is not None:
-                click.echo("\n".join(screen_lines(laid, options.screen_columns())))
+            if agent_log is not None:
+                click.echo("\n".join(screen_lines(agent_log, options.screen_columns())))
             click.echo(path)
 
 
 def _write_run(run: Run, shown: PageParts, worst: int, quiet: bool) -> int:
-    """Tables and index.html; before it the pages of the `worst` calls, so that it links them. The exit code."""
+    """Write the tables, the pages of the `worst` calls, and then index.html, which links them; the exit code."""
     from fdbcore.report.run.page import ClipCounts, write_index
     from fdbcore.report.run.screen import corpus_screen
     from fdbcore.report.run.tables import write_tables
 
-    from .corpus import TOLD, on_table_row
+    from .corpus import MOST_LINES, on_table_row
     from .status import Status
 
     found = write_tables(run, on_table_row(Status(quiet)))
     rows = sorted((row for row in found.rows if row.worst), key=lambda row: -row.worst.severity if row.worst else 0.0)
     _write_pages([row.call for row in rows[:worst]], shown, quiet=True)
     index = write_index(found, shown, heard := ClipCounts())
-    for name in list(heard.silent)[:TOLD]:
+    for name in list(heard.silent)[:MOST_LINES]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
-    if len(heard.silent) > TOLD:
-        click.echo(f"fdbcore report: no audio of {len(heard.silent) - TOLD:,} calls more", err=True)
+    if len(heard.silent) > MOST_LINES:
+        click.echo(f"fdbcore report: {len(heard.silent) - MOST_LINES:,} more calls have no audio", err=True)
     if not quiet:
         click.echo(corpus_screen(found, shutil.get_terminal_size().columns))
-        click.echo(f"{index}{_size(index, heard) if shown.embed_clips else ''}")
+        click.echo(f"{index}{_size_with_clips(index, heard) if shown.embed_clips else ''}")
     unreadable = [row.call for row in found.rows if row.call.is_unreadable]
-    for call in unreadable[:TOLD]:
+    for call in unreadable[:MOST_LINES]:
         click.echo(f"fdbcore report: {call.reason}", err=True)
     return FAILED if unreadable else DONE
 
 
-def _size(index: Path, heard: ClipCounts) -> str:
-    """What a page with its clips weighs, and how many of them could not be had."""
+def _size_with_clips(index: Path, heard: ClipCounts) -> str:
+    """The size of a page with embedded clips, and how many clips are missing."""
     missing = heard.moments - heard.audible
-    without = f"; {missing:,} of {heard.moments:,} could not be had" if missing else ""
+    without = f"; {missing:,} of {heard.moments:,} clips are missing" if missing else ""
     return f" ({index.stat().st_size / 1e6:.1f} MB with its clips{without})"

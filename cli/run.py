@@ -1,4 +1,4 @@
-"""`fdbcore run`: hold conversations with systems, record and score them."""
+"""`fdbcore run`: runs live calls with systems, records and scores them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case, RunPlan
 
-SYSTEM_HELP = "A system under test, side B: its address, or NAME=ADDRESS. Several take turns."
-SUITE_HELP = "A benchmark: its users are side A. --data: a folder of its data; the shipped set by default."
-DATA_HELP = "Data set of the suite, spoken: DIR, or DIR?tail_s=30 with settings of the clips."
+SYSTEM_HELP = "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns."
+SUITE_HELP = "Side A: the users of this benchmark, from --data or from the data that ships with it."
+DATA_HELP = "With --suite: folder of spoken data; DIR?tail_s=30 adds settings of the clips."
 CLIPS_HELP = (
-    "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 sets how. May be repeated."
+    "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 adds settings. May be "
+    "repeated."
 )
 
 
@@ -39,27 +40,27 @@ CLIPS_HELP = (
 @click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
 @click.option("--suite", type=SuiteName(), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)
-@click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is held.")
+@click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is run.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
-              "input-clocked systems in lockstep, as fast as they compute; compute time is not counted.")  # fmt: skip
+              "run in lockstep, as fast as the system computes; for systems clocked by their input. Compute time does "
+              "not count as latency.")  # fmt: skip
 @click.option(
     "--max-s",
     type=click.FloatRange(0.01),
     callback=options.finite,
     default=600.0,
     show_default=True,
-    help="Longest conversation.",
+    help="Longest call, in seconds.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four to a process."
-)
-@click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with one system.")
-@click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Hold those cases again that ended so.")
-@click.option("--seed", type=int, help="Of the order of the cases; random by default, and recorded.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Calls at a time, four per process.")
+@click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with this system.")
+@click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Run the cases that ended so once more.")
+@click.option("--seed", type=int, help="Seed of the order of the cases (default: random; it is recorded).")
 @options.vad
 @options.changes
 @options.out("fdbcore-live")
-@click.option("--dry-run", is_flag=True, help="Say how many calls and hours this is; contact and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Print how many calls and hours this takes; contact no "
+              "system and write nothing.")  # fmt: skip
 @options.as_json
 @options.quiet
 def run(
@@ -82,11 +83,11 @@ def run(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Let recorded users, or any other party, talk with systems; record and score what happens.
+    """Run live calls with systems, record and score them.
 
-    The same command again goes on where an earlier one was stopped or killed; what has ended is held again only by
-    --again. Ctrl-C once: the live calls are finished,
-    and no more begun; twice: they end now.
+    Side A, a recorded user or any other party, talks with side B, the system. Run the same command again to continue a
+    run that was stopped or killed; cases that have ended run again only with --again. Press Ctrl-C once to finish the
+    live calls and start no more, twice to end them now.
     """
     from fdbcore.registry import VADS, resolve
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
@@ -132,14 +133,14 @@ def _side_a(
     if suite is not None:
         return _suite(suite, data, out, quiet, dry_run)
     if data is not None:
-        raise SettingsError("--data: expected it with --suite alone")
+        raise SettingsError("--data: expected --suite")
     for path in clips:
         options.named(path)
     return SideA(_recorded(clips) if clips else [User("", str(a))])
 
 
 def _recorded(clips: Sequence[str]) -> list[User]:
-    """The users of one or several --clips; says which of them cannot be played."""
+    """The users of all --clips; prints which of them cannot be played."""
     from fdbcore.runs.plan import recorded_users
 
     users = [user for text in clips for user in recorded_users(text)]
@@ -150,7 +151,10 @@ def _recorded(clips: Sequence[str]) -> list[User]:
 
 
 def _suite(suite: Suite, data: str | None, out: Path, quiet: bool, dry_run: bool) -> SideA:
-    """Side A of a suite: of `data`, or else of what it ships, put beside the run; by a dry run, for it alone."""
+    """Side A of a suite: from `data`, or from its shipped data, which is written beside the run.
+
+    A dry run writes shipped data to a temporary folder instead, unless it is already there.
+    """
     from fdbcore.runs.plan import shipped_in, side_a_of
 
     from .status import Status
@@ -179,8 +183,10 @@ def _limits(texts: Sequence[str]) -> dict[str, int]:
 
 
 def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
-    """Hold what is left of the cases, score what there is, and print it; the exit code."""
+    """Run the cases that are left, score all recordings, print the results, and return the exit code."""
+    from fdbcore.runs.live import measure_timing
     from fdbcore.runs.runner import GO_ON, NOW, run_cases
+    from fdbcore.runs.selftest import verdict
     from fdbcore.runs.summary import summarise
 
     from .progress import Display
@@ -191,9 +197,11 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
     with display:
         try:
             if folder.left() and folder.plan.settings.realtime:
-                _test_timing(folder, lines)
+                found = measure_timing(folder)
+                if lines or not found["passed"]:
+                    click.echo(verdict(found), err=True)
             elif lines and not folder.left():
-                click.echo("nothing left to do; to hold cases again: --again failed, invalid or all", err=True)
+                click.echo("all cases have ended; to run cases again: --again failed, invalid or all", err=True)
             run_cases(folder, jobs=jobs, watch=display, asked=display.asked)
         except FdbError as error:
             failures.append(str(error))
@@ -208,24 +216,14 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
         finished = False
     if not finished:
         left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
-        click.echo(f"fdbcore run: interrupted, {left}; the same command goes on", err=True)
+        click.echo(f"fdbcore run: interrupted, {left}; run the same command again to continue", err=True)
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
     return DONE if all_done and not failures else FAILED
 
 
-def _test_timing(folder: RunFolder, show: bool) -> None:
-    """Measure what the harness adds, before the first call; a warning if that is not what it states."""
-    from fdbcore.runs.live import measure_timing
-    from fdbcore.runs.selftest import verdict
-
-    found = measure_timing(folder)
-    if show or not found["passed"]:
-        click.echo(verdict(found), err=True)
-
-
 def _score(folder: RunFolder, show: bool) -> list[str]:
-    """Score what has not been scored; a line for each recording that could not be."""
+    """Score recordings that have no scores yet; returns the errors, after printing them."""
     from fdbcore.runs.summary import score_cases
 
     from .status import Status
@@ -241,7 +239,7 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 
 def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -> None:
-    """Write the page of a single case, or the tables and the page of several; print what they say."""
+    """Write the page of a single case, or the tables and index.html of several, and print the results."""
     from fdbcore.session.converse import NOT_COUNTED
 
     silent = as_json or quiet
@@ -255,14 +253,14 @@ def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -
         click.echo(f"virtual clock: {NOT_COUNTED}")
     if not silent:
         _print_outcomes(summary["systems"])
-    _write_pages(folder, silent or _in_text(folder))
+    _write_pages(folder, silent or _is_text_only(folder))
     if not silent and folder.plan.material is not None:
-        lead = "replied in text: score it with " if _in_text(folder) else ""
+        lead = "the replies are text; score them with " if _is_text_only(folder) else ""
         click.echo(f"{lead}fdbcore score --suite {folder.plan.material.suite} {folder.path}")
 
 
-def _in_text(folder: RunFolder) -> bool:
-    """Whether all that is done was replied in text alone, of which no turn-taking can be measured."""
+def _is_text_only(folder: RunFolder) -> bool:
+    """Whether every case that is done was answered in text alone, so that there is no turn-taking to measure."""
     from fdbcore.session.converse import IN_TEXT
 
     outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
@@ -270,7 +268,7 @@ def _in_text(folder: RunFolder) -> bool:
 
 
 def _print_outcomes(systems: Mapping[str, SystemSummary]) -> None:
-    """How the cases of each system have ended; of several systems a table will say that, but for the reasons."""
+    """Print how the cases of each system ended; of several systems only the reasons, as a table shows the counts."""
     for name, found in systems.items():
         lines = [f"{name}: {counts_text(found['cases'])}"] if len(systems) == 1 else []
         lead = "  " if lines else f"{name}: "
@@ -302,12 +300,12 @@ def _write_pages(folder: RunFolder, silent: bool) -> None:
 def counts_text(counts: CaseCounts) -> str:
     """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
     kinds = f"{counts['done']} done, {counts['failed']} failed, {counts['invalid']} invalid"
-    again = f"; {counts['again']} held more than once" if counts["again"] else ""
+    again = f"; {counts['again']} run more than once" if counts["again"] else ""
     return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
 
 
 def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:
-    """Calls, hours of audio and of waiting, of each system and in all; of what is left where a run goes on."""
+    """Print calls, audio and wall time of each system and in total; only calls that are left cost time."""
     from fdbcore.report.format import clock_text
 
     rows = _costs(folder.plan, folder.left(again), slots)
@@ -318,10 +316,11 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
     for name, row in rows.items():
         wall = "–" if row["wall_s"] is None else clock_text(row["wall_s"])
         click.echo(f"{name:<32} {row['calls']:>7} {row['left']:>7} {clock_text(row['audio_s']):>9} {wall:>9}")
-    click.echo(f"audio and wall time: of the calls left, without opening them; {slots} at a time")
+    click.echo(f"audio and wall time: of the calls left, without the time to connect; {slots} at a time")
     if any(case.user.length_s is None for case in folder.plan.cases):
         click.echo(
-            f"at most: a call without a clip ends when a party leaves, or after {folder.plan.settings.max_s:g} s"
+            "these are upper limits: a call without a clip ends when a party leaves, or after "
+            f"{folder.plan.settings.max_s:g} s"
         )
 
 

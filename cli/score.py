@@ -1,4 +1,4 @@
-"""`fdbcore score`: the measures of a run with what can be said of them, or what replies are worth by a suite's."""
+"""`fdbcore score`: scores a run with confidence intervals, or replies by the measures of a suite."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from . import options
 from .options import FILE
 from .suites import SuiteCommand, SuiteName, given
 
-_OF_RUNS: Final = ("cluster", "by", "sensitivity", "reference")
-_OF_SUITES: Final = ("figures",)
+_RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "reference")
+_SUITE_OPTIONS: Final = ("figures",)
 
 
-@click.command(cls=SuiteCommand, of="score_options")
+@click.command(cls=SuiteCommand, suite_options="score_options")
 @click.argument("paths", nargs=-1, type=FILE, metavar="[RUN|RESPONSES.jsonl]...")
-@click.option("--cluster", metavar="COLUMN", help="What intervals resample, of the calls' columns [default: the call].")
-@click.option("--by", metavar="COLUMN", help="Compare the calls with one value of this column with those of others.")
-@click.option("--sensitivity", is_flag=True, help="Read the activity again under many settings, and both detectors.")
-@click.option("--reference", type=FILE, metavar="DIR", help="A run, or a folder of audio, of people: show it beside.")
-@click.option("--suite", type=SuiteName(), help="Score by a benchmark's measures instead.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes, as many as processors; of a suite, requests [4].")
-@click.option("--figures", type=FILE, metavar="DIR", help="With --suite: write figures (SVG) for a paper here.")
+@click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample: a column of the calls "
+              "(default: the call).")  # fmt: skip
+@click.option("--by", metavar="COLUMN", help="Compare groups of calls that differ in this column.")
+@click.option("--sensitivity", is_flag=True, help="Repeat the scoring under many settings, and with both voice "
+              "activity detectors.")  # fmt: skip
+@click.option("--reference", type=FILE, metavar="DIR", help="Also show this run, or folder of audio, of conversations "
+              "between people.")  # fmt: skip
+@click.option("--suite", type=SuiteName(), help="Score by the measures of this benchmark instead.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes (default: one per processor); with --suite, requests "
+              "at a time (default: 4).")  # fmt: skip
+@click.option("--figures", type=FILE, metavar="DIR", help="With --suite: write figures (SVG) for a paper to this "
+              "folder.")  # fmt: skip
 @click.option(
-    "--out", type=FILE, help="Folder of the results; RUN stays as it was [default: RUN; of a suite, fdbcore-scores]."
+    "--out", type=FILE, help="Output folder (default: RUN; with --suite: fdbcore-scores). RUN then stays unchanged."
 )
 @options.as_json
 @options.quiet
@@ -49,27 +54,30 @@ def score(
     out: Path | None,
     as_json: bool,
     quiet: bool,
-    **of_suite: Any,  # noqa: ANN401
+    **suite_options: Any,  # noqa: ANN401
 ) -> None:
-    """Score RUN, of `fdbcore replay` or `fdbcore run`, anew: pooled measures with intervals over the right unit.
+    """Score a run again with confidence intervals, or score replies by a benchmark.
 
-    With --by, how groups of calls differ: paired where both have the same clusters (or clips of a live run), corrected
-    for their number, with the smallest difference that could be seen. Writes RUN/scores.json.
+    Without --suite, RUN is a folder made by `fdbcore replay` or `fdbcore run`. Its measures are pooled over all calls,
+    with intervals that resample calls or --cluster, and written to RUN/scores.json and RUN/scores.html. --by compares
+    groups of calls. Groups are paired if they share clusters (or clips of a live run), p values are corrected for the
+    number of comparisons, and the smallest detectable difference is shown.
 
-    With --suite: score runs of several systems, or files of their replies, by the measures of that benchmark; write
-    scores.json, report.html, and the scorecard as scorecard.json, table.csv, table.md and table.tex. Without paths:
-    what ships with it, which needs no key. What cannot be used is named and left out, and the exit code is then 1.
+    With --suite, runs of several systems, or files of their replies, are scored by the measures of that benchmark, and
+    written to scores.json and report.html, with the scorecard as scorecard.json, table.csv, table.md and table.tex.
+    Without a path, the replies that ship with the benchmark are scored; this needs no key. Input that cannot be used is
+    named and left out, and the exit code is 1.
     """
     if suite is None:
-        from .score_run import Asked, score_run
+        from .score_run import ScoreOptions, score_run
 
-        for option in given(context, (*_OF_SUITES, *of_suite)):
+        for option in given(context, (*_SUITE_OPTIONS, *suite_options)):
             raise click.UsageError(f"{option} needs --suite {'|'.join(suites())}")
         if len(paths) != 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
-        sys.exit(score_run(paths[0], Asked(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
+        sys.exit(score_run(paths[0], ScoreOptions(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
     from .score_suite import score_suite
 
-    for option in given(context, _OF_RUNS):
-        raise click.UsageError(f"{option} goes without --suite")
-    sys.exit(score_suite(suite, paths, of_suite, jobs, figures, out, as_json, quiet))
+    for option in given(context, _RUN_OPTIONS):
+        raise click.UsageError(f"{option} cannot be combined with --suite")
+    sys.exit(score_suite(suite, paths, suite_options, jobs, figures, out, as_json, quiet))

@@ -1,4 +1,4 @@
-"""What `fdbcore score RUN` does: the pooled measures of a run, with what can be said of them."""
+"""`fdbcore score RUN`: the measures of a run, pooled over its calls, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ REFERENCE: Final = "reference"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of a run: see the options of `fdbcore score`."""
+class ScoreOptions:
+    """How to score a run: the options of `fdbcore score`."""
 
     cluster: str | None
     by: str | None
@@ -39,25 +39,29 @@ class Asked:
     jobs: int | None
 
 
-def score_run(path: Path, asked: Asked, out: Path | None, as_json: bool, quiet: bool) -> int:
-    """Score a run anew, write scores.json and scores.html into it (or `out`), and print it; the exit code."""
+def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, quiet: bool) -> int:
+    """Score a run again, write scores.json and scores.html into it (or `out`), print them, return the exit code."""
     from fdbcore.report.groups.page import write_statements
+    from fdbcore.report.groups.screen import statements_screen
 
-    with one_line("fdbcore score", "the calls that were scored anew are kept"):
-        content = _content(path, asked, out or path, quiet or as_json)
+    with one_line("fdbcore score", "the new scores of single calls are kept"):
+        content = _score(path, asked, out or path, quiet or as_json)
         page = write_statements(content, out or path)
-        _print(content, page, as_json, quiet)
+        if as_json:
+            click.echo(json.dumps(content, ensure_ascii=False))
+        elif not quiet:
+            click.echo(f"{statements_screen(content, options.columns())}\n{page}")
     for name, reason in content["unread"].items():
         click.echo(f"fdbcore score: {name}: {reason}", err=True)
     return FAILED if content["unread"] else DONE
 
 
-def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> Statements:
+def _score(path: Path, asked: ScoreOptions, out: Path, quiet: bool) -> Statements:
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.groups import check_column, unit
     from fdbcore.analysis.statements import score
 
-    run, people = Run(path), None
+    run, reference = Run(path), None
     done = Counter[str]()
     with Status(quiet) as status:
 
@@ -67,17 +71,17 @@ def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> Statements:
                 status(f"{done[work]:,} {work}")
 
         if asked.reference is not None and run.settings is not None:
-            # The replay of the reference takes long, so a wrong column is said before it.
+            # Replaying the reference takes long, so check the columns first.
             unit(run.scored, asked.cluster)
             if asked.by is not None:
                 check_column(run.scored, asked.by, "--by")
-            people = _reference(asked.reference, run.settings, out, asked.jobs, count)
+            reference = _reference(asked.reference, run.settings, out, asked.jobs, count)
         return score(
             run,
             by=asked.by,
             cluster=asked.cluster,
             sensitivity=asked.sensitivity,
-            reference=people,
+            reference=reference,
             jobs=asked.jobs,
             out=out,
             watch=count,
@@ -85,7 +89,7 @@ def _content(path: Path, asked: Asked, out: Path, quiet: bool) -> Statements:
 
 
 def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Callable[[str], None]) -> Run:
-    """The run in `path`; or else of the audio in it, replayed as the run was into the folder `reference` of `out`."""
+    """The run in `path`. A folder of audio is first replayed with the settings `own` into `out`/reference."""
     from fdbcore.analysis.corpus import Run
     from fdbcore.recording.run import is_recorded
 
@@ -101,7 +105,7 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
     oddities = Oddities()
     calls = named_calls([path], oddities)
     settings = ReplaySettings(out / REFERENCE, own["vad"]["B"]["name"], own["turns"])
-    work = f"of the reference replayed, of {len(calls):,} calls"
+    work = f"of {len(calls):,} calls of the reference replayed"
     entries = replay_corpus(
         calls,
         settings,
@@ -113,12 +117,3 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
         if entry["unscored"]:
             click.echo(f"fdbcore score: reference {entry['name']}: {entry['unscored']}", err=True)
     return Run(out / REFERENCE)
-
-
-def _print(content: Statements, path: Path, as_json: bool, quiet: bool) -> None:
-    from fdbcore.report.groups.screen import statements_screen
-
-    if as_json:
-        click.echo(json.dumps(content, ensure_ascii=False))
-    elif not quiet:
-        click.echo(f"{statements_screen(content, options.columns())}\n{path}")

@@ -1,4 +1,4 @@
-"""What `fdbcore score --suite` does: what runs, or files of replies, are worth by the measures of a benchmark."""
+"""`fdbcore score --suite`: scores runs, or files of replies, by the measures of a benchmark."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SCORES, SCORECARD, PAGE = "scores.json", "scorecard.json", "report.html"
 def score_suite(
     suite: Suite,
     paths: Sequence[Path],
-    of_suite: Mapping[str, Any],
+    suite_options: Mapping[str, Any],
     jobs: int | None,
     figures: Path | None,
     out: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Score by the measures of a benchmark into `out`, and print what was found; the exit code."""
+    """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
     from fdbcore.recording.files import write_text
     from fdbcore.report.scorecard.document import document
     from fdbcore.report.scorecard.drawings import figures as drawn
@@ -42,13 +42,13 @@ def score_suite(
     from fdbcore.runtime.redaction import clean
 
     out = out or DEFAULT_OUT
-    with one_line("fdbcore score", "the same command goes on"):
-        _refuse_folder(out, suite)
+    with one_line("fdbcore score", "run the same command again to continue"):
+        _check_folder(out, suite)
         with Status(quiet or as_json) as show:
-            scored = suite.score(paths, of_suite, jobs, out, show)
+            scored = suite.score(paths, suite_options, jobs, out, show)
         content = clean(scored.document)
         card = suite.card(content)
-        # on one line: indented it would take several times as long
+        # On one line, because indenting takes several times as long.
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         rows = json.dumps(document(card, suite.name), ensure_ascii=False, allow_nan=False, indent=1)
         for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
@@ -66,8 +66,8 @@ def score_suite(
     return FAILED if scored.document["problems"] else DONE
 
 
-def _refuse_folder(out: Path, suite: Suite) -> None:
-    """SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is to be written over."""
+def _check_folder(out: Path, suite: Suite) -> None:
+    """Raise SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is overwritten."""
     from fdbcore.recording.files import read_json
 
     if not out.exists() or (out.is_dir() and {item.name for item in out.iterdir()} <= {*suite.kept, f"{SCORES}.part"}):
@@ -78,6 +78,6 @@ def _refuse_folder(out: Path, suite: Suite) -> None:
         content = None
     if not isinstance(content, dict) or content.get("schema") != suite.schema:
         raise SettingsError(
-            f"--out {out}: expected a new or empty folder, or that of an earlier score --suite {suite.name}, got "
+            f"--out {out}: expected a new or empty folder, or one of an earlier score --suite {suite.name}, got "
             "something else"
         )

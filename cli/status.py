@@ -1,4 +1,4 @@
-"""What a terminal shows beneath its lines while something goes on, and takes away afterwards."""
+"""A status that a terminal shows below its lines while work goes on, and removes afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PART_BAR_COLUMNS: Final = 20
 
 
 class Part(NamedTuple):
-    """One of several things that go on at once: how much of it is done, and a text on that."""
+    """One of several tasks that run at once: its name, how much of it is done of how much, and a text."""
 
     name: str
     done: float
@@ -22,10 +22,10 @@ class Part(NamedTuple):
 
 
 class Status:
-    """Drawn on standard error, where that is a terminal; a context manager, which takes it away.
+    """Draws a status on standard error if that is a terminal; as a context manager it removes it at the end.
 
-    Call it with each new text; with a bar beneath it where there is a total, and with parts beneath that. Call `clear`
-    before another line is printed.
+    Call it with each new text. A total adds a progress bar below the text, parts add a line each. Call `clear` before
+    you print another line.
     """
 
     def __init__(self, quiet: bool = False) -> None:
@@ -39,7 +39,7 @@ class Status:
         self.clear()
 
     def __call__(self, text: str, done: float = 0, total: float | None = None, parts: Sequence[Part] = ()) -> None:
-        """Draw this where the last was."""
+        """Replace the last status by this one."""
         if not self.shows:
             return
         from rich.console import Console, Group
@@ -56,15 +56,17 @@ class Status:
             table.add_row(line(f"  {part.name}"), ProgressBar(part.total, min(part.done, part.total)), line(part.text))
         bar = Group(ProgressBar(total, min(done, total)), "") if total else Group()  # "": a bar does not end its line
         if self._live is None:
-            console = Console(stderr=True)  # to which nothing else is redirected: it goes where it belongs
+            console = Console(stderr=True)  # standard output and error are not redirected to it
             self._live = Live(
                 console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
             )
             self._live.start()
-        self._live.update(Group(line(text), bar, table, ""), refresh=True)  # the terminal writes ^C to the last line
+        self._live.update(
+            Group(line(text), bar, table, ""), refresh=True
+        )  # "": the terminal writes ^C to the last line
 
     def clear(self) -> None:
-        """Take away what is drawn."""
+        """Remove the status from the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -1,4 +1,4 @@
-"""What the benchmarks bring to the command line: their names, their options, and their commands."""
+"""The names, options and commands that benchmarks add to the command line."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ _TYPES: Final[Mapping[str, Any]] = {
 
 
 class SuiteName(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
-    """The name of a benchmark, which stands for the benchmark."""
+    """A parameter that is the name of a benchmark; its value is the benchmark's `Suite`."""
 
     name = "suite"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Suite:  # noqa: ANN401
-        """The benchmark of that name."""
+        """The benchmark with that name."""
         try:
             return registry.suite(value) if isinstance(value, str) else value
         except (FdbError, ImportError) as error:
             self.fail(str(error), param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """All names, for --help."""
+        """The names of all benchmarks, for --help."""
         return f"[{'|'.join(registry.suites())}]"
 
 
 def every_suite() -> list[Suite]:
-    """All benchmarks that can be imported: one that cannot stops no other."""
+    """All benchmarks that can be imported; prints a line for one that cannot, and continues."""
     found = []
     for name in registry.suites():
         try:
@@ -62,23 +62,31 @@ def every_suite() -> list[Suite]:
 
 
 class SuiteCommand(click.Command):
-    """A command that has options of the benchmark that --suite names as well, or of all where it names none."""
+    """A command that also has the options of the benchmark in --suite, or of all benchmarks without --suite.
 
-    def __init__(self, *arguments: Any, of: Literal["score_options", "agree_options"], **settings: Any) -> None:  # noqa: ANN401
+    suite_options: the attribute of `Suite` that lists the options.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401
+        suite_options: Literal["score_options", "agree_options"],
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*arguments, **settings)
-        self._of = of
+        self._suite_options = suite_options
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Look which benchmark is named before the options are known."""
+        """Look for --suite first, since it decides which options there are; then parse all of them."""
         words = [word for arg in args for word in arg.split("=", 1)]
         named = [name for word, name in pairwise(words) if word == "--suite" and name in registry.suites()]
         suites = [suite for suite in every_suite() if not named or suite.name == named[-1]]
-        theirs = {one.name: one for suite in suites for one in getattr(suite, self._of)}
-        ctx.meta[__name__] = [_parameter(one) for one in theirs.values()]
+        added = {option.name: option for suite in suites for option in getattr(suite, self._suite_options)}
+        ctx.meta[__name__] = [_parameter(option) for option in added.values()]
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Those of the command, then those of benchmarks."""
+        """The parameters of the command, then those of benchmarks, then --help."""
         *own, last = super().get_params(ctx)  # the last is --help
         return [*own, *ctx.meta[__name__], last]
 
@@ -101,7 +109,7 @@ def _parameter(option: Option) -> click.Parameter:
 
 
 def given(context: click.Context, names: Sequence[str]) -> list[str]:
-    """Those of the parameters that the user gave, as they are written."""
+    """The flags of those parameters in `names` that the user gave."""
     return [
         param.opts[-1]
         for param in context.command.get_params(context)
@@ -111,33 +119,33 @@ def given(context: click.Context, names: Sequence[str]) -> list[str]:
 
 
 class SuiteCommands(LazyCommands):
-    """A group of what the benchmarks add to it; --suite tells whose, where several have a command of one name."""
+    """A group of the benchmarks' commands; --suite decides if several benchmarks have one of the same name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Of all benchmarks."""
+        """The names of the commands of all benchmarks."""
         return list(dict.fromkeys(command.name for suite in every_suite() for command in suite.commands))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, of the first benchmark that has it."""
-        return next((_command(one) for one in self._named(ctx, cmd_name).values()), None)
+        """The command with that name, of the first benchmark that has it."""
+        return next((_command(command) for command in self._commands_named(ctx, cmd_name).values()), None)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; UsageError where it is not clear whose."""
-        if len(found := self._named(ctx, args[0])) > 1:
+        """The command that the arguments name. Raises UsageError if several benchmarks have it."""
+        if len(found := self._commands_named(ctx, args[0])) > 1:
             raise click.UsageError(f"{args[0]}: expected --suite, one of {', '.join(found)}", ctx)
         return super().resolve_command(ctx, args)
 
-    def _named(self, ctx: click.Context, name: str) -> dict[str, Command]:
+    def _commands_named(self, ctx: click.Context, name: str) -> dict[str, Command]:
         suites = [ctx.params["suite"]] if ctx.params.get("suite") else every_suite()
-        return {suite.name: one for suite in suites for one in suite.commands if one.name == name}
+        return {suite.name: command for suite in suites for command in suite.commands if command.name == name}
 
 
 def _command(command: Command) -> click.Command:
     def callback(quiet: bool, **values: Any) -> None:  # noqa: ANN401
         name = f"fdbcore dataset {command.name}"
-        with one_line(name, "the same command goes on", command.failed), Status(quiet) as show:
+        with one_line(name, "run the same command again to continue", command.failed), Status(quiet) as show:
             done = command.do(values, _Console(name, quiet, show))
         sys.exit(DONE if done else FAILED)
 
@@ -146,7 +154,7 @@ def _command(command: Command) -> click.Command:
 
 
 class _Console(Console):
-    """The terminal, or wherever the streams go."""
+    """The console of a benchmark's command: standard output and error, and a status on a terminal."""
 
     def __init__(self, name: str, quiet: bool, show: Callable[[str], None]) -> None:
         self._name, self._quiet, self._show = name, quiet, show
@@ -175,8 +183,8 @@ class _Console(Console):
             nonlocal pressed
             pressed += 1
             if pressed > 1:
-                os._exit(INTERRUPTED)  # threads that wait for an answer would be waited for
-            click.echo("\nfinishing the requests on their way; Ctrl-C again leaves now", err=True)
+                os._exit(INTERRUPTED)  # a normal exit would wait for the threads that wait for answers
+            click.echo("\nfinishing the open requests; press Ctrl-C again to leave now", err=True)
             raise KeyboardInterrupt
 
         before = signal.signal(signal.SIGINT, interrupt)

@@ -1,4 +1,4 @@
-"""What is said of many sessions: scores with intervals, groups and runs compared, gates, agreement.
+"""Analyses of many sessions: scores with intervals, comparisons of groups and runs, gates, agreement.
 
 May import: endpoints, measures, recording, runtime, session, sources, stats.
 """

@@ -1,4 +1,4 @@
-"""Input health of the calls of a run: what is wrong with the audio of each, and how many calls have each finding."""
+"""Input health of the calls of a run: the findings of each call, and how many calls have each finding."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class BriefFinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallHealth:
-    """What is wrong with the audio of a call, in as few bytes as thousands of calls need."""
+    """The input health of a call, without figures and spans, so that thousands of calls need little memory."""
 
     verdict: str
     findings: Sequence[BriefFinding]
 
     @classmethod
     def of(cls, health: Mapping[str, Any]) -> CallHealth:
-        """Of a recording's `health`."""
+        """The health of a call, from the `health` of its recording."""
         fields = BriefFinding._fields
         return cls(health["verdict"], tuple(BriefFinding(*(f[key] for key in fields)) for f in health["findings"]))
 
     @property
     def ids(self) -> str:
-        """The verdict, and what was found on which side: "warn: echo B, telephone A"."""
+        """The verdict and the findings with their sides: "warn: echo B, telephone A"."""
         found = ", ".join(" ".join(filter(None, (finding.id, finding.side))) for finding in self.findings)
         return f"{self.verdict}: {found}" if found else self.verdict
 
 
 @dataclass(slots=True)
 class HealthKind:
-    """All findings of one id: the worst of their severities, and the calls that have any."""
+    """All findings of one id: their worst severity, and the calls that have one."""
 
     id: str
     severity: Severity = SEVERITIES[0]
@@ -49,7 +49,7 @@ class HealthKind:
 
 
 def health_kinds(examined: Iterable[tuple[Call, CallHealth]]) -> list[HealthKind]:
-    """What was found in any call: the gravest first, and then what most calls have."""
+    """The findings in these calls by id, the most severe first, then those that most calls have."""
     found: dict[str, HealthKind] = {}
     for call, health in examined:
         for finding in health.findings:

@@ -1,8 +1,8 @@
-"""Where an interval may be too narrow: one place decides it for every screen and page."""
+"""Warnings that intervals may be too narrow: one place decides this for every screen and page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.groups import units_text
@@ -16,30 +16,33 @@ TOO_FEW: Final = f"with fewer than {FEW_CLUSTERS} an interval may be too narrow"
 
 
 def cautions(groups: Mapping[str, Measures], column: str | None = None) -> Iterator[str]:
-    """What a reader must know of the intervals of these groups, "" for all calls; nothing where there are none.
+    """The warnings about the intervals of these groups.
 
-    groups: the summaries of each, by name. column: what intervals resample, else the calls.
+    groups: the summaries of each group, by its name; "" for all calls. column: the column that intervals resample; None
+    for the calls.
     """
-    sizes = {name: _clusters(measures) for name, measures in groups.items()}
+    sizes = {
+        name: max((summary["clusters"] for summary in measures.values()), default=0)
+        for name, measures in groups.items()
+    }
     few = {name: size for name, size in sizes.items() if 1 < size < FEW_CLUSTERS}
     if few:
         (first, size), *others = few.items()
-        told = [f"only {size} {units_text(column, size)}{_in(first)}", *(f"{n}{_in(name)}" for name, n in others)]
-        yield f"{', '.join(told)}: {TOO_FEW}"
+        parts = [f"only {size} {units_text(column, size)}{_in(first)}", *(f"{n}{_in(name)}" for name, n in others)]
+        yield f"{', '.join(parts)}: {TOO_FEW}"
     rare: dict[tuple[str, ...], list[str]] = {}
     for name, label in headlines().items():
-        of = tuple(group for group, size in sizes.items() if size >= FEW_CLUSTERS and _is_rare(groups[group].get(name)))
-        if of:
-            rare.setdefault(of, []).append(label)
-    for of, labels in rare.items():
-        whose = f"for {_listed(of)}, " if of != ("",) else ""
+        having = tuple(
+            group for group, size in sizes.items() if size >= FEW_CLUSTERS and _is_rare(groups[group].get(name))
+        )
+        if having:
+            rare.setdefault(having, []).append(label)
+    for having, labels in rare.items():
+        listed = " and ".join([*filter(None, [", ".join(having[:-1])]), having[-1]])
+        prefix = f"for {listed}, " if having != ("",) else ""
         units = f"{FEW_CLUSTERS} {units_text(column, FEW_CLUSTERS)}"
-        so = f"{whose}these rest on fewer than {units}, so their intervals may be too narrow"
-        yield f"few events: {so}: {', '.join(labels)}"
-
-
-def _clusters(measures: Measures) -> int:
-    return max((summary["clusters"] for summary in measures.values()), default=0)
+        why = f"{prefix}these rest on fewer than {units}, so their intervals may be too narrow"
+        yield f"few events: {why}: {', '.join(labels)}"
 
 
 def _is_rare(summary: Summary | None) -> bool:
@@ -49,7 +52,3 @@ def _is_rare(summary: Summary | None) -> bool:
 
 def _in(name: str) -> str:
     return f" in {name}" if name else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])

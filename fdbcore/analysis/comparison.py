@@ -1,4 +1,4 @@
-"""Two runs compared measure by measure, or groups of calls of one run: what differs, how surely, what is better."""
+"""Compares two runs, or groups of calls of one run, measure by measure: differences, p values, better or worse."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
 MOST_GROUPS: Final = 6
-"""Of one run: with more, each pair against each other is too many comparisons to tell anything."""
+"""The most groups of one run to compare in pairs: with more, there are too many comparisons to find anything."""
 CALL_NAME: Final = "call name"
 NOT_SHOWN: Final = "not shown"
 SIGNIFICANT: Final = 0.05
-_MATCHING: Final = 0.5  # of the larger side must have their like: fewer gain nothing, and may be equal by accident
+# At least this share of the larger side must have a partner: fewer pairs gain nothing, and may match by accident.
+_MATCHING: Final = 0.5
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Calls of two sides to be compared; what answers the same item has the same cluster on both.
+    """The calls of two sides to compare. Calls of the same item have the same cluster on both sides.
 
-    title: which calls; "" for all. paired_by: CALL_NAME, a column, or None where the sides have too little in
-    common. shared, of: how many items are on both sides, and how many there are.
+    title: which calls; "" for all. clusters_a, clusters_b: the cluster of each call. paired_by: CALL_NAME, a column, or
+    None if the sides have too few items in common. shared, of: how many items both sides have, and how many there are.
     """
 
     title: str
@@ -47,16 +48,17 @@ class Matched:
     of: int
 
     def pools(self, measure: str) -> tuple[Pool, Pool]:
-        """The measure's quantities of both sides."""
-        of_a, of_b = (self.a.quantities, self.clusters_a), (self.b.quantities, self.clusters_b)
-        return pool(measure, *of_a), pool(measure, *of_b)
+        """The quantities of a measure on both sides."""
+        return (
+            pool(measure, self.a.quantities, self.clusters_a),
+            pool(measure, self.b.quantities, self.clusters_b),
+        )
 
 
 def read(corpus: Run) -> tuple[Run, CallGroup]:
-    """The run with the quantities of its scored calls, without echo; those that cannot be read are unscored in it, and
-    say why.
+    """The run, and the quantities of its scored calls, without echo.
 
-    RecordingError if none is scored.
+    Calls that cannot be read become unscored in it, with the reason. Raises RecordingError if no call is scored.
     """
     calls, scored, quantities = [], [], []
     for call in corpus.calls:
@@ -76,29 +78,33 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
 
 
 def match(title: str, a: CallGroup, b: CallGroup, column: str | None) -> Matched:
-    """Pair calls by the values of `column`, or of a column of items, or by their names; as none, if few fit."""
+    """Pair the calls by `column`, by a column of items, or by their names; unpaired if too few have a partner."""
     chosen = paired_by([a, b], unit([*a.calls, *b.calls], column), (*ITEM_COLUMNS, "scenario"))
-    of_a, of_b = a.clusters(chosen), b.clusters(chosen)
-    shared, union = len({*of_a} & {*of_b}), len({*of_a} | {*of_b})
-    if shared > 1 and shared >= _MATCHING * max(len({*of_a}), len({*of_b})):
-        return Matched(title, a, b, of_a, of_b, chosen.column or CALL_NAME, shared, union)
-    apart_a, apart_b = [f"a {name}" for name in of_a], [f"b {name}" for name in of_b]
+    clusters_a, clusters_b = a.clusters(chosen), b.clusters(chosen)
+    distinct_a, distinct_b = {*clusters_a}, {*clusters_b}
+    shared, union = len(distinct_a & distinct_b), len(distinct_a | distinct_b)
+    if shared > 1 and shared >= _MATCHING * max(len(distinct_a), len(distinct_b)):
+        return Matched(title, a, b, clusters_a, clusters_b, chosen.column or CALL_NAME, shared, union)
+    apart_a, apart_b = [f"a {name}" for name in clusters_a], [f"b {name}" for name in clusters_b]
     return Matched(title, a, b, apart_a, apart_b, None, shared, union)
 
 
 def check_comparable(run: Run, baseline: Run) -> list[str]:
-    """What differs in the settings of two runs, such as "turns min_silence_ms: 300, baseline 200"."""
+    """The settings that differ between two runs, such as "turns min_silence_ms: 300, baseline 200"."""
     leaves = [{each for settings in corpus.all_settings for each in _leaves(settings)} for corpus in (run, baseline)]
     names = dict.fromkeys(name for name, _ in sorted(leaves[0] ^ leaves[1]))
     return [f"{name}: {_values(leaves[0], name)}, baseline {_values(leaves[1], name)}" for name in names]
 
 
 def _leaves(settings: Mapping[str, object], name: str = "") -> Iterator[tuple[str, str]]:
-    """What decides on events: the name of each setting with its value."""
+    """The names and values of all settings that affect events."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{name} {key}".strip())
-        elif key not in ("bias_ms", "rate_hz"):  # a telephone call has its own rate: that is the call's, no setting
+        elif key not in (
+            "bias_ms",
+            "rate_hz",
+        ):  # the rate belongs to the call, such as one by telephone; it is not a setting
             yield f"{name} {key}".strip(), json.dumps(value)
 
 
@@ -109,9 +115,9 @@ def _values(leaves: set[tuple[str, str]], name: str) -> str:
 def pairs(
     run: CallGroup, baseline: CallGroup | None, by: str | None, cluster: str | None
 ) -> tuple[list[Matched], list[str]]:
-    """What is to be compared with what, and what has nothing to be compared with, in words.
+    """The pairs of groups to compare, and notes on groups that have no partner.
 
-    InputError for a column that is not there, and for too many groups.
+    Raises InputError for an unknown column, and for too many groups.
     """
     if baseline is None:
         assert by is not None
@@ -121,14 +127,14 @@ def pairs(
         return [match("", *pair, cluster) for pair in combinations(found, 2)], []
     if by is None:
         return [match("", run, baseline, cluster)], []
-    new, old = ({group.name: group for group in groups(of, by)} for of in (run, baseline))
+    new, old = ({group.name: group for group in groups(side, by)} for side in (run, baseline))
     lonely = [f"{by} = {name}: only in the {'run' if name in new else 'baseline'}" for name in new.keys() ^ old.keys()]
     both = [name for name in new if name in old]
     return [match(f"{by} = {name}", new[name], old[name], cluster) for name in both], sorted(lonely)
 
 
 def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
-    """The headline measures of each comparison; all of them are one family for Holm's correction."""
+    """The headline measures of each comparison; together they are one family for Holm's correction."""
     found: list[tuple[int, str, PooledDifference]] = []
     for number, matched in enumerate(compared):
         for name in headlines():
@@ -143,7 +149,10 @@ def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
 
 
 def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasure:
-    a, b = (summarise([{name: q} for q in of], clusters).get(name) for of, clusters in matched.pools(name))
+    a, b = (
+        summarise([{name: quantity} for quantity in pooled], clusters).get(name)
+        for pooled, clusters in matched.pools(name)
+    )
     return {
         "measure": name,
         "better": MEASURES[name].better,
@@ -155,7 +164,7 @@ def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasur
 
 
 def verdict(measure: str, found: PooledDifference) -> Verdict:
-    """better, worse or different, where Holm's correction leaves a difference; else NOT_SHOWN."""
+    """ "better", "worse" or "different" if the difference is significant after Holm's correction; else NOT_SHOWN."""
     if found.value is None or found.p_holm is None or found.p_holm >= SIGNIFICANT:
         return NOT_SHOWN
     direction = MEASURES[measure].better
@@ -166,7 +175,7 @@ def verdict(measure: str, found: PooledDifference) -> Verdict:
 
 @dataclass(frozen=True)
 class Sides:
-    """A run and what it is compared with, read once: their calls and quantities, and what must be known of both."""
+    """A run and its baseline, both read once: their calls, their quantities, and notes on both for the reader."""
 
     run: Run
     of_run: CallGroup
@@ -176,26 +185,27 @@ class Sides:
 
     @classmethod
     def of(cls, run: Run, baseline: Run | None, different_settings: bool = False) -> Self:
-        """SettingsError for runs of different settings, unless these are allowed; RecordingError if none is scored."""
-        (run, of_run), (other, of_other) = read(run), (None, None) if baseline is None else read(baseline)
-        notes = [] if other is None else _differing(run, other, different_settings)
-        for name, group in (("run", of_run), ("baseline", of_other)):
+        """Read both runs. Raises SettingsError for different settings, unless these are allowed, and RecordingError if
+        no call is scored."""
+        (run, of_run), (baseline, of_baseline) = read(run), (None, None) if baseline is None else read(baseline)
+        notes = [] if baseline is None else _differing(run, baseline, different_settings)
+        for name, group in (("run", of_run), ("baseline", of_baseline)):
             notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
-        return cls(run, of_run, other, of_other, notes)
+        return cls(run, of_run, baseline, of_baseline, notes)
 
     def compared(self, by: str | None, cluster: str | None) -> Comparison:
-        """See `compare`."""
+        """The comparison as JSON values; see `compare`."""
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
         return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely])
 
 
 def _differing(run: Run, baseline: Run, allowed: bool) -> list[str]:
-    """What a reader must know of runs that were not made alike; SettingsError if it must not be."""
+    """Notes on settings and versions that differ. Raises SettingsError for different settings, unless allowed."""
     found = check_comparable(run, baseline)
     if found and not allowed:
         raise SettingsError(
             f"{run.path} and {baseline.path}: expected the same settings, got {'; '.join(found)} "
-            "(replay one of them again, or --different-settings compares them all the same)"
+            "(replay one of them again, or compare them anyway with --different-settings)"
         )
     notes = [f"different settings: {text}" for text in found]
     versions = [", ".join(corpus.versions.get("fdbcore", ["unknown"])) for corpus in (run, baseline)]
@@ -212,17 +222,18 @@ def compare(
     cluster: str | None = None,
     different_settings: bool = False,
 ) -> Comparison:
-    """Compare a run with a baseline measure by measure, or with `by` alone groups of its calls, as JSON values.
+    """Compare a run with a baseline, or the groups of its calls with each other, as JSON values.
 
-    by: a column of the calls (see `call_rows`); with a baseline each of its values is compared with the same one there.
-    cluster: the column whose values the intervals resample and pair; by default clips, scenarios or names of calls that
-    both sides have. different_settings: compare runs that were not made with the same settings.
+    by: a column of the calls (see `call_rows`). With a baseline, each group is compared with the same group there;
+    without one, the groups of the run are compared with each other. cluster: the column whose values the intervals
+    resample and pair; by default clips, scenarios or names of calls that both sides share. different_settings: compare
+    the runs even if their settings differ.
 
     Keys: comparisons [{title, a, b, paired_by, measures [{measure, better, verdict, a, b, value, interval, p_holm,
-    ...}]}], where value is a - b in the unit of the measure (ms for latencies, shares from 0 to 1), interval is of 95 %
+    ...}]}], where value is a - b in the unit of the measure (ms for latencies, shares from 0 to 1), interval has 95 %,
     and verdict is "better", "worse", "different" or "not shown"; notes, run, baseline.
-    Raises SettingsError for runs of different settings, InputError for a column that is not there or that has too many
-    values, RecordingError where no call is scored.
+    Raises SettingsError for runs with different settings, InputError for an unknown column or one with too many values,
+    RecordingError if no call is scored.
     """
     if baseline is None and by is None:
         raise InputError("compare: expected a baseline or a column, got neither")
@@ -255,7 +266,7 @@ def comparison(
 
 
 def _side(name: str, clusters: Sequence[str]) -> ComparedSide:
-    """clusters: of each call."""
+    """The name and size of one side. clusters: the cluster of each call."""
     return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 

@@ -1,8 +1,8 @@
-"""A run as a table sees it: its calls, whether they were replayed or live, with what is known of each.
+"""A run on disk, replayed or live: its calls, with the status and columns of each.
 
-<run>/corpus.json     of `replay`: settings, versions, and the calls with their files, columns and status
-      run.json        of `run`: the plan, with the calls in its order
-      <call>/         a recording each
+<run>/corpus.json     by `replay`: settings, versions, and the calls with their files, columns and status
+      run.json        by `run`: the plan, with the calls in its order
+      <call>/         one recording per call
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 class Call:
     """One call of a run.
 
-    name, path: its folder. status, reason: how it stands, and why if it is not done. unscored: why it is in no measure,
-    or None. columns: what is known of it beside its audio; of a live call at least system, clip, trial and outcome.
-    files: what it was replayed from. is_unreadable: whether its recording is gone or damaged.
+    name, path: its folder. status: "done", "failed", ...; reason: why, if it is not done. unscored: why no measure
+    counts it; None if measures do. columns: its values from --meta; a live call has at least system, clip, trial and
+    outcome. files: the audio files it was replayed from. is_unreadable: whether its recording is gone or damaged.
     """
 
     name: str
@@ -59,19 +59,20 @@ class Call:
 
     @property
     def recording(self) -> Reading:
-        """Its recording, opened anew each time (thousands need no memory). RecordingError where there is none."""
+        """The recording, opened each time, so that thousands need no memory. Raises RecordingError without one."""
         return Reading(self.path)
 
     @property
     def quantities(self) -> Mapping[str, Quantity]:
-        """The items of its measures, read anew each time; none if unscored."""
+        """The quantities of its measures, read each time; none if it is unscored."""
         return read_quantities(self.recording)[0] if self.unscored is None else {}
 
 
 class Run:
-    """A run on disk, of `fdbcore replay` or `fdbcore run`; a recording alone is a run of one call.
+    """A run on disk, by `fdbcore replay` or `fdbcore run`. A single recording is a run of one call.
 
-    calls: in its order; read from its files unless they are given. RecordingError for a folder that is none of these.
+    calls: all calls in the order of the run; by default read from its files. Raises RecordingError for a folder that is
+    not a run.
     """
 
     def __init__(self, path: str | os.PathLike[str], calls: Sequence[Call] | None = None) -> None:
@@ -80,23 +81,25 @@ class Run:
 
     @property
     def scored(self) -> list[Call]:
-        """Those that are in the measures."""
+        """The calls that measures count."""
         return [call for call in self.calls if call.unscored is None]
 
     @property
     def settings(self) -> Settings | None:
-        """The settings that most of the scored calls have; None where nothing is scored."""
+        """The settings that most scored calls have; None if no call is scored."""
         return next(iter(self._made_by[0].values()), (None, 0))[0]
 
     @property
     def settings_sha256s(self) -> dict[str, int]:
-        """How many scored calls have each settings, the most common first. Several are no mistake where a detector
-        treats telephone calls in another way."""
+        """The number of scored calls per hash of their settings, the most common first.
+
+        Several are no mistake: a detector may treat telephone calls differently.
+        """
         return {sha256: count for sha256, (_, count) in self._made_by[0].items()}
 
     @property
     def all_settings(self) -> Sequence[Settings]:
-        """Each settings that scored calls have, the most common first."""
+        """All settings of scored calls, the most common first."""
         return [settings for settings, _ in self._made_by[0].values()]
 
     @property
@@ -143,7 +146,7 @@ def _replayed(path: Path) -> Iterator[Call]:
 
 
 def _why_unreadable(path: Path) -> str | None:
-    """Why there is no recording in a folder that had one; None if it is there."""
+    """Why the recording in a folder cannot be read; None if it can."""
     try:
         Recording(path)
     except RecordingError as error:
@@ -152,7 +155,7 @@ def _why_unreadable(path: Path) -> str | None:
 
 
 def _made_since(began: str | None, path: Path) -> Recording | None:
-    """The recording of a call whose replay was killed before it wrote that down; None unless it is whole."""
+    """The complete recording of a call whose replay was killed before it could note that; None if there is none."""
     with suppress(RecordingError, KeyError):
         recording = Recording(path)
         whole = recording.meta["status"] == "complete" and all((path / part).is_file() for part in SCORED)
@@ -164,7 +167,7 @@ def _live(path: Path) -> Iterator[Call]:
     for case in read_plan(path)["cases"]:
         folder = path / case["name"]
         recording = None
-        with suppress(RecordingError):  # not held yet, or its state is torn: it will be held again
+        with suppress(RecordingError):  # not run yet, or its files are damaged: it will be run again
             recording = Recording(folder)
         outcome = recording.meta.get("outcome") if recording else None
         columns = case_columns(case, outcome)
@@ -175,7 +178,7 @@ def _live(path: Path) -> Iterator[Call]:
 
 
 def _found(path: Path) -> Iterator[Call]:
-    """The recordings in a folder that holds nothing else on their run."""
+    """The recordings in a folder that has no file about their run."""
     for folder in folders_in(path):
         try:
             recording = Recording(folder)

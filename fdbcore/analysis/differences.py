@@ -1,4 +1,4 @@
-"""Two groups of sessions compared: the difference of a pooled measure, how sure it is, and what could be seen."""
+"""The difference of a pooled measure between two groups of sessions: interval, p value, detectable difference."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import MeasuredDifference
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
-"""Quantities of one measure, one a session, and the cluster of each; as `score.pool` gives them."""
+"""The quantities of one measure, one per session, and the cluster of each; see `score.pool`."""
 
 FEWEST_CLUSTERS: Final = 4
-"""The least for which a detectable difference is given."""
+"""With fewer clusters there is no detectable difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class PooledDifference:
-    """A pooled measure of one group less that of another: medians, shares or rates, in the unit of the measure.
+    """A pooled measure of one group minus that of another: of medians, shares or rates, in the unit of the measure.
 
-    interval, p: as in `stats.Estimate`; p_holm: p corrected for the family it was told in (Holm 1979). clusters: how
-    many were resampled, of both groups; shared: how many of them have sessions of both, so that the comparison is
-    paired. detectable: the smallest true difference that such an interval leaves 0 out for in 80 % of all studies.
+    interval, p: as in `stats.Estimate`. p_holm: p corrected for its family of comparisons (Holm 1979). clusters: how
+    many were resampled, of both groups. shared: how many of them have sessions of both groups; if any, the comparison
+    is paired. detectable: the smallest true difference for which such an interval excludes 0 in 80 % of all studies.
     """
 
     value: float | None
@@ -63,18 +63,21 @@ class PooledDifference:
 def difference(
     a: Pool, b: Pool, *, statistic: Statistic | None = None, times: float = 1.0, level: float = LEVEL
 ) -> PooledDifference:
-    """The measure pooled over the sessions of `a` less `times` that over those of `b`.
+    """The measure pooled over the sessions of `a`, minus `times` the measure pooled over those of `b`.
 
-    Paired where clusters (the items that both answered, say) have sessions of both: a resample draws them for both.
-    Shares by the square-and-add interval with the design effect of clusters, all else by bootstrap; none without
-    sessions.
-    statistic: of the items of Values, else their median.
+    It is paired if some clusters (such as clips) have sessions of both: a resample then draws them for both. Shares
+    have the square-and-add interval with the design effect of clusters, everything else a bootstrap interval. Without
+    sessions of one side there is no value. statistic: of the items of Values; None for their median.
     """
     clusters, shared = len({*a[1], *b[1]}), len({*a[1]} & {*b[1]})
     if not a[0] or not b[0]:
         return PooledDifference(None, None, clusters, shared, reason="no items")
     if isinstance(a[0][0], Share):
-        found = _shares(a, b, times, level)
+        names = sorted({*a[1], *b[1]})
+        (successes_a, n_a), (successes_b, n_b) = (
+            share_by_cluster(cast(Sequence[Share], pooled), clusters_of, names) for pooled, clusters_of in (a, b)
+        )
+        found = wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
     else:
         found = _bootstrapped(a, b, statistic, times, level)
     detectable = _detectable(found, a, b, shared, level)
@@ -82,7 +85,7 @@ def difference(
 
 
 def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:
-    """The measure pooled over sessions, with its interval; none without sessions. statistic: see `difference`."""
+    """The measure pooled over sessions, with its interval; no value without sessions. statistic: see `difference`."""
     if not pool[0]:
         return Estimate(None, None, 0, "no items")
     if not isinstance(pool[0][0], Share):
@@ -107,21 +110,15 @@ def pooled_value(pool: Pool, statistic: Statistic | None = None) -> float | None
 
 
 def with_holm(family: Iterable[PooledDifference]) -> list[PooledDifference]:
-    """The differences of one family with corrected p values; one without a p has no part in it."""
+    """The differences of one family with corrected p values. One without a p value is not a part of the family."""
     members = list(family)
     corrected = iter(holm([each.p for each in members if each.p is not None]))
     return [each if each.p is None else replace(each, p_holm=next(corrected)) for each in members]
 
 
-def _shares(a: Pool, b: Pool, times: float, level: float) -> Estimate:
-    names = sorted({*a[1], *b[1]})
-    (successes_a, n_a), (successes_b, n_b) = (share_by_cluster(cast(Sequence[Share], q), of, names) for q, of in (a, b))
-    return wilson_difference(successes_a, n_a, successes_b, n_b, level, times)
-
-
 def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:
     items, clusters = _items(b)
-    # All statistics grow with their items: that of `times` the items (or totals) is `times` that of the items.
+    # All statistics scale with their items, so scale the items (or totals) of `b` by `times`.
     scaled = items * times if items.ndim == 1 else items * (times, 1.0)
     paired = bool({*a[1]} & {*b[1]})
     return stats.difference_ci(*_items(a), scaled, clusters, _statistic(a, statistic), paired=paired, level=level)
@@ -136,15 +133,17 @@ def _items(pool: Pool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.str_]]:
     pooled, clusters = pool
     if isinstance(pooled[0], Values):
         values = [cast(Values, q).values for q in pooled]
-        return np.array([v for of in values for v in of]), np.repeat(
-            np.asarray(clusters, np.str_), list(map(len, values))
-        )
+        items = np.array([value for of_session in values for value in of_session])
+        return items, np.repeat(np.asarray(clusters, np.str_), list(map(len, values)))
     ratios = [cast(Ratio, q) for q in pooled]
     return np.array([(q.total, q.exposure) for q in ratios]), np.asarray(clusters, np.str_)
 
 
 def _detectable(found: Estimate, a: Pool, b: Pool, shared: int, level: float) -> float | None:
-    """From half the interval's width, which is t standard errors wide; None of an interval without width."""
+    """The detectable difference, from half the width of the interval, which is t standard errors.
+
+    None for an interval without width, and for fewer than FEWEST_CLUSTERS clusters.
+    """
     clusters = shared or min(len({*a[1]}), len({*b[1]}))
     if found.interval is None or clusters < FEWEST_CLUSTERS or found.interval.low == found.interval.high:
         return None

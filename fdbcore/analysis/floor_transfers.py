@@ -1,4 +1,4 @@
-"""Floor transfers and answers of groups of calls, and their density: what figures of systems show."""
+"""Floor transfer offsets and answer latencies of groups of calls, and their density, for figures of systems."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fdbcore.measures.opportunities import fto
 from fdbcore.types import SIDES, TICK_MS, Side
 
 BANDWIDTH_MS: Final = 100
-"""Of the Gaussian kernel of densities: the same for all, so that a sharper peak is one of the data."""
+"""The bandwidth of the Gaussian kernel of densities. It is the same for all, so that peaks can be compared."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SystemTransfers:
-    """Of a group of calls: floor transfer offsets of both sides after the other, latencies of the answers, and how many
-    opportunities there are in all."""
+    """A group of calls: how many, the floor transfer offsets to each side (ms), the latencies of B's answers (ms), and
+    the number of all opportunities to answer."""
 
     name: str
     calls: int
@@ -33,13 +33,15 @@ class SystemTransfers:
 
 
 def system(name: str, group: CallGroup) -> SystemTransfers:
-    """Read the turn events of all calls of a group. RecordingError if a recording cannot be read."""
+    """Read the turn events of all calls of a group. Raises RecordingError if a recording cannot be read."""
     found = SystemTransfers(name, len(group.calls), {side: [] for side in SIDES}, [], 0)
     eligible = 0
     for call in group.calls:
         dialogue = call.recording.dialogue
         for side in SIDES:
-            found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
+            found.fto_ms[side].extend(
+                fto(e) * TICK_MS for e in dialogue.uncensored("gap", "overlap_between", side=side)
+            )
         latencies_ms, opportunities = response_curve(dialogue)
         found.latencies_ms.extend(latencies_ms)
         eligible += opportunities
@@ -47,7 +49,7 @@ def system(name: str, group: CallGroup) -> SystemTransfers:
 
 
 def density(values_ms: Sequence[float], at_ms: Floats) -> Floats:
-    """Gaussian kernel density per second, (n,) at the points `at_ms` (n,)."""
+    """The Gaussian kernel density of the values, per second, (n,) at the points `at_ms` (n,)."""
     values = np.sort(np.asarray(values_ms, dtype=np.float64))
     unique, counts = np.unique(values, return_counts=True)
     kernels = np.exp(-0.5 * ((at_ms[:, None] - unique) / BANDWIDTH_MS) ** 2)

@@ -1,4 +1,4 @@
-"""What a release must hold, as a file says it: lines such as `premature_per_turn <= baseline + 0.02`."""
+"""Reads files of gates, the conditions that a release must meet: `premature_per_turn <= baseline + 0.02`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _QUANTILE: Final = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One condition: the statistic of a measure is at most (or at least) `times` the baseline's and `plus`.
+    """One condition: the statistic of a measure is at most (or at least) `times` that of the baseline, plus `plus`.
 
-    times: 0 where the limit is a number, `plus`. statistic: as it is written; "" for the headline of the measure.
-    where: the calls that it is about, by the values of their columns.
+    text: the condition as it is written. statistic: as it is written; "" for the default of the measure. times: 0 if
+    the limit is the number `plus`. where: the values that columns of the calls must have.
     """
 
     text: str
@@ -42,12 +42,12 @@ class Gate:
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether the limit is one of the baseline."""
+        """Whether the limit depends on the baseline."""
         return self.times != 0
 
     @property
     def function(self) -> Statistic | None:
-        """The statistic as a function of the items; None for the headline."""
+        """The statistic as a function of the items; None for the default."""
         if self.statistic in ("", "median"):
             return None
         return mean if self.statistic == "mean" else Quantile(float(self.statistic[1:]) / 100)
@@ -60,8 +60,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of a file. level: with which all of them together are decided. cannot_tell: what a gate that so many
-    calls cannot decide does to the exit code."""
+    """The gates of a file. level: the confidence level of all gates together. cannot_tell: what an undecided gate does
+    to the exit code."""
 
     gates: tuple[Gate, ...]
     level: float = LEVEL
@@ -69,13 +69,12 @@ class Gates:
 
     @property
     def level_of_each(self) -> float:
-        """The level of each gate's interval, by which any of them errs as rarely as the level of all says
-        (Bonferroni)."""
+        """The level of the interval of each gate, corrected for the number of gates (Bonferroni)."""
         return 1 - (1 - self.level) / len(self.gates)
 
 
 def read_gates(path: Path) -> Gates:
-    """The gates of a TOML file. InputError names the file, the gate and what was expected."""
+    """The gates of a TOML file. Raises InputError, which names the file, the gate and what was expected."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -86,7 +85,7 @@ def read_gates(path: Path) -> Gates:
 
 
 def gates_of(content: Mapping[str, Any], path: str) -> Gates:
-    """The gates of what a file holds; `path` is what messages call it."""
+    """The gates from the content of a TOML file. path: its name in error messages. Raises InputError."""
     _check_keys(content, ("gates", "level", "cannot_tell"), path)
     gates = content.get("gates")
     if not isinstance(gates, list) or not gates:
@@ -110,16 +109,13 @@ def _gate(given: object, place: str) -> Gate:
     check, where = given.get("check"), given.get("where", {})
     if not isinstance(check, str) or not isinstance(where, Mapping):
         raise InputError(f'{place}: expected check = "{FORM.split(",")[0]}" and where = {{column = "value"}}')
-    return parse(check, {column: _written(value) for column, value in where.items()}, place)
-
-
-def _written(value: object) -> str:
-    """A value as a CSV file has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    # Values as CSV files write them.
+    values = {column: str(value).lower() if isinstance(value, bool) else str(value) for column, value in where.items()}
+    return parse(check, values, place)
 
 
 def parse(text: str, where: Mapping[str, str], place: str) -> Gate:
-    """The gate that a line states. InputError for another form."""
+    """The gate that a line states. place: named in error messages. Raises InputError for another form."""
     found = LINE.fullmatch(text)
     if found is None:
         raise InputError(f"{place}: expected {FORM}; got {text!r}")

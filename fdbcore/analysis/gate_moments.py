@@ -1,4 +1,4 @@
-"""What to listen to first when a gate fails: the moments that made its measure what it is."""
+"""The worst moments of a failed gate: those that show its measure to a listener."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """A moment of a call, or the whole call (at 0)."""
+    """A moment of a call, or the whole call (start_s is then 0)."""
 
     call: Call
     start_s: float
@@ -28,7 +28,7 @@ class Worst:
 
     @property
     def file(self) -> str:
-        """Where its audio came from."""
+        """The files of its audio."""
         return " + ".join(self.call.files) or str(self.call.path)
 
     @property
@@ -38,9 +38,9 @@ class Worst:
 
 
 def worst(group: CallGroup, measure: str, at_most: bool) -> list[Worst]:
-    """The worst moments for a measure, at most one of each call; the worst calls for one that no moment explains.
+    """The worst moments for a measure, at most one per call; for a measure that no moment shows, the worst calls.
 
-    at_most: a high figure is what is wrong. RecordingError if a recording cannot be read.
+    at_most: the gate sets an upper limit, so high values are bad. Raises RecordingError if a recording cannot be read.
     """
     shown = MEASURES[measure].shown
     found = _worst_calls(group, measure, at_most) if shown is None else _worst_moments(group, shown)
@@ -48,7 +48,7 @@ def worst(group: CallGroup, measure: str, at_most: bool) -> list[Worst]:
 
 
 def _worst_moments(group: CallGroup, shown: ShownMoments) -> Iterator[tuple[float, Worst]]:
-    """The longest of each call; of a silence that several kinds may be, those that last as long as the first kind."""
+    """The longest moment of each call, with its length in ticks; see `ShownMoments` for several kinds."""
     for call in group.calls:
         reading = call.recording
         least_ticks = limit_ticks(shown.kinds[0], settings_of(reading)) if len(shown.kinds) > 1 else 0
@@ -69,5 +69,5 @@ def _worst_calls(group: CallGroup, measure: str, at_most: bool) -> Iterator[tupl
 
 
 def calls_of(found: Sequence[Sequence[Worst]]) -> list[Call]:
-    """The calls whose pages are linked, each once."""
-    return list({each.call.name: each.call for of in found for each in of}.values())
+    """The calls of these moments, each once."""
+    return list({each.call.name: each.call for of_gate in found for each in of_gate}.values())

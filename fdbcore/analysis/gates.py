@@ -1,4 +1,4 @@
-"""Gates decided on intervals: passed, failed, or not to be told with so many calls."""
+"""Gates decided by confidence intervals: passed, failed, or undecided because there are too few calls."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
-"""What a command with gates exits with."""
+"""The exit codes of a command with gates."""
 MOST_CALLS: Final = 1_000_000
 LIKELY: Final = 0.8
-"""How often the number of calls that it takes lies in the range that is given for it."""
+"""How often the range for the number of calls needed contains the true number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideFigure:
-    """One side of a gate: the statistic itself, of how many items, calls and clusters, and the unit of the measure."""
+    """One side of a gate: the value of the statistic, its items, calls and clusters, and the unit of the measure."""
 
     value: float | None
     n: int
@@ -59,14 +59,14 @@ class SideFigure:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of a gate.
+    """The result of a gate.
 
-    status: "not measured" where there is nothing at all, "cannot tell" where there is too little. value, interval: what
-    the limit `limit` is for: the statistic of the run, or its excess over `times` that of the baseline. level: of the
-    interval. paired_by: as in Matched. calls_needed: about how many of each side would decide it, with four chances in
-    five, if the value stays; None where that is not to be said. calls_range: between what that lies in four of five
-    such runs, as the value need not stay; the second is None where so few calls put no end to it. reason: why there is
-    no value or interval. group: the calls that it is about.
+    status: "not measured" without any item, "cannot tell" if there are too few. value, interval: of what `limit`
+    limits: the statistic of the run, or the statistic minus `times` that of the baseline. level: of the interval.
+    paired_by: as in Matched. calls_needed: about how many calls of each side would decide the gate with a probability
+    of 80 %, if the value stayed the same; None if unknown. calls_range: a range for that number that holds in 80 % of
+    such runs, since the value will change; its second limit is None if there is none. reason: why there is no value or
+    interval. group: the calls that the gate concerns.
     """
 
     gate: Gate
@@ -85,7 +85,7 @@ class Decision:
 
 
 def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: str | None = None) -> list[Decision]:
-    """What becomes of each gate. InputError for a measure, column or value that is nowhere, and for no baseline."""
+    """Decide each gate. Raises InputError for an unknown measure, column or value, and for a missing baseline."""
     for gate in gates.gates:
         _check(gate, run, baseline)
     return [_decided(gate, gates.level_of_each, run, baseline, cluster) for gate in gates.gates]
@@ -94,11 +94,11 @@ def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: st
 def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
     """0: all passed; 1: one failed; 3: none failed, and one could not be measured or told."""
     statuses = {decision.status for decision in decisions}
-    cannot = {"pass": PASSED, "fail": FAILED, "error": UNMEASURED}[gates.cannot_tell]
-    found = {FAILED} if "failed" in statuses else set()
-    found |= {cannot} if "cannot tell" in statuses else set()
-    found |= {UNMEASURED} if "not measured" in statuses else set()
-    return next(code for code in (FAILED, UNMEASURED, PASSED) if code in found or code == PASSED)
+    undecided = {"pass": PASSED, "fail": FAILED, "error": UNMEASURED}[gates.cannot_tell]
+    codes = {FAILED} if "failed" in statuses else set()
+    codes |= {undecided} if "cannot tell" in statuses else set()
+    codes |= {UNMEASURED} if "not measured" in statuses else set()
+    return next(code for code in (FAILED, UNMEASURED, PASSED) if code in codes or code == PASSED)
 
 
 def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
@@ -116,9 +116,9 @@ def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
 
 
 def _check_share(gate: Gate) -> None:
-    """A limit in per cent would never be met, or always."""
+    """Refuse limits that are no shares: a limit in per cent would always or never be met."""
     if gate.needs_baseline and not abs(gate.plus) < 1:
-        raise InputError(f"{gate.text}: expected less than 1 beside the baseline: shares are from 0 to 1")
+        raise InputError(f"{gate.text}: expected to add less than 1 to the baseline: shares are from 0 to 1")
     if not gate.needs_baseline and not 0 <= gate.plus <= 1:
         raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
 
@@ -129,7 +129,8 @@ def _check_where(gate: Gate, column: str, value: str, run: CallGroup) -> None:
         raise InputError(f"{gate.text}: where {column}: expected a column of the calls{_known(column, list(columns))}")
     values = dict.fromkeys(call.columns.get(column) or NO_VALUE for call in run.calls)
     if value not in values:
-        raise InputError(f"{gate.text}: where {column} = {value}: expected a value of it{_known(value, list(values))}")
+        known = _known(value, list(values))
+        raise InputError(f"{gate.text}: where {column} = {value}: expected a value of that column{known}")
 
 
 def _known(name: str, known: Sequence[str]) -> str:
@@ -137,7 +138,7 @@ def _known(name: str, known: Sequence[str]) -> str:
 
 
 def chosen(group: CallGroup, where: Mapping[str, str]) -> CallGroup:
-    """The calls of a group that have these values."""
+    """The calls of a group whose columns have these values."""
     fits = [
         number
         for number, call in enumerate(group.calls)
@@ -164,10 +165,10 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
     run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
     reason = found.reason
     if not a[0] or not b[0]:
-        reason = f"no call of the {'run' if not a[0] else 'baseline'} has it"
+        reason = f"no call of the {'run' if not a[0] else 'baseline'} has this measure"
     elif reason == ONE_CLUSTER:
-        short = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
-        reason += f" (of the {' and the '.join(short)})" if short else ""
+        with_one = [name for name, pooled in (("run", a), ("baseline", b)) if len({*pooled[1]}) == 1]
+        reason += f" (of the {' and the '.join(with_one)})" if with_one else ""
     decision = Decision(
         gate, "passed", level, run, baseline, limit=gate.plus, paired_by=matched.paired_by, group=matched.a
     )
@@ -175,24 +176,18 @@ def _against(gate: Gate, level: float, matched: Matched) -> Decision:
 
 
 def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> SideFigure:
-    """clusters: of each call."""
+    """One side of a gate. clusters: the cluster of each call."""
     pooled = pool(gate.measure, group.quantities, clusters)
     quantities, having = pooled
     if not quantities:
         return SideFigure(None, 0, len(group.calls), 0, "")
     n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
-    value, unit_of_measure = pooled_value(pooled, gate.function), _unit(gate.measure, group)
-    return SideFigure(value, n, len(group.calls), len({*having}), unit_of_measure)
-
-
-def _unit(measure: str, group: CallGroup) -> str:
-    """The unit of a measure in a group; "" where no call has it."""
-    found = next((quantities[measure] for quantities in group.quantities if measure in quantities), None)
-    return "" if found is None else "share" if isinstance(found, Share) else found.unit
+    unit_of_measure = "share" if isinstance(quantities[0], Share) else quantities[0].unit
+    return SideFigure(pooled_value(pooled, gate.function), n, len(group.calls), len({*having}), unit_of_measure)
 
 
 def _with(decision: Decision, found: Estimate | PooledDifference) -> Decision:
-    """The decision by what was estimated."""
+    """The decision that follows from the estimate."""
     if found.value is None:
         empty = any(side is not None and not side.n for side in (decision.run, decision.baseline))
         return replace(decision, status="not measured" if empty else "cannot tell", reason=found.reason)
@@ -216,7 +211,10 @@ def _holds(value: float, decision: Decision) -> bool:
 def _calls_needed(
     decision: Decision, best: float, worst: float, clusters: int
 ) -> tuple[int | None, tuple[int, int | None] | None]:
-    """See Decision. An interval is t standard errors wide on each side, and these shrink with the root of n."""
+    """calls_needed and calls_range of `Decision`.
+
+    An interval extends t standard errors to each side, and these shrink with the square root of the number of calls.
+    """
     assert decision.value is not None
     margin = abs(decision.limit - decision.value)
     freedom = max(clusters, FEWEST_CLUSTERS) - 1
@@ -224,7 +222,7 @@ def _calls_needed(
     error = abs((worst if _holds(decision.value, decision) else best) - decision.value) / t
     calls = float(decision.run.calls)
     if decision.baseline is not None:
-        calls = 2 / (1 / calls + 1 / decision.baseline.calls)  # as many on each side tell as much
+        calls = 2 / (1 / calls + 1 / decision.baseline.calls)  # as many calls on each side give the same precision
 
     def needed(margin: float) -> int | None:
         found = calls * (error * (t + t_quantile(POWER, freedom)) / margin) ** 2 if margin > 0 else math.inf
@@ -236,7 +234,7 @@ def _calls_needed(
 
 
 def rounded(count: float) -> int:
-    """Upward, to two digits: a number of this kind is known no better."""
+    """The count rounded up to two digits, since such an estimate is not more precise."""
     step = math.pow(10, max(math.floor(math.log10(count)) - 1, 0))
     return math.ceil(count / step) * round(step)
 
@@ -249,17 +247,17 @@ def gate(
     cluster: str | None = None,
     different_settings: bool = False,
 ) -> DecidedGates:
-    """Decide conditions on a run, such as "premature_per_turn <= baseline + 0.02", on intervals; as JSON values.
+    """Decide gates on a run, such as "premature_per_turn <= baseline + 0.02", by intervals; as JSON values.
 
-    gates: the path of a TOML file, or the lines themselves, decided at a level of 95 % of all together. baseline,
-    cluster, different_settings: as `compare` has them.
+    gates: the path of a TOML file, or the lines themselves, which are decided at a level of 95 % together. baseline,
+    cluster, different_settings: as in `compare`.
 
     Keys: exit_code (0: all passed, 1: one failed, 3: one could not be decided or measured), level, results [{gate,
     status, value, interval, limit, run, baseline, reason, calls_needed, worst [{call, file, start_s, text, page}]}],
     where status is "passed", "failed", "cannot tell" or "not measured", and values are in the unit of the measure (ms
-    for latencies, shares from 0 to 1). The page of a call is made by `fdbcore report RUN --call NAME`.
-    Raises InputError for gates that cannot be read, a measure or column that is nowhere, and a missing baseline,
-    SettingsError for runs of different settings, RecordingError where no call is scored.
+    for latencies, shares from 0 to 1). `fdbcore report RUN --call NAME` writes the page of a call.
+    Raises InputError for gates that cannot be read, an unknown measure or column, and a missing baseline, SettingsError
+    for runs with different settings, RecordingError if no call is scored.
     """
     if isinstance(gates, (str, os.PathLike)):
         file, found = Path(gates), read_gates(Path(gates))
@@ -271,7 +269,7 @@ def gate(
 def decided(
     file: Path, gates: Gates, sides: Sides, cluster: str | None
 ) -> tuple[list[Decision], list[Sequence[Worst]]]:
-    """What becomes of each gate of a file, and what to listen to for each that failed."""
+    """Decide the gates of a file; also returns the worst moments of each gate, none unless it failed."""
     try:
         decisions = decide(gates, sides.of_run, sides.of_baseline, cluster)
     except InputError as error:
@@ -285,13 +283,13 @@ def decided(
 def gates_json(
     file: Path, gates: Gates, decisions: Sequence[Decision], moments: Sequence[Sequence[Worst]]
 ) -> DecidedGates:
-    """The gates as JSON values. moments: what to listen to for each gate; pages of its calls are taken to exist."""
+    """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
     return {
         "file": str(file),
         "level": gates.level,
         "cannot_tell": gates.cannot_tell,
         "exit_code": exit_code(decisions, gates),
-        "results": [_result(decision, of) for decision, of in zip(decisions, moments, strict=True)],
+        "results": [_result(decision, worst_ones) for decision, worst_ones in zip(decisions, moments, strict=True)],
     }
 
 

@@ -1,4 +1,4 @@
-"""What a run lets one say: its measures with intervals over the right unit, and how groups of its calls differ."""
+"""The measures of a run with intervals over the right unit, and the differences between groups of its calls."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 MOST_GROUPS: Final = 20
 NO_VALUE: Final = "(none)"
 ITEM_COLUMNS: Final = ("clip",)
-"""Of a live run: what all its systems are asked."""
+"""Columns of a live run that name the item which all systems were given."""
 
 
 def units_text(column: str | None, n: int = 2) -> str:
-    """What so many units of a column are called, or of None, where each call is one: "calls", "value of speaker"."""
+    """What to call `n` units of a column, such as "values of speaker"; of None, where each call is a unit, "calls"."""
     return ("call" if column is None else "value") + "s" * (n != 1) + ("" if column is None else f" of {column}")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What intervals resample: the calls, or the values of a column.
+    """The unit that intervals resample: the call, or the value of a column.
 
-    own: calls without a value in that column, each of which is a unit of its own.
+    own: the calls without a value in that column; each of them is a unit by itself.
     """
 
     column: str | None = None
@@ -44,18 +44,18 @@ class Unit:
 
     @property
     def name(self) -> str:
-        """In the plural."""
+        """The name of the unit, in the plural."""
         return units_text(self.column)
 
     def of(self, call: Call) -> str:
-        """The unit that a call is part of; no value is like a call's name."""
+        """The unit that a call belongs to. "=" keeps values apart from names of calls."""
         value = call.columns.get(self.column, "") if self.column is not None else ""
         return f"={value}" if value else call.name
 
 
 @dataclass(frozen=True, slots=True)
 class CallGroup:
-    """Calls that have the same value of a column, with their quantities; all calls of a run where name is ""."""
+    """Calls with the same value `name` of a column, and the quantities of each; all calls of a run if name is ""."""
 
     name: str
     calls: Sequence[Call]
@@ -69,9 +69,9 @@ class CallGroup:
 def rescored(
     corpus: Run, jobs: int, on_call: Callable[[], None] = lambda: None, keep: bool = True
 ) -> tuple[CallGroup, dict[str, str]]:
-    """Score all calls of a run that can be scored anew, on so many processes; and why of those that could not.
+    """Score all calls of a run again, in `jobs` processes; also returns the reasons for calls that failed.
 
-    on_call: told of each call that was scored. keep: write the scores into the run, too.
+    on_call: called after each call. keep: also write the scores into the run.
     """
     calls, quantities, unread = [], [], dict[str, str]()
     work = _rescored if keep else _computed
@@ -86,7 +86,7 @@ def rescored(
 
 
 def _rescored(path: Path) -> Mapping[str, Quantity] | str:
-    """The quantities of a recording, kept with it, or why there are none."""
+    """Score a recording, write its scores, and return its quantities; or the error."""
     try:
         reading = Reading(path)
         score(reading)
@@ -96,7 +96,7 @@ def _rescored(path: Path) -> Mapping[str, Quantity] | str:
 
 
 def _computed(path: Path) -> Mapping[str, Quantity] | str:
-    """The quantities of a recording, or why there are none; nothing is written."""
+    """The quantities of a recording, or the error; writes nothing."""
     try:
         return quantities_of(Reading(path))
     except FdbError as error:
@@ -104,7 +104,7 @@ def _computed(path: Path) -> Mapping[str, Quantity] | str:
 
 
 def unit(calls: Sequence[Call], column: str | None) -> Unit:
-    """The unit of `column`, or the call. InputError for a column that no call has, with those that are alike."""
+    """The unit of `column`, or the call. Raises InputError for a column that no call has, with similar names."""
     if column is None:
         return Unit()
     check_column(calls, column, "--cluster")
@@ -112,7 +112,7 @@ def unit(calls: Sequence[Call], column: str | None) -> Unit:
 
 
 def groups(run: CallGroup, column: str) -> list[CallGroup]:
-    """The calls of a run by their value of `column`, in the order of these. InputError for more than MOST_GROUPS."""
+    """The calls of a run grouped by their value of `column`, sorted. Raises InputError for more than MOST_GROUPS."""
     check_column(run.calls, column, "--by")
     numbers: dict[str, list[int]] = {}
     for number, call in enumerate(run.calls):
@@ -120,35 +120,41 @@ def groups(run: CallGroup, column: str) -> list[CallGroup]:
     if len(numbers) > MOST_GROUPS:
         raise InputError(f"--by {column}: expected a column of at most {MOST_GROUPS} values, got {len(numbers):,}")
     return [
-        CallGroup(name, [run.calls[n] for n in of], [run.quantities[n] for n in of])
-        for name, of in sorted(numbers.items())
+        CallGroup(name, [run.calls[n] for n in members], [run.quantities[n] for n in members])
+        for name, members in sorted(numbers.items())
     ]
 
 
 def check_column(calls: Sequence[Call], column: str, option: str) -> None:
-    """InputError, for the option that names it, for a column that no call has; with those that are alike."""
+    """Raise InputError for a column that no call has, with similar names. option: the option that names the column."""
     columns = list(dict.fromkeys(name for call in calls for name in call.columns))
     if column not in columns:
         known = f"one of {', '.join(columns)}" if columns else "columns (replay --meta gives a run some)"
         raise InputError(f"{option} {column}: expected {known}{nearest(column, columns)}")
 
 
-def paired_by(of: Sequence[CallGroup], chosen: Unit, columns: Sequence[str] = ITEM_COLUMNS) -> Unit:
-    """The unit that differences resample: the one that was chosen, or else the first of the columns by which every call
-    has an item."""
+def paired_by(compared_groups: Sequence[CallGroup], chosen: Unit, columns: Sequence[str] = ITEM_COLUMNS) -> Unit:
+    """The unit that differences between the groups resample.
+
+    It is the chosen column, or else the first of `columns` in which every call has a value and the groups share several
+    values; otherwise the call.
+    """
     if chosen.column is None:
         for column in columns:
-            asked = [{call.columns.get(column, "") for call in group.calls} for group in of]
-            if all("" not in values for values in asked) and len(set.intersection(*asked)) > 1:
+            items = [{call.columns.get(column, "") for call in group.calls} for group in compared_groups]
+            if all("" not in values for values in items) and len(set.intersection(*items)) > 1:
                 return Unit(column)
     return chosen
 
 
-def differences(of: Sequence[CallGroup], chosen: Unit) -> list[GroupDifference]:
-    """Every headline of every pair of groups, one family for Holm's correction: {"measure", "a", "b", ...} each."""
+def differences(compared_groups: Sequence[CallGroup], chosen: Unit) -> list[GroupDifference]:
+    """The difference of every headline measure between every two groups: [{"measure", "a", "b", ...}].
+
+    All of them are one family for Holm's correction.
+    """
     compared: list[tuple[str, str, str, PooledDifference]] = []
     for name in headlines():
-        pools = {group.name: pool(name, group.quantities, group.clusters(chosen)) for group in of}
+        pools = {group.name: pool(name, group.quantities, group.clusters(chosen)) for group in compared_groups}
         compared += [(name, a, b, difference(pools[a], pools[b])) for a, b in combinations(pools, 2)]
     corrected = with_holm([each for *_, each in compared])
     return [
@@ -158,13 +164,13 @@ def differences(of: Sequence[CallGroup], chosen: Unit) -> list[GroupDifference]:
 
 
 def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> StatedGroups:
-    """The pooled measures of a run, of its groups, and the differences between these, as JSON values.
+    """The pooled measures of a run and of its groups, and the differences between groups, as JSON values.
 
-    Keys: calls, unit {column, clusters, own}, measures, groups [{name, calls, clusters, measures}], paired_by (the
-    column whose values groups have in common, or None), differences.
+    Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (the
+    column whose values the groups share, or None), differences.
     """
     pairing = paired_by(by, chosen) if by else chosen
-    told = differences(by, pairing)
+    found = differences(by, pairing)
     of_all = _group(run, chosen)
     return {
         "name": of_all["name"],
@@ -173,12 +179,12 @@ def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> St
         "measures": of_all["measures"],
         "unit": {"column": chosen.column, "own": list(chosen.own)},
         "groups": [_group(group, chosen) for group in by],
-        "paired_by": pairing.column if any(each["shared"] for each in told) else None,
-        "differences": told,
+        "paired_by": pairing.column if any(each["shared"] for each in found) else None,
+        "differences": found,
     }
 
 
 def _group(group: CallGroup, chosen: Unit) -> StatedGroup:
     clusters = group.clusters(chosen)
-    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as every table of calls
+    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
     return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

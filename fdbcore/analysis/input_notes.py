@@ -1,4 +1,4 @@
-"""What stands before figures of many calls: whose audio is not all there or unfit, and where echo was left out."""
+"""Notes that stand before the figures of many calls: which calls have missing or bad audio, or echo."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
 
-NAMED = 3
+MOST_NAMES = 3
 
 
 def input_notes(calls: Iterable[Call]) -> list[str]:
-    """A line for calls with audio that never came, for those whose input health is bad, and for those with speech that
-    may be echo; none if all is well.
+    """One line each for the calls with missing audio, with bad input health, and with speech that may be echo.
 
-    calls: scored; one that cannot be read is passed over.
+    calls: scored calls; one that cannot be read is skipped.
     """
     missing: list[str] = []
     bad: list[str] = []
@@ -32,7 +31,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     return [
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
-        *_line("echo", echoing, ": no figure counts the events that it makes, but those of published benchmarks"),
+        *_line("echo", echoing, ": only the measures of published benchmarks count the events that it makes"),
     ]
 
 
@@ -44,5 +43,5 @@ def _worst(health: dict[str, object]) -> str:
 
 def _line(what: str, names: list[str], note: str) -> Iterator[str]:
     if names:
-        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        yield f"{what} in {len(names):,} call{'s' * (len(names) > 1)}{note}: {', '.join(names[:NAMED])}{more}"
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        yield f"{what} in {len(names):,} call{'s' * (len(names) > 1)}{note}: {', '.join(names[:MOST_NAMES])}{more}"

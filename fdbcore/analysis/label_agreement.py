@@ -1,8 +1,9 @@
-"""How far people who labelled the same calls agree, with each other and with what the audio says.
+"""Agreement of people who labelled the same calls, with each other and with the turn detector.
 
-Raters are label files, or runs, whose labels are the turn detector's. A kind of a side is compared where every rater
-has looked for it at all, and only in calls that all have; the definitions are in `fdbcore.analysis.span_agreement`. A
-run calls speech that began over the other's an interruption if it is longer than short_ms, else a backchannel.
+A rater is a label file, or a run, whose labels are those of the turn detector. A kind of label on a side is compared if
+every rater has looked for it, and only in calls that all raters labelled; `fdbcore.analysis.span_agreement` has the
+definitions. For a run, speech that begins over the other side is an interruption if it is longer than short_ms,
+otherwise a backchannel.
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from fdbcore.analysis.agreement_types import LabelAgreement, RaterPair
 
 SCHEMA: Final = "fdbcore.label_agreement/1"
-OF_RUNS: Final[tuple[LabelKind, ...]] = ("turn_end", "speech", "pause", "interruption", "backchannel")
-"""The kinds that a run has labels of."""
-
+KINDS_OF_RUNS: Final[tuple[LabelKind, ...]] = ("turn_end", "speech", "pause", "interruption", "backchannel")
+"""The kinds of labels that a run has."""
 
 _Labels = Callable[[int], Sequence[Label] | None]
 _Recordings = Callable[[int], Reading | None]
@@ -38,23 +38,27 @@ _Recordings = Callable[[int], Reading | None]
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Who labelled calls. of: the labels of a call by its number, None if there are none; is_run: they are ours."""
+    """One who labelled calls. labels_of: gives the labels of a call by its number, None if it was not labelled.
+
+    is_run: the labels are those of the turn detector.
+    """
 
     name: str
-    of: _Labels
+    labels_of: _Labels
     is_run: bool
 
-    def looked_for(self, found: Sequence[Sequence[Label]]) -> set[tuple[Side, LabelKind]]:
-        """Which kinds of which side were looked for. found: its labels of all compared calls."""
+    def looked_for(self, labelled: Sequence[Sequence[Label]]) -> set[tuple[Side, LabelKind]]:
+        """The kinds that the rater looked for, per side. labelled: its labels of all compared calls."""
         if self.is_run:
-            return {(side, kind) for side in SIDES for kind in OF_RUNS}
-        return {(label.side, label.kind) for labels in found for label in labels}
+            return {(side, kind) for side in SIDES for kind in KINDS_OF_RUNS}
+        return {(label.side, label.kind) for labels in labelled for label in labels}
 
 
 def agreement(paths: Sequence[Path], tolerance_ms: int) -> LabelAgreement:
-    """How far the raters in `paths`, label files or runs, agree: a JSON document, see the module's definitions.
+    """The agreement of the raters in `paths`, label files or runs, as JSON values.
 
-    Intervals resample calls. Raises InputError if there is no call that all have labelled, and what reading raises.
+    Intervals resample calls. tolerance_ms: edges this far apart still match. Raises InputError if no call was labelled
+    by all raters, and RecordingError or InputError for what cannot be read.
     """
     oddities = Oddities()
     names, found = _raters(paths, oddities)
@@ -81,41 +85,43 @@ def agreement(paths: Sequence[Path], tolerance_ms: int) -> LabelAgreement:
 
 
 def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[Rater]]:
-    """The names of all calls that may be compared, and the raters; calls are known by their number among these."""
+    """The names of all calls that may be compared, and the raters. A call's number is its place among the names."""
     sources = [Run(path) if is_recorded(path) else read_labels(path, oddities) for path in paths]
     runs = [source for source in sources if isinstance(source, Run)]
-    known = _calls_of(runs[0]) if runs else _names_of([source for source in sources if isinstance(source, LabelSet)])
+    if runs:
+        known: list[tuple[str, Sequence[Path]]] = [
+            (call.name, [Path(file) for file in call.files]) for call in runs[0].calls
+        ]
+    else:
+        known = _names_of([source for source in sources if isinstance(source, LabelSet)])
     names = [name for name, _ in known]
     recordings = [_recordings(run, names) for run in runs]
     found = []
     for source in sources:
         if isinstance(source, Run):
-            of = _of_run(recordings[runs.index(source)], oddities)
+            labels_of_call = _labels_of_run(recordings[runs.index(source)], oddities)
         else:
             swapped = _swapped(recordings[0]) if runs else lambda number: False
-            of = _of_file(source.by_call(known, swapped, oddities), recordings[0] if runs else None, oddities)
-        found.append(Rater(str(source.path), of, isinstance(source, Run)))
+            by_call = source.by_call(known, swapped, oddities)
+            labels_of_call = _labels_of_file(by_call, recordings[0] if runs else None, oddities)
+        found.append(Rater(str(source.path), labels_of_call, isinstance(source, Run)))
     return names, found
 
 
-def _calls_of(run: Run) -> list[tuple[str, Sequence[Path]]]:
-    return [(call.name, [Path(file) for file in call.files]) for call in run.calls]
-
-
 def _names_of(sources: Sequence[LabelSet]) -> list[tuple[str, Sequence[Path]]]:
-    """The calls of the first of several label files that names calls; if none does, the one call that all are of."""
+    """The calls of the first label file that names calls; if none does, the single call that all files describe."""
     first = next((source for source in sources if not source.is_one_call), sources[0])
     return [(name, [Path(name)]) for name in dict.fromkeys(label.call for label in first.labels)]
 
 
 def _recordings(run: Run, names: Sequence[str]) -> _Recordings:
-    """Opens the recordings of a run's calls by number; None for one that is not scored."""
+    """A function that opens the recording of a call by its number; None for a call that is not scored."""
     calls = {call.name: call for call in run.scored}
     return lambda number: calls[names[number]].recording if names[number] in calls else None
 
 
 def _swapped(recording_of: _Recordings) -> Callable[[int], bool]:
-    """Whether B is the left channel of a call."""
+    """A function that says whether B is the left channel of a call, by its number."""
 
     def swapped(number: int) -> bool:
         recording = recording_of(number)
@@ -124,10 +130,10 @@ def _swapped(recording_of: _Recordings) -> Callable[[int], bool]:
     return swapped
 
 
-def _of_run(recording_of: _Recordings, oddities: Oddities) -> _Labels:
-    """The labels of a run; what cannot be read is noted."""
+def _labels_of_run(recording_of: _Recordings, oddities: Oddities) -> _Labels:
+    """A function that gives the labels of a run's call; notes calls that cannot be read."""
 
-    def of(number: int) -> Sequence[Label] | None:
+    def labels_of_call(number: int) -> Sequence[Label] | None:
         try:
             recording = recording_of(number)
             return None if recording is None else labels_of(recording)
@@ -135,13 +141,15 @@ def _of_run(recording_of: _Recordings, oddities: Oddities) -> _Labels:
             oddities.add("calls that cannot be read, left out", [str(error)])
             return None
 
-    return of
+    return labels_of_call
 
 
-def _of_file(by_call: Mapping[int, list[Label]], recording_of: _Recordings | None, oddities: Oddities) -> _Labels:
-    """The labels of a file; where the calls' lengths are known, only what is within them."""
+def _labels_of_file(
+    by_call: Mapping[int, list[Label]], recording_of: _Recordings | None, oddities: Oddities
+) -> _Labels:
+    """A function that gives the labels of a file for a call; if the length of the call is known, only within it."""
 
-    def of(number: int) -> Sequence[Label] | None:
+    def labels_of_call(number: int) -> Sequence[Label] | None:
         recording = recording_of(number) if recording_of is not None and number in by_call else None
         if recording is None:
             return by_call.get(number)
@@ -149,35 +157,39 @@ def _of_file(by_call: Mapping[int, list[Label]], recording_of: _Recordings | Non
         oddities.add("calls with labels that do not fit", [f"{recording.name}: {note}" for note in notes])
         return within
 
-    return of
+    return labels_of_call
 
 
 def _compared(names: Sequence[str], found: Sequence[Rater], oddities: Oddities) -> Iterator[tuple[str, Call]]:
-    """The calls that all have labelled. Runs have all, so they are asked last; what some files lack is noted."""
+    """The calls that all raters labelled, by name. Notes the calls that some labelled and others did not."""
+    # Runs have labels of all calls and are slow to read, so ask them last.
     order = sorted(range(len(found)), key=lambda number: found[number].is_run)
     files = sum(not rater.is_run for rater in found)
     for number, name in enumerate(names):
-        told: dict[int, Sequence[Label]] = {}
+        labelled: dict[int, Sequence[Label]] = {}
         for rater in order:
-            if found[rater].is_run and len(told) < files:
+            if found[rater].is_run and len(labelled) < files:
                 break
-            if (labels := found[rater].of(number)) is not None:
-                told[rater] = labels
-        if len(told) == len(found):
-            yield name, [told[rater] for rater in range(len(found))]
-        elif any(not found[rater].is_run for rater in told):
-            oddities.add("calls that some have labelled and others not, left out", [name])
+            if (labels := found[rater].labels_of(number)) is not None:
+                labelled[rater] = labels
+        if len(labelled) == len(found):
+            yield name, [labelled[rater] for rater in range(len(found))]
+        elif any(not found[rater].is_run for rater in labelled):
+            oddities.add("calls that some raters labelled and others did not, left out", [name])
 
 
 def labels_of(reading: Reading) -> list[Label]:
-    """What the turn detector found in a recording, as labels; nothing that the end of the recording decided."""
+    """The speech, pauses, turn ends and contributions that the turn detector found in a recording, as labels.
+
+    Events that the end of the recording decided are left out.
+    """
     dialogue = reading.dialogue
     found = [
         Label(side, "speech", ticks_to_s(start), ticks_to_s(end))
         for side in SIDES
         for start, end in dialogue.ipus[side].tolist()
     ]
-    for event in dialogue.told("pause", "turn", "intrusion"):
+    for event in dialogue.uncensored("pause", "turn", "intrusion"):
         start_s = ticks_to_s(event.start_tick)
         if event.kind == "intrusion" and event.onset == "overlap":
             length_ticks = dialogue.ipu_length_ticks(event.side, event.start_tick)
@@ -192,13 +204,13 @@ def labels_of(reading: Reading) -> list[Label]:
 
 
 def _pair(first: Rater, second: Rater, calls: Sequence[Call], tolerance_ms: int) -> RaterPair:
-    """calls: of the two."""
+    """The agreement of two raters. calls: the labels of both, per call."""
     looked_for = [rater.looked_for([call[n] for call in calls]) for n, rater in enumerate((first, second))]
     sides = {kind: [side for side in SIDES if all((side, kind) in found for found in looked_for)] for kind in KINDS}
     return {
         "first": first.name,
         "second": second.name,
-        "spans": {kind: span_agreement(calls, kind, of, tolerance_ms) for kind, of in sides.items() if of},
+        "spans": {kind: span_agreement(calls, kind, both, tolerance_ms) for kind, both in sides.items() if both},
         "kinds": kind_agreement(calls, _sides_of_contributions(looked_for)),
     }
 

@@ -1,4 +1,4 @@
-"""A run beside a reference corpus, of people say: how time is filled, and how far apart their floor transfers are."""
+"""Compares a run with a reference corpus, such as conversations between people: use of time and floor transfers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
 
 ROWS: Final = ("ipu", "pause", "gap", "overlap")
-"""Of both sides together, in number and seconds a minute (the panel of Nguyen et al. 2023)."""
+"""The rows of the panel of Nguyen et al. (2023): both sides together, in number and seconds per minute."""
 
 _OF_BOTH: Final = {"ipu": ("a_ipu", "b_ipu"), "pause": ("a_pause", "b_pause"), "gap": ("gap",), "overlap": ("overlap",)}
 _UNITS: Final = ("per_min", "s_per_min")
@@ -42,21 +42,22 @@ _Panels: TypeAlias = tuple[Sequence[Panel], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """One call: the rows of the panel as ratios "ipu_per_min", ..., and the floor transfer offsets of each side."""
+    """How the time of a call is filled: the rows of the panel ("ipu_per_min", ...), and the floor transfer offsets to
+    each side in ms."""
 
     panel: Panel
     fto_ms: Mapping[Side, Sequence[float]]
 
     @property
     def all_fto_ms(self) -> list[float]:
-        """Of both sides."""
+        """The floor transfer offsets to both sides."""
         return [value for side in SIDES for value in self.fto_ms[side]]
 
 
 def filled(call: Call, settings: TurnSettings) -> Filled:
-    """How a call is filled, by these settings: its stored activity is read again if it was scored with others.
+    """How the time of a call is filled. If it was scored with other settings, its stored activity is read again.
 
-    RecordingError if it cannot be read.
+    Raises RecordingError if the call cannot be read.
     """
     reading = call.recording
     as_scored = reading.dialogue_with_echo.settings == settings
@@ -65,8 +66,8 @@ def filled(call: Call, settings: TurnSettings) -> Filled:
     panel = {
         f"{row}_{unit}": _together([parts[f"{p}_{unit}"] for p in _OF_BOTH[row]]) for row in ROWS for unit in _UNITS
     }
-    transfers = {side: dialogue.told("gap", "overlap_between", side=side) for side in SIDES}
-    return Filled(panel, {side: [float(fto(e) * TICK_MS) for e in of] for side, of in transfers.items()})
+    transfers = {side: dialogue.uncensored("gap", "overlap_between", side=side) for side in SIDES}
+    return Filled(panel, {side: [float(fto(e) * TICK_MS) for e in events] for side, events in transfers.items()})
 
 
 def _together(parts: Sequence[Quantity]) -> Ratio:
@@ -75,36 +76,36 @@ def _together(parts: Sequence[Quantity]) -> Ratio:
 
 
 def beside_reference(
-    of: Sequence[CallGroup],
+    compared_groups: Sequence[CallGroup],
     chosen: Unit,
     own: Settings,
     reference: Run,
     on_call: Callable[[], None] = lambda: None,
 ) -> BesideReference:
-    """Groups of calls beside a reference, all read with the run's settings of the turn detector, as JSON values.
+    """Compare groups of calls with a reference, all with the run's settings of the turn detector, as JSON values.
 
-    own: the settings of the run. on_call: told of each call that was read. Keys: path, calls, unread {call: reason},
-    detectors {"run", "reference"}, bins_ms {first, last, width}, floor {distance: [median, 95th percentile]}, groups
-    [{name, rows {"ipu_per_min": {run, reference, difference}, ...}, floor_transfers {side: {n, reference_n,
-    jensen_shannon, wasserstein_ms}}}]. The offsets of each side are compared with those of both sides of the reference.
-    InputError if nothing of the reference is scored.
+    own: the settings of the run. on_call: called after each call. Keys: path, calls, unread {call: reason}, detectors
+    {"run", "reference"}, bins_ms {first, last, width}, floor {distance: [median, 95th percentile]} (of two halves of
+    the reference), groups [{name, rows {"ipu_per_min": {run, reference, difference}, ...}, floor_transfers {side: {n,
+    reference_n, jensen_shannon, wasserstein_ms}}}]. The offsets of each side are compared with those of both sides of
+    the reference. Raises InputError if no call of the reference is scored.
     """
     settings, unread = TurnSettings(**own["turns"]), dict[str, str]()
     theirs = list(_read(reference.scored, settings, unread, on_call))
     if not theirs:
         raise InputError(f"--reference {reference.path}: expected calls that are scored, got none")
     names = [f"reference {call.name}" for call, _ in theirs]
-    people = _sample([of.all_fto_ms for _, of in theirs], names)
-    panels = ([of.panel for _, of in theirs], names)
+    people = _sample([each.all_fto_ms for _, each in theirs], names)
+    panels = ([each.panel for _, each in theirs], names)
     return {
         "path": str(reference.path),
         "calls": len(theirs),
         "detectors": {"run": own["vad"]["B"]["name"], "reference": (reference.settings or own)["vad"]["B"]["name"]},
         "bins_ms": {"first": FIRST_MS, "last": LAST_MS, "width": BIN_MS},
-        "floor": _floor(people),
+        "floor": _distances_of_halves(people),
         "groups": [
             {"name": group.name, **_beside(list(_read(group.calls, settings, unread, on_call)), chosen, panels, people)}
-            for group in of
+            for group in compared_groups
         ],
         "unread": unread,
     }
@@ -114,10 +115,10 @@ def _beside(ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, 
     clusters = [chosen.of(call) for call, _ in ours]
 
     def transfers(side: Side) -> FloorTransfers:
-        return _apart(_sample([of.fto_ms[side] for _, of in ours], clusters), people)
+        return _distances(_sample([each.fto_ms[side] for _, each in ours], clusters), people)
 
     return {
-        "rows": _rows(([of.panel for _, of in ours], clusters), panels),
+        "rows": _rows(([each.panel for _, each in ours], clusters), panels),
         "floor_transfers": {"A": transfers("A"), "B": transfers("B")},
     }
 
@@ -125,7 +126,7 @@ def _beside(ours: Sequence[tuple[Call, Filled]], chosen: Unit, panels: _Panels, 
 def _read(
     calls: Sequence[Call], settings: TurnSettings, unread: dict[str, str], on_call: Callable[[], None]
 ) -> Iterator[tuple[Call, Filled]]:
-    """The calls that can be read; why of the others."""
+    """The calls that can be read; `unread` collects the errors of the others."""
     for call in calls:
         try:
             yield call, filled(call, settings)
@@ -136,12 +137,12 @@ def _read(
 
 def _sample(fto_ms: Sequence[Sequence[float]], clusters: Sequence[str]) -> Sample:
     names, numbers = np.unique(np.asarray(clusters, np.str_), return_inverse=True)
-    values = np.array([value for of in fto_ms for value in of], dtype=np.float64)
-    return Sample(values, np.repeat(numbers, [len(of) for of in fto_ms]), len(names))
+    values = np.array([value for of_call in fto_ms for value in of_call], dtype=np.float64)
+    return Sample(values, np.repeat(numbers, [len(of_call) for of_call in fto_ms]), len(names))
 
 
 def _rows(run: _Panels, reference: _Panels) -> dict[str, ReferenceRow]:
-    """Both summaries and the difference, for each of ROWS in each unit."""
+    """The summaries of run and reference and their difference, for each row of the panel in each unit."""
     ours, theirs = summarise(*run), summarise(*reference)
     pools = {name: (pool(name, *run), pool(name, *reference)) for name in ours}
     compared = with_holm([difference(*pair) for pair in pools.values()])
@@ -151,8 +152,8 @@ def _rows(run: _Panels, reference: _Panels) -> dict[str, ReferenceRow]:
     }
 
 
-def _apart(sample: Sample, people: Sample) -> FloorTransfers:
-    """Both distances with their intervals; None for both where there are too few calls."""
+def _distances(sample: Sample, people: Sample) -> FloorTransfers:
+    """Both distances of the sample from the reference, with intervals; None if there are too few calls."""
     found = compare(sample, people)
     return {
         "n": len(sample.values_ms),
@@ -168,8 +169,8 @@ def _estimate(found: Comparison | None, distance: str) -> DistanceEstimate | Non
     return {"value": getattr(found.distances, distance), "ci95": found.interval(distance)}
 
 
-def _floor(people: Sample) -> HalfDistances | None:
-    """Of two halves of the reference, the median of each distance and its 95th percentile."""
+def _distances_of_halves(people: Sample) -> HalfDistances | None:
+    """The median of each distance between two halves of the reference, and its 95th percentile."""
     found = split_half_distances(people)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A run as two tables: a row a call, and a row an event."""
+"""A run as two tables: one row per call, and one row per event."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ Row: TypeAlias = dict[str, object]
 
 
 def call_rows(run: Run) -> list[Row]:
-    """A dict for each call of a run, in its order, all with the same keys: what calls.csv holds, for a data frame.
+    """The rows of calls.csv for a data frame: one dict per call, in the order of the run, all with the same keys.
 
-    Keys: name, file, status ("done", "failed", ...), reason, length_s (None where nothing was scored), findings,
-    health, warnings; then the columns of the call (those of --meta; of a live run system, clip, trial and outcome);
-    then each measure by its id, in its unit (ms for latencies, shares from 0 to 1; the median of its items), and under
-    ID_n how many items it has. A measure that echo changes in any call also has ID_with_echo and ID_with_echo_n. A
-    column of yours that is called like one of these is called meta_ that.
-    Scores what has not been scored. A call that cannot be read raises no FdbError: it is a failed one, with the reason.
+    Keys: name, file, status ("done", "failed", ...), reason, length_s (None if it is not scored), findings, health,
+    warnings; then the columns of the call (those of --meta; in a live run system, clip, trial and outcome); then each
+    measure by its id, in its unit (ms for latencies, shares from 0 to 1; the median of its items), and ID_n, its number
+    of items. A measure that echo changes in any call also has ID_with_echo and ID_with_echo_n. A column from --meta
+    with the name of one of these keys gets the prefix meta_.
+
+    Calls that have no scores yet are scored. A call that cannot be read raises no error: its status is "failed", with
+    the reason.
     """
     rows = survey(run).rows
     columns = CallColumns.of(rows)
@@ -37,12 +39,12 @@ def call_rows(run: Run) -> list[Row]:
 
 
 def event_rows(run: Run) -> list[Row]:
-    """A dict for each turn event of the scored calls, in the order in which they became known; as events.csv has them.
+    """The rows of events.csv: one dict per turn event of the scored calls, in the order in which they became known.
 
     Keys: call, side ("A" or "B"), kind ("gap", "pause", "overlap_between", ...), start_s, end_s and known_s in seconds
-    from the start of the call, fto_ms, stop_ms (the other side fell silent so long after), onset, outcome, and the
-    truth values simultaneous, terminal, other_spoke, censored and suspect (echo may have made it). What an event does
-    not have is None. A call that cannot be read has no events, and raises no FdbError.
+    from the start of the call, fto_ms, stop_ms (how long after the start the other side fell silent), onset, outcome,
+    and the truth values simultaneous, terminal, other_spoke, censored and suspect (echo may have made it). A value that
+    an event does not have is None. A call that cannot be read has no events, and raises no error.
     """
     rows: list[Row] = []
 
@@ -55,35 +57,39 @@ def event_rows(run: Run) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class CallColumns:
-    """The columns of calls. theirs: what the user's own are called; changed: the measures that echo changes."""
+    """The columns of a table of calls.
 
-    theirs: Mapping[str, str]
+    meta: the name in the table of each column from --meta. changed: the measures that echo changes in any call.
+    figures: the columns of measures.
+    """
+
+    meta: Mapping[str, str]
     changed: frozenset[str]
     figures: Sequence[str]
 
     @classmethod
     def of(cls, rows: Sequence[CallRow]) -> Self:
-        """Those that all the rows together need."""
+        """The columns that these rows need together."""
         measures = list(dict.fromkeys(name for row in rows for name in row.figures))
         changed = frozenset(name for row in rows for name in row.with_echo)
-        told = [each for name in measures for each in ((name, f"{name}{WITH_ECHO}") if name in changed else (name,))]
-        figures = [column for name in told for column in (name, f"{name}_n")]
+        names = [each for name in measures for each in ((name, f"{name}{WITH_ECHO}") if name in changed else (name,))]
+        figures = [column for name in names for column in (name, f"{name}_n")]
         columns = dict.fromkeys(name for row in rows for name in row.call.columns)
-        theirs = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
-        return cls(theirs, changed, figures)
+        meta = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
+        return cls(meta, changed, figures)
 
     @property
     def names(self) -> list[str]:
-        """All columns in their order."""
-        return [*OWN_COLUMNS, *self.theirs.values(), *self.figures]
+        """The names of all columns, in their order."""
+        return [*OWN_COLUMNS, *self.meta.values(), *self.figures]
 
     @property
     def numbers(self) -> list[str]:
-        """Those of numbers."""
+        """The columns that hold numbers."""
         return ["length_s", *self.figures]
 
     def row(self, row: CallRow) -> Row:
-        """The values of one call; without the figures that it does not have."""
+        """The values of one call by column, without the figures that it does not have."""
         call = row.call
         own = (
             call.name,
@@ -96,15 +102,19 @@ class CallColumns:
             "; ".join(row.warnings),
         )
         known: Row = dict(zip(OWN_COLUMNS, own, strict=True))
-        known |= {self.theirs[name]: text for name, text in call.columns.items()}
-        beside = {name: of for name, of in {**row.figures, **row.with_echo}.items() if name in self.changed}
-        for name, (value, n) in [*row.figures.items(), *((f"{name}{WITH_ECHO}", of) for name, of in beside.items())]:
+        known |= {self.meta[name]: text for name, text in call.columns.items()}
+        with_echo = {
+            f"{name}{WITH_ECHO}": figure
+            for name, figure in {**row.figures, **row.with_echo}.items()
+            if name in self.changed
+        }
+        for name, (value, n) in {**row.figures, **with_echo}.items():
             known |= {name: value, f"{name}_n": n}
         return known
 
 
 def event_row(name: str, event: TurnEvent, suspect: bool | None) -> Row:
-    """The values of one event of the call `name`."""
+    """The values of one event of the call `name`, by column."""
     return {
         "call": name,
         "side": event.side,

@@ -1,4 +1,4 @@
-"""Scores of one or several recordings: quantities pooled over sessions, with intervals, counts and exclusions."""
+"""Scores of recordings: their quantities, pooled over sessions, with intervals, counts and exclusions."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ Quantities = Mapping[str, Quantity]
 def score(reading: Reading) -> Scores:
     """The scores of a recording; also written to its derived data, as are its quantities. A function of the recording.
 
-    Keys: schema, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings, warnings; and
-    unscored, the reason why there are no measures, where a conversation gives none. A measure that echo would change
-    has a second summary, with_echo.
+    Keys: schema, settings, measures {id: {n, median, p90, mean, ci95, unit, excluded, ...}}, curves, findings,
+    warnings; and unscored, the reason, if there are no measures. A measure that echo would change has a second summary,
+    with_echo. The scores depend on the recording alone.
     """
     reason = unscored(reading)
     latencies_ms, eligible = ([], 0) if reason else response_curve(reading.dialogue)
@@ -59,17 +59,17 @@ def score(reading: Reading) -> Scores:
     if reason:
         scores["unscored"] = reason
     items = {"quantities": found, "with_echo": with_echo}
-    kept = {key: {name: stored.to_json(item) for name, item in of.items()} for key, of in items.items()}
-    write_json(reading.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **kept}, in_one_line=True)
+    values = {key: {name: stored.to_json(item) for name, item in each.items()} for key, each in items.items()}
+    write_json(reading.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **values}, in_one_line=True)
     write_json(reading.path / SCORES, scores, in_one_line=True)
     return scores
 
 
 def unscored(recording: Recording) -> str | None:
-    """Why a recording has no measures: it is invalid, by the fault of the harness, never began, holds no speech at all,
-    or is no speech of B's.
+    """Why a recording has no measures; None if it has.
 
-    A system that has failed in a conversation that was held counts: what it did not answer is in the denominators.
+    It has none if it is invalid, never began, has no speech at all, or was answered in text. A call in which the system
+    failed has measures: the turns that it did not answer are in the denominators.
     """
     outcome = recording.original_meta.get("outcome") or {}
     kind, reason = outcome.get("kind"), outcome.get("reason")
@@ -78,27 +78,21 @@ def unscored(recording: Recording) -> str | None:
         return f"{kind}: {who}{reason}"
     if not recording.n_ticks:
         return "nothing was recorded"
-    with suppress(RecordingError):  # what is damaged is told where it is read
+    with suppress(RecordingError):  # whoever reads the damaged part reports it
         return None if outcome else nothing_to_measure(recording)
     return None
 
 
 def quantities(reading: Reading) -> dict[str, Quantity]:
-    """Every quantity that a recording has the material for.
+    """All quantities that can be computed from a recording.
 
-    None is of echo, but those under the names and rules of published benchmarks, which know of none.
+    They exclude echo, except those by the rules of published benchmarks, which ignore it.
     """
-    return _told(reading, reading.dialogue) | compat(reading)
+    return _quantities_of(reading, reading.dialogue) | compat(reading)
 
 
-def _with_echo(reading: Reading, found: Quantities) -> dict[str, Quantity]:
-    """Those quantities that are others where echo counts as speech."""
-    told = _told(reading, reading.dialogue_with_echo) if reading.has_suspects else {}
-    return {name: quantity for name, quantity in told.items() if quantity != found.get(name)}
-
-
-def _told(reading: Reading, dialogue: Dialogue) -> dict[str, Quantity]:
-    """The quantities of a dialogue, and those by labels, where there are any."""
+def _quantities_of(reading: Reading, dialogue: Dialogue) -> dict[str, Quantity]:
+    """The quantities of a dialogue of the recording, including those by labels, if there are labels."""
     found, labels = timing(dialogue), reading.labels
     if labels:
         found |= labelled(dialogue, labels) | recoveries(dialogue, labels, reading.spoken("B"))
@@ -106,17 +100,17 @@ def _told(reading: Reading, dialogue: Dialogue) -> dict[str, Quantity]:
 
 
 def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
-    """The quantities that `score` kept for a recording, and those of them that echo would change, with it.
+    """The quantities that `score` stored for a recording, and those that differ if echo counts as speech.
 
-    None if it is unscored; computed if it was scored by a version that kept none, or others. RecordingError if they
-    cannot be read.
+    Both are empty if it is unscored. They are computed if none are stored, or if another version of fdbcore stored them
+    by other definitions. Raises RecordingError if they cannot be read.
     """
     path = reading.path / QUANTITIES
     if not path.is_file():
         return _computed(reading)
     try:
         kept = read_json(path)
-        if kept["schema"] != QUANTITIES_SCHEMA:  # what is compared is by one definition
+        if kept["schema"] != QUANTITIES_SCHEMA:  # comparisons need one definition
             return _computed(reading)
         found, with_echo = (
             {name: stored.from_json(values) for name, values in items.items()}
@@ -129,29 +123,25 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
 
 def _computed(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     found = quantities(reading)
-    return found, _with_echo(reading, found)
+    counting_echo = _quantities_of(reading, reading.dialogue_with_echo) if reading.has_suspects else {}
+    return found, {name: quantity for name, quantity in counting_echo.items() if quantity != found.get(name)}
 
 
 def warnings(recording: Recording) -> list[str]:
-    """What a reader must know before any number, beside what was found in the call itself."""
+    """The warnings that a reader must see before any number; `findings` adds those about the conversation itself."""
+    found, original = [], recording.original_meta
+    if original is not recording.meta and original["status"] == "running":
+        found.append("the recording was cut off while the conversation went on")
+    elif original is not recording.meta and original["status"] != "complete":
+        found.append(f"the recording of the conversation is {original['status']}: {original['reason']}")
     labels = recording.labels
-    return _cut_off(recording) + caveats(recording) + list(labels.notes if labels else ())
-
-
-def _cut_off(recording: Recording) -> list[str]:
-    """That the recording which this one replays is not whole."""
-    held = recording.original_meta
-    if held is recording.meta or held["status"] == "complete":
-        return []
-    if held["status"] == "running":
-        return ["the recording was cut off while the conversation went on"]
-    return [f"the recording of the conversation is {held['status']}: {held['reason']}"]
+    return found + caveats(recording) + list(labels.notes if labels else ())
 
 
 def summary(readings: Sequence[Reading]) -> PooledRecordings:
-    """The measures of a run: those of all its recordings pooled, with intervals over recordings.
+    """The measures of a run, pooled over all its recordings, with intervals over recordings, as JSON values.
 
-    Recordings that cannot be scored are no part of them: "unscored" names these, with the reason.
+    Recordings that cannot be scored are left out; "unscored" names them with the reasons.
     """
     reasons = {reading.name: reason for reading in readings if (reason := unscored(reading))}
     pooled = [read_quantities(reading) for reading in readings if reading.name not in reasons]
@@ -163,7 +153,7 @@ def summary(readings: Sequence[Reading]) -> PooledRecordings:
 def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> Measures:
     """`summarise`, and in each summary that echo would change: that, as "with_echo".
 
-    with_echo: of each session, the quantities that are others then.
+    with_echo: per session, the quantities that differ if echo counts as speech.
     """
     names = {name for session in with_echo for name in session}
     names.update(*(ids for ids in differences().values() if names & set(ids)))
@@ -179,12 +169,13 @@ def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantit
 def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> Measures:
     """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
 
-    Nothing has an interval of one cluster. A summary's "clusters" says how many there are that have the measure; of a
-    share, "clusters_with_either" how many have the event, or lack it, whichever are fewer.
+    clusters: per session, the unit that intervals resample; None for the sessions themselves. With one cluster there is
+    no interval. "clusters" is the number of clusters that have the measure; for a share, "clusters_with_either" is the
+    number of clusters that have the event, or that lack it, whichever is smaller.
     """
-    of = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
+    units = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
     ids = dict.fromkeys(name for session in sessions for name in session)
-    return {name: _summary(*pool(name, sessions, of)) for name in ids} | _differences(sessions, of)
+    return {name: _summary(*pool(name, sessions, units)) for name in ids} | _differences(sessions, units)
 
 
 def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> Measures:
@@ -192,14 +183,17 @@ def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> Mea
     found: Measures = {}
     for difference, ids in differences().items():
         pools = [pool(name, sessions, clusters) for name in ids]
-        counts = [share_by_cluster([q for q in of if isinstance(q, Share)], by, names) for of, by in pools]
+        counts = [
+            share_by_cluster([quantity for quantity in pooled if isinstance(quantity, Share)], clusters_of, names)
+            for pooled, clusters_of in pools
+        ]
         if all(trials.sum() for _, trials in counts):
             found[difference] = _difference(*counts)
     return found
 
 
 def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Summary:
-    """a, b: counts and trials by cluster, (2, k)."""
+    """The summary of the difference of two shares. a, b: counts and trials by cluster, (2, k) each."""
     estimate = wilson_difference(*a, *b)
     n_a, n_b = (int(trials.sum()) for _, trials in (a, b))
     return {
@@ -216,7 +210,7 @@ def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Summa
 
 
 def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> tuple[list[Quantity], list[str]]:
-    """The quantities `name` of those sessions that have it, and the cluster of each."""
+    """The quantities of the measure `name`, from the sessions that have it, and the cluster of each."""
     found = [(s[name], cluster) for s, cluster in zip(sessions, clusters, strict=True) if name in s]
     return [quantity for quantity, _ in found], [cluster for _, cluster in found]
 
@@ -281,7 +275,7 @@ def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> Summary:
 
 
 def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Counts and trials of each of the clusters `names` (sorted, k of them), (2, k)."""
+    """The counts and trials of k clusters, (2, k). names: the sorted names of the clusters (k,)."""
     numbers = np.searchsorted(names, clusters)
     columns = ([q.count for q in pooled], [q.n for q in pooled])
     return np.array([np.bincount(numbers, weights=column, minlength=len(names)) for column in columns])
@@ -302,7 +296,10 @@ def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> Summary:
 
 
 def read_scores(reading: Reading) -> Scores:
-    """The scores that `score` wrote for a recording; it is scored if it has not been, or by other definitions."""
+    """The scores that `score` wrote for a recording. It is scored now if it has none, or has them by other definitions.
+
+    Raises RecordingError if they cannot be read.
+    """
     path = reading.path / SCORES
     if not path.is_file():
         return score(reading)

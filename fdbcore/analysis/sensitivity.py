@@ -1,8 +1,8 @@
-"""What a figure owes to the settings: the stored activity of a run is read again under many of them.
+"""Sensitivity of figures to settings: reads the stored activity of a run again under many settings.
 
-Each setting of the turn detector is varied alone, and the shortest silence also with the other voice activity detector.
-A figure's range over the settings stands beside its interval: the first says how far it depends on choices that nobody
-can prove right, the second on which calls happened to be recorded.
+It varies each setting of the turn detector alone, and min_silence_ms also with the other voice activity detector. The
+range of a figure over the settings shows how much it depends on choices that nobody can prove right. Its confidence
+interval shows how much it depends on which calls happened to be recorded.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ ALONE: Final[Sequence[Mapping[str, int]]] = (
     {"simultaneous_ms": 0, "terminal_ms": 0},
     {"simultaneous_ms": 500, "terminal_ms": 500},
 )
-"""The onset rules: how short a sound may be that begins an answer, how short speech is that does not take the floor,
-and how near to the other's start or end an onset in overlap is nobody's doing."""
+"""Changes of the onset rules: the shortest sound that counts as speech, the longest speech that need not take the
+floor, and how near to the other's start or end an onset in overlap is not counted."""
 
 _OTHER: Final = {"energy": "silero", "silero": "energy"}
 
@@ -60,57 +60,56 @@ Headlines: TypeAlias = Mapping[str, Quantity]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Settings that differ from a call's own. other_detector: with the activity that the other detector finds."""
+    """Changes of a call's own settings. other_detector: use the activity that the other detector finds."""
 
     changes: Mapping[str, int] = field(default_factory=dict)
     other_detector: bool = False
 
     def text(self, other: str) -> str:
-        """In words, such as "min_silence 300 ms, energy"."""
+        """The variant in words, such as "min_silence 300 ms, energy". other: the name of the other detector."""
         changed = [f"{name.removesuffix('_ms')} {value} ms" for name, value in self.changes.items()]
         return ", ".join([*changed, *([other] if self.other_detector else [])]) or "as scored"
 
 
 def variants(own: TurnSettings) -> list[Variant]:
-    """All settings to read a run under; the first is its own."""
+    """All variants to read a run under; the first is its own settings."""
     silences = [{"min_silence_ms": ms} for ms in MIN_SILENCES_MS if ms != own.min_silence_ms]
     changes = [c for c in ({}, *silences, *ALONE) if not c or _differs(own, c)]
     return [Variant(c) for c in changes] + [Variant(c, True) for c in ({}, *silences) if c in changes]
 
 
 def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
-    """Whether these are settings that can be, and others than `own`."""
+    """Whether the changes give valid settings that differ from `own`."""
     with suppress(SettingsError):
         return replace(own, **changes) != own
     return False
 
 
 def headline_quantities(dialogue: Dialogue) -> dict[str, Quantity]:
-    """The headline measures of a session that need nothing but its turn events."""
+    """The headline measures of a session that need only its turn events."""
     found = timing(dialogue, with_chance=False)
     return {name: found[name] for name in headlines() if name in found}
 
 
 class Reread(NamedTuple):
-    """The headlines of a call under each variant; and why the other detector could not hear it, or None.
+    """The headline measures of a call under each variant. unheard: why the other detector could not be used, or None.
 
-    It is then read as its own detector heard it, so that all figures of a range are of the same calls.
+    In that case its variants use the activity of the call's own detector, so that all figures cover the same calls.
     """
 
     headlines: Sequence[Headlines]
     unheard: str | None
 
 
-def reread(path: Path, of: Sequence[Variant]) -> Reread:
-    """The recording in `path` under each variant.
+def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
+    """Read the recording in `path` under each variant, without speech that is echo.
 
-    What is echo of the other side is no speech here. RecordingError if its activity cannot be read, SettingsError if
-    its own settings cannot be varied so.
+    Raises RecordingError if its activity cannot be read, SettingsError if a variant does not fit its own settings.
     """
     reading = Reading(path)
     own = settings_of(reading)
     tracks, unheard = {False: reading.activity}, None
-    if any(variant.other_detector for variant in of):
+    if any(variant.other_detector for variant in chosen):
         try:
             tracks[True] = other_activity(reading)
         except (AudioError, RecordingError) as error:
@@ -118,23 +117,23 @@ def reread(path: Path, of: Sequence[Variant]) -> Reread:
     found: dict[int, Headlines] = {}
     for other, activity in tracks.items():
         a, b = echo_free_activity(activity, reading.suspect_spans)
-        members = [number for number, variant in enumerate(of) if (variant.other_detector and True in tracks) == other]
-        settings = [replace(own, **of[number].changes) for number in members]
+        members = [n for n, variant in enumerate(chosen) if (variant.other_detector and True in tracks) == other]
+        settings = [replace(own, **chosen[number].changes) for number in members]
         for number, one, events in zip(members, settings, sweep_turns(a, b, settings), strict=True):
             found[number] = headline_quantities(replace(reading.dialogue, detected=events, settings=one))
-    return Reread([found[number] for number in range(len(of))], unheard)
+    return Reread([found[number] for number in range(len(chosen))], unheard)
 
 
 def other_activity(recording: Recording) -> Tracks:
-    """The activity that the other detector finds in a recording's audio; kept with it where it can be written.
+    """The activity that the other detector finds in a recording's audio, bool (n_ticks,) for A and B.
 
-    What was kept counts if it was found in the content that was replayed. AudioError or RecordingError if the audio is
-    gone, is another than was replayed, or cannot be read.
+    It is stored with the recording, if that can be written, and used again if it comes from the same audio content.
+    Raises AudioError or RecordingError if the audio is gone, has changed, or cannot be read.
     """
     detector = other_detector(recording.meta["settings"])
     path = recording.path / f"derived/activity-{detector}.npz"
     content = [file["sha256"] for file in (recording.meta.get("source") or {}).get("files", ())]
-    tracks = _kept(path, content, recording.n_ticks)
+    tracks = _stored_tracks(path, content, recording.n_ticks)
     if tracks is None:
         if (changed := changed_source(recording)) is not None:
             raise AudioError(changed)
@@ -144,8 +143,8 @@ def other_activity(recording: Recording) -> Tracks:
     return tracks
 
 
-def _kept(path: Path, content: Sequence[str], n_ticks: int) -> Tracks | None:
-    """The activity that was kept in `path`; None unless it was found in audio of this content."""
+def _stored_tracks(path: Path, content: Sequence[str], n_ticks: int) -> Tracks | None:
+    """The activity stored in `path`; None if there is none from audio of this content."""
     try:
         with np.load(path) as stored:
             if stored["content"].tolist() != content:
@@ -157,7 +156,7 @@ def _kept(path: Path, content: Sequence[str], n_ticks: int) -> Tracks | None:
 
 
 def other_detector(settings: Settings) -> str:
-    """The name of the detector that a recording with these settings was not scored with."""
+    """The name of the other detector: not the one that a recording with these settings was scored with."""
     return _OTHER.get(settings["vad"]["B"]["name"], "silero")
 
 
@@ -174,14 +173,14 @@ def _detected(recording: Recording, detector: str) -> Tracks:
 
 
 class _Totals:
-    """The items of one measure over many calls, as far as its figure needs them."""
+    """Accumulates the items of one measure over many calls, as far as its figure needs them."""
 
     def __init__(self) -> None:
         self.sums = np.zeros(2)
         self.values: list[npt.NDArray[np.float64]] | None = None
 
     def add(self, quantity: Quantity) -> None:
-        """Those of one call."""
+        """Add the items of one call."""
         if isinstance(quantity, Values):
             self.values = [*(self.values or []), np.array(quantity.values)]
         elif isinstance(quantity, Share):
@@ -191,7 +190,7 @@ class _Totals:
 
     @property
     def figure(self) -> float | None:
-        """The median, share or rate; None without items."""
+        """The median, share or rate of all calls; None without items."""
         if self.values is not None:
             values = np.concatenate(self.values)
             return float(np.median(values)) if len(values) else None
@@ -199,19 +198,19 @@ class _Totals:
 
 
 def sensitivity(
-    of: Sequence[CallGroup], own: Settings, jobs: int, on_call: Callable[[], None] = lambda: None
+    compared_groups: Sequence[CallGroup], own: Settings, jobs: int, on_call: Callable[[], None] = lambda: None
 ) -> Sensitivity:
-    """What the headlines of groups of calls are under each of `variants`, as JSON values.
+    """The headline measures of groups of calls under each of `variants`, as JSON values.
 
-    own: the settings of the run. jobs: processes; on_call: told of each call that was read. Keys: detectors (the run's
-    and the other), variants [{name, changes, other_detector}], unheard {call: reason} (by the other detector; see
-    `Reread`), unread {call: reason}, groups [{name, measures {id: {own, low, high,
-    low_at, high_at, figures}}}], flips [{measure, a, b, at}]: where two groups change places.
+    own: the settings of the run. jobs: processes. on_call: called after each call. Keys: detectors (the run's and the
+    other), variants [{name, changes, other_detector}], unheard {call: reason} (see `Reread`), unread {call: reason},
+    groups [{name, measures {id: {own, low, high, low_at, high_at, figures}}}], flips [{measure, a, b, at}]: the
+    variants under which two groups change places.
     """
     chosen = variants(TurnSettings(**own["turns"]))
-    calls = [(number, call) for number, group in enumerate(of) for call in group.calls]
-    totals = [[{name: _Totals() for name in headlines()} for _ in chosen] for _ in of]
-    results = spread(partial(_reread_or_why, of=chosen), [call.path for _, call in calls], jobs)
+    calls = [(number, call) for number, group in enumerate(compared_groups) for call in group.calls]
+    totals = [[{name: _Totals() for name in headlines()} for _ in chosen] for _ in compared_groups]
+    results = spread(partial(_reread_or_error, chosen=chosen), [call.path for _, call in calls], jobs)
     unheard: dict[str, str] = {}
     unread: dict[str, str] = {}
     for (number, call), found in zip(calls, results, strict=True):
@@ -227,7 +226,14 @@ def sensitivity(
     heard = [variant for variant in chosen if not variant.other_detector or len(unheard) < len(calls) - len(unread)]
     names = [variant.text(other_detector(own)) for variant in heard]
     groups: list[VariedGroup] = [
-        {"name": group.name, "measures": _ranges(of_group, names)} for group, of_group in zip(of, totals, strict=True)
+        {
+            "name": group.name,
+            "measures": {
+                name: _range([variant[name].figure for variant in of_group[: len(names)]], names)
+                for name in headlines()
+            },
+        }
+        for group, of_group in zip(compared_groups, totals, strict=True)
     ]
     return {
         "detectors": [own["vad"]["B"]["name"], other_detector(own)],
@@ -242,19 +248,16 @@ def sensitivity(
     }
 
 
-def _reread_or_why(path: Path, of: Sequence[Variant]) -> Reread | str:
+def _reread_or_error(path: Path, chosen: Sequence[Variant]) -> Reread | str:
+    """`reread`, or its error as text, which can leave a worker process."""
     try:
-        return reread(path, of)
+        return reread(path, chosen)
     except FdbError as error:
         return str(error)
 
 
-def _ranges(totals: Sequence[Mapping[str, _Totals]], names: Sequence[str]) -> dict[str, FigureRange]:
-    return {name: _range([of[name].figure for of in totals[: len(names)]], names) for name in headlines()}
-
-
 def _range(figures: list[float | None], names: Sequence[str]) -> FigureRange:
-    """The own figure, the extremes and where they are; None where there is none."""
+    """The figure under the own settings, the extremes, and the variants with these; None without figures."""
     given = [(figure, name) for figure, name in zip(figures, names, strict=True) if figure is not None]
     (low, low_at), (high, high_at) = (
         (min(given, key=_figure), max(given, key=_figure)) if given else ((None, None), (None, None))
@@ -263,11 +266,11 @@ def _range(figures: list[float | None], names: Sequence[str]) -> FigureRange:
 
 
 def _figure(given: tuple[float, str]) -> float:
-    return given[0]  # of equal ones the first setting is named
+    return given[0]  # without the name, so that of equal figures the first variant is named
 
 
 def _flips(groups: Sequence[VariedGroup], names: Sequence[str]) -> Iterator[OrderFlip]:
-    """The pairs of groups that stand the other way round under some settings."""
+    """The pairs of groups whose order is reversed under some variants."""
     for measure in headlines():
         for a, b in combinations(groups, 2):
             figures = zip(*(group["measures"][measure]["figures"] for group in (a, b)), strict=True)

@@ -1,12 +1,12 @@
-"""How far raters agree on the same calls: where spans begin and end, and what they are.
+"""Agreement of raters on the same calls: where spans begin and end, and of what kind they are.
 
-- **Boundaries.** Two spans of a side and kind are a pair at an edge if each one's is the nearest to the other's, and
-  they are less than PAIRED_WITHIN_S apart. Errors are second less first.
-- **F1** of spans: a span is found if another's onset and offset are both within the tolerance, one to one.
-- **Kinds.** An item is a stretch in which contributions of one side (interruption, backchannel, side talk, noise) hang
-  together by overlapping, whoever labelled them; a rater's kind is that of its longest label there. Cohen's kappa is
-  over items that both have labelled; what only one has is counted beside it, not in it. Krippendorff's alpha is over
-  items that at least two have.
+- **Boundaries.** At each edge, two spans of the same side and kind are a pair if each one's edge is the nearest to the
+  other's, and they are less than PAIRED_WITHIN_S apart. The error is the second minus the first.
+- **F1** of spans: spans are matched one to one if their onsets and offsets are both within the tolerance.
+- **Kinds.** An item is a stretch of overlapping contributions of one side (interruption, backchannel, side talk,
+  noise), whoever labelled them. The kind that a rater gives it is that of its longest label there. Cohen's kappa is
+  over items that both raters labelled; items that only one labelled are counted separately. Krippendorff's alpha is
+  over items that at least two raters labelled.
 
 Intervals resample calls.
 """
@@ -38,14 +38,14 @@ PAIRED_WITHIN_S: Final = 1.0
 NONE: Final = len(CONTRIBUTIONS)
 
 Call: TypeAlias = Sequence[Sequence[Label]]
-"""The labels of one call, of each rater."""
+"""The labels of one call by each rater."""
 
 Ratings: TypeAlias = npt.NDArray[np.int64]
-"""(items, raters): the number of a contribution's kind, or raters.MISSING."""
+"""(items, raters): the index of a kind in CONTRIBUTIONS, or raters.MISSING."""
 
 
 def span_agreement(calls: Sequence[Call], kind: LabelKind, sides: Sequence[Side], tolerance_ms: int) -> SpanAgreement:
-    """How far two raters agree on the spans of a kind, as JSON values: F1, and the errors of each edge."""
+    """The agreement of two raters on spans of one kind, as JSON values: F1, and the errors at each edge."""
     pairs = [[(spans(call[0], side, kind), spans(call[1], side, kind)) for side in sides] for call in calls]
     counts = np.array([_found_counts(call, tolerance_ms / 1000) for call in pairs])
     found: SpanAgreement = {
@@ -61,7 +61,7 @@ def span_agreement(calls: Sequence[Call], kind: LabelKind, sides: Sequence[Side]
 
 
 def spans(labels: Sequence[Label], side: Side, kind: LabelKind) -> Floats:
-    """The spans of a side and kind in seconds, (n, 2), by start; speech that overlaps is one span."""
+    """The spans of a side and kind in seconds, (n, 2), sorted by start; overlapping speech is joined."""
     found = sorted((label.start_s, label.end_s) for label in labels if (label.side, label.kind) == (side, kind))
     united: list[list[float]] = []
     for start, end in found:
@@ -73,7 +73,7 @@ def spans(labels: Sequence[Label], side: Side, kind: LabelKind) -> Floats:
 
 
 def _found_counts(call: Sequence[tuple[Floats, Floats]], tolerance_s: float) -> tuple[int, int]:
-    """Numerator and denominator of F1 in one call: twice the spans that both have, and all spans of both."""
+    """Numerator and denominator of F1 in one call: twice the matched spans, and all spans of both raters."""
     return (
         sum(2 * found_by_both(first, second, tolerance_s) for first, second in call),
         sum(len(first) + len(second) for first, second in call),
@@ -81,9 +81,9 @@ def _found_counts(call: Sequence[tuple[Floats, Floats]], tolerance_s: float) -> 
 
 
 def found_by_both(first: Floats, second: Floats, tolerance_s: float) -> int:
-    """How many spans can be matched one to one with both edges within the tolerance; spans that do not overlap.
+    """How many spans can be matched one to one with both edges within the tolerance. The spans must not overlap.
 
-    Taking them in order is the most: two matches that cross can be uncrossed.
+    Matching in order gives the maximum, because two matches that cross can be uncrossed.
     """
     found = row = 0
     for span in first:
@@ -95,7 +95,7 @@ def found_by_both(first: Floats, second: Floats, tolerance_s: float) -> int:
 
 
 def _errors(calls: Sequence[Sequence[tuple[Floats, Floats]]], column: int) -> EdgeErrors:
-    """Errors of one edge, in ms: of their size the median and p90, and the bias."""
+    """The errors at one edge in ms: median and p90 of their size, and their mean (bias)."""
     errors = [
         [error for first, second in call for error in edge_errors(first[:, column], second[:, column])]
         for call in calls
@@ -112,7 +112,7 @@ def _errors(calls: Sequence[Sequence[tuple[Floats, Floats]]], column: int) -> Ed
 
 
 def edge_errors(first: Floats, second: Floats) -> list[float]:
-    """Second less first, in seconds, of moments that are each other's nearest and less than PAIRED_WITHIN_S apart."""
+    """Second minus first in seconds, for moments that are each other's nearest and less than PAIRED_WITHIN_S apart."""
     if not len(first) or not len(second):
         return []
     apart = second[None, :] - first[:, None]
@@ -122,7 +122,7 @@ def edge_errors(first: Floats, second: Floats) -> list[float]:
 
 
 def kind_agreement(calls: Sequence[Call], sides: Sequence[Side]) -> KindAgreement | None:
-    """Cohen's kappa of two raters, and what each has that the other has not, as JSON values; None without any item."""
+    """Cohen's kappa of two raters, and the items that only one labelled, as JSON values; None without items."""
     items = [_items(call, sides) for call in calls]
     if not sum(map(len, items)):
         return None
@@ -143,14 +143,14 @@ def kind_agreement(calls: Sequence[Call], sides: Sequence[Side]) -> KindAgreemen
 
 
 def _table(ratings: Ratings) -> npt.NDArray[np.int64]:
-    """How often each kind of the first, or none, meets each of the second."""
+    """The confusion matrix of two raters: how often kind i (or none) of the first meets kind j of the second."""
     table = np.zeros((NONE + 1, NONE + 1), dtype=np.int64)
     np.add.at(table, tuple(np.where(ratings == raters.MISSING, NONE, ratings).T), 1)
     return table
 
 
 def alpha(calls: Sequence[Call], sides: Sequence[Side]) -> AlphaEstimate | None:
-    """Krippendorff's alpha over all raters, as JSON values; None where no item has two."""
+    """Krippendorff's alpha over all raters, as JSON values; None if no item was labelled by two."""
     items = [_items(call, sides) for call in calls]
     parts = np.array([raters.alpha_parts(ratings, NONE).sum(axis=0) for ratings in items])
     n = sum(int(((ratings != raters.MISSING).sum(axis=1) >= 2).sum()) for ratings in items)
@@ -162,7 +162,7 @@ def _items(call: Call, sides: Sequence[Side]) -> Ratings:
 
 
 def items_of_side(call: Call, side: Side) -> Ratings:
-    """The items of one side: stretches of contributions that overlap, with the kind of each rater's longest."""
+    """The items of one side: stretches of overlapping contributions, with the kind of each rater's longest label."""
     labels = sorted(
         (label.start_s, label.end_s, CONTRIBUTIONS.index(label.kind), rater)
         for rater, of_rater in enumerate(call)

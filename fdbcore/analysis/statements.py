@@ -1,4 +1,4 @@
-"""What can be said of a whole run: its measures anew, how its groups differ, under which settings, beside people."""
+"""Scores a whole run: its measures, differences of its groups, sensitivity to settings, comparison with people."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def score(
 ) -> Statements:
     """Score every call of a run anew, and say what holds of all of them: the content of scores.json, as JSON values.
 
-    by: a column of the calls (see `call_rows`); its values are compared with each other. cluster: the column whose
-    values the intervals resample; the call by default. sensitivity: read the stored activity again under many settings.
-    reference: a run of conversations between people, to stand beside. jobs: processes, as many as processors by
-    default. out: the folder of scores.json; with none the scores of each call are renewed, too. watch: told of each
-    call that is done, in words that are the same for one kind of work.
+    by: a column of the calls (see `call_rows`) whose values are compared with each other. cluster: the column whose
+    values the intervals resample; by default the call. sensitivity: also read the stored activity under many settings.
+    reference: a run of conversations between people to compare with. jobs: processes; by default one per processor.
+    out: the folder for scores.json; without it, it is the run's own, and the scores of each call are renewed there too.
+    watch: called for each call that is done, with a text that names the kind of work.
 
-    Keys: measures {id: {n, median, mean, p90, ci95, unit, ...}}, of which latencies are in ms, shares from 0 to 1 and
-    ci95 (low, high) or None; groups [{name, calls, clusters, measures}]; differences [{measure, a, b, value, interval,
-    p, p_holm, ...}]; unscored and unread {call: reason}; settings, versions, input, and, where asked for, sensitivity
-    and reference.
-    Raises SettingsError where no call is scored or the run cannot be written, InputError for a column that is not
-    there, RecordingError for what cannot be read.
+    Keys: measures {id: {n, median, mean, p90, ci95, unit, ...}} with latencies in ms, shares from 0 to 1, and ci95
+    (low, high) or None; groups [{name, calls, clusters, measures}]; differences [{measure, a, b, value, interval, p,
+    p_holm, ...}]; unscored and unread {call: reason}; settings, versions, input; and sensitivity and reference, if
+    requested.
+    Raises SettingsError if no call is scored or the run cannot be written, InputError for an unknown column,
+    RecordingError for recordings that cannot be read.
     """
     folder = Path(out or run.path)
     keep = folder == run.path
@@ -80,7 +80,7 @@ def score(
 
 
 def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str, str]) -> Evidence:
-    """What the statements rest on, and which calls are in none of them."""
+    """How the scores were made, and which calls are left out."""
     unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
     return {
         "schema": STATEMENTS_SCHEMA,

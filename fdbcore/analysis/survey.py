@@ -1,4 +1,4 @@
-"""One pass over the calls of a run: what its tables, its screen and its page are made of."""
+"""Reads the calls of a run once, and collects what its tables, its screen and its page show."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 WORST: Final = 20
 """How many moments of each kind are listed."""
 OF_ONE_CALL: Final = 3
-"""The most of them that one call has: a single broken call must not hide all others."""
+"""At most this many of them are from one call: a single broken call must not hide all others."""
 
-_FIGURE: Final = re.compile(r"\d+(\.\d+)?")  # by which warnings of one kind differ
+_FIGURE: Final = re.compile(r"\d+(\.\d+)?")  # warnings of one kind differ only by their figures
 
 OnEvents: TypeAlias = Callable[[Call, Sequence[tuple[TurnEvent, bool | None]]], None]
 
@@ -41,9 +41,9 @@ CLIP_TICKS: Final = 10 * TICKS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class CallMoment:
-    """A moment of a call, in a recording of n_ticks, with what lies around it.
+    """A moment of a call, in a recording of n_ticks, with the ten seconds around it.
 
-    speech: the spans in ticks in which each side speaks. said: its words, where they are known.
+    speech: the spans of ticks in which each side speaks. said: the words of each side, "" if they are not known.
     """
 
     call: Call
@@ -55,11 +55,11 @@ class CallMoment:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """What the tables say of one call.
+    """The row of one call in tables.
 
-    length_s: None where nothing was scored. figures: the headline of each measure, with its n; with_echo: of
-    those that echo would change. counts: of the measures that are shares, how many of the n. health: None where it was
-    not examined. findings, warnings: what must be known before any number. worst: its worst moment.
+    length_s: None if it is not scored. figures: the value and n of each measure; with_echo: the same for measures that
+    echo would change. counts: the count of each measure that is a share. findings, warnings: what a reader must know
+    before any number. health: None if the audio was not examined. worst: its worst moment.
     """
 
     call: Call
@@ -75,12 +75,12 @@ class CallRow:
 
 @dataclass(slots=True)
 class Survey:
-    """A run in figures; made by `survey`.
+    """The rows and figures of a run; `survey` makes it.
 
-    rows: a row a call, in the run's order. measures: pooled over all scored calls, as `score.summarise_beside` gives
-    them. worst, found: the worst moments of each kind, and how many there are in all. pooled: the items of each scored
-    call; with_echo: those that echo would change. fto_ms: of each side's turns after the other's. overlaps_s: lengths
-    of all stretches in which both speak.
+    rows: one per call, in the order of the run. measures: pooled over all scored calls, by `score.summarise_beside`.
+    worst: the worst moments of each kind; found: how many moments there are of each kind. fto_ms: the floor transfer
+    offsets to each side. overlaps_s: the lengths of all stretches in which both speak. pooled: the quantities of each
+    scored call; with_echo: those that echo would change.
     """
 
     corpus: Run
@@ -95,16 +95,16 @@ class Survey:
 
     @property
     def scored(self) -> list[CallRow]:
-        """The rows of calls that are in the measures."""
+        """The rows of the calls that measures count."""
         return [row for row in self.rows if row.call.unscored is None]
 
     @property
     def examined(self) -> list[tuple[Call, CallHealth]]:
-        """The scored calls whose audio was examined, with what is wrong with it."""
+        """The scored calls whose audio was examined, with their health."""
         return [(row.call, row.health) for row in self.scored if row.health]
 
     def amiss(self) -> dict[str, list[tuple[Call, Finding]]]:
-        """The calls of each finding by its name, what most of them have first."""
+        """The calls with each finding, by its name, the most common finding first."""
         found: dict[str, list[tuple[Call, Finding]]] = {}
         for row in self.scored:
             for finding in row.findings:
@@ -112,22 +112,22 @@ class Survey:
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def warned(self) -> dict[str, list[str]]:
-        """The names of the scored calls of each warning, what most of them have first; without their own names.
+        """The names of the scored calls with each warning, the most common warning first.
 
-        Those that differ by their figures alone are one: the first of them, "and the like".
+        Warnings that differ only by their figures count as one: the first of them, "and the like".
         """
         alike: dict[str, list[tuple[str, str]]] = {}
         for row in self.scored:
             for text in (warning.removeprefix(f"{row.call.name}: ") for warning in row.warnings):
                 alike.setdefault(_FIGURE.sub("#", text), []).append((text, row.call.name))
         found = {}
-        for told in alike.values():
-            (first, *others), names = dict.fromkeys(text for text, _ in told), [name for _, name in told]
-            found[f"{first}, and the like" if others else first] = names
+        for texts_and_names in alike.values():
+            first, *others = dict.fromkeys(text for text, _ in texts_and_names)
+            found[f"{first}, and the like" if others else first] = [name for _, name in texts_and_names]
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def values(self, name: str) -> list[float]:
-        """All items of a measure that has a value an item."""
+        """All items of a measure that has one value per item."""
         found = (quantities.get(name) for quantities in self.pooled)
         return [value for quantity in found if isinstance(quantity, Values) for value in quantity.values]
 
@@ -137,15 +137,15 @@ def survey(
     on_events: OnEvents = lambda call, events: None,
     on_call: Callable[[int], None] = lambda number: None,
 ) -> Survey:
-    """Read every call once. on_events: told of the events of each call, in order, each with whether it is suspect
-    (None: not examined); on_call: of its number, for progress.
+    """Read every call of a run once.
 
-    A recording that cannot be read is a failed call in the rows.
+    on_events: called with the events of each call, in order, each with whether it is suspect (None: not examined).
+    on_call: called with the index of each call, for progress. A recording that cannot be read becomes a failed call.
     """
     found = Survey(corpus)
     for number, call in enumerate(corpus.calls):
         try:
-            found.rows.append(_surveyed(call, found, on_events))
+            found.rows.append(_read_call(call, found, on_events))
         except FdbError as error:
             found.rows.append(
                 CallRow(replace(call, status=FAILED, reason=str(error), unscored=str(error), is_unreadable=True))
@@ -155,8 +155,8 @@ def survey(
     return found
 
 
-def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
-    """The row of a call; what it adds to the figures of all is added."""
+def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
+    """The row of a call; also adds its figures and moments to those of the run."""
     if call.unscored is not None:
         return CallRow(call)
     reading = call.recording
@@ -166,7 +166,7 @@ def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     found.pooled.append(quantities)
     found.with_echo.append(beside)
     for side in SIDES:
-        found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.told("gap", "overlap_between", side=side))
+        found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.uncensored("gap", "overlap_between", side=side))
     found.overlaps_s.extend(_overlaps_s(dialogue))
     worst = reading.moments
     _keep_worst(call, reading, found)
@@ -184,7 +184,7 @@ def _surveyed(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
 
 
 def headline(quantity: Quantity) -> tuple[float | None, int]:
-    """The figure by which a quantity of one call is known, the median, share or rate; and its n."""
+    """The value of a quantity of one call, its median, share or rate, and its n."""
     if isinstance(quantity, Values):
         return quantile(quantity.values, 0.5) if quantity.values else None, len(quantity.values)
     if isinstance(quantity, Share):
@@ -193,13 +193,13 @@ def headline(quantity: Quantity) -> tuple[float | None, int]:
 
 
 def _overlaps_s(dialogue: Dialogue) -> Iterator[float]:
-    for event in dialogue.told("overlap_within", "overlap_between"):
+    for event in dialogue.uncensored("overlap_within", "overlap_between"):
         spans = event.stretches if event.kind == "overlap_between" else [(event.start_tick, event.end_tick)]
         yield from (ticks_to_s(end - start) for start, end in spans or () if end is not None)
 
 
 def _keep_worst(call: Call, reading: Reading, found: Survey) -> None:
-    """Put the worst moments of a call among those of all."""
+    """Add the worst moments of a call to those of the run."""
     found.found.update(moment.kind for moment in reading.moments)
     for kind in {moment.kind for moment in reading.moments}:
         own = [moment for moment in reading.moments if moment.kind == kind][:OF_ONE_CALL]
@@ -208,7 +208,7 @@ def _keep_worst(call: Call, reading: Reading, found: Survey) -> None:
 
 
 def clip_ticks(moment: Moment, n_ticks: int) -> tuple[int, int]:
-    """The ten seconds to hear of a moment: from two before it, or earlier where the recording ends."""
+    """The ten seconds to play for a moment: from two seconds before it, or earlier if the recording ends."""
     start = max(min(moment.start_tick - LEAD_TICKS, n_ticks - CLIP_TICKS), 0)
     return start, min(start + CLIP_TICKS, n_ticks)
 

@@ -1,4 +1,4 @@
-"""Several systems of a run side by side: how the calls of each have ended, and its measures, pooled over its own."""
+"""The systems of a run side by side: how the calls of each ended, and its measures, pooled over its calls."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 OUTCOMES: Final = (DONE, FAILED, INVALID)
 FALSE_CUT_OFFS: Final = "cut_off_per_labelled_a_pause"
 LATENCIES: Final = ("response_latency_ms_per_labelled_turn_end", "response_latency_ms")
-"""The better first: that after labelled ends of turns, and that after all turns."""
+"""Answer times, the preferred first: after labelled ends of turns, and after all turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """One of several systems: its calls counted by how they ended, and its measures, none where no call could be
-    scored."""
+    """One of several systems: the number of its calls, how they ended, and its measures, none if no call is scored."""
 
     name: str
     calls: int
@@ -35,9 +34,9 @@ class SystemCalls:
 
 @dataclass(frozen=True, slots=True)
 class CutOffAgainstLatency:
-    """How often a system cuts A off, and how soon it answers, each as `score.summarise` sums it up.
+    """How often a system cuts A off, and how fast it answers, both as summaries of `score.summarise`.
 
-    share: of A's labelled pauses in which B cut in. latency: of the answers, in ms. calls: how many are scored.
+    share: of A's labelled pauses, those in which B cut in. latency: of the answers, in ms. calls: the scored calls.
     """
 
     name: str
@@ -47,25 +46,25 @@ class CutOffAgainstLatency:
 
 
 def systems(run: Survey) -> list[SystemCalls]:
-    """The systems of a run by name; none unless there are several."""
-    return [_of(name, run) for name in several(run)]
+    """The systems of a run, sorted by name; none unless there are several."""
+    return [_system_calls(name, run) for name in several(run)]
 
 
 def measures_by_system(run: Survey, found: Sequence[SystemCalls]) -> dict[str, Measures]:
-    """The measures that are told of a run: those of each of its several systems `found`, or those of all, as ""."""
+    """The measures to show of a run: those of each system in `found`, or if there are none, of all calls as ""."""
     return {system.name: system.measures for system in found} or {"": run.measures}
 
 
 def several(run: Survey) -> list[str]:
-    """The names of its systems; none unless there are several."""
+    """The sorted names of the systems of a run; none unless there are several."""
     names = sorted({_system(row.call) for row in run.rows} - {""})
     return names if len(names) > 1 else []
 
 
 def cut_off_against_latency(run: Survey) -> list[CutOffAgainstLatency]:
-    """For each system (of calls without that column: one) whose calls have labelled pauses and any answer.
+    """One entry per system whose calls have labelled pauses and answers; calls without a system count as one system.
 
-    The answer time is that after labelled ends of turns; where a system's calls have none, that after all turns.
+    The answer time is after labelled ends of turns; if the calls of a system have none, after all turns.
     """
     pooled: dict[str, list[Mapping[str, Quantity]]] = {}
     for row, quantities in zip(run.scored, run.pooled, strict=True):
@@ -81,7 +80,7 @@ def cut_off_against_latency(run: Survey) -> list[CutOffAgainstLatency]:
     return found
 
 
-def _of(name: str, run: Survey) -> SystemCalls:
+def _system_calls(name: str, run: Survey) -> SystemCalls:
     calls = [row.call for row in run.rows if _system(row.call) == name]
     pooled = [found for row, found in zip(run.scored, run.pooled, strict=True) if _system(row.call) == name]
     return SystemCalls(name, len(calls), Counter(map(_ended, calls)), summarise(pooled))
@@ -92,6 +91,6 @@ def _system(call: Call) -> str:
 
 
 def _ended(call: Call) -> str:
-    """How a live call has ended, also where this is the replay of one."""
+    """How a call ended; for the replay of a live call, how the live call ended."""
     outcome = call.columns.get("outcome")
     return outcome if outcome in (*OUTCOMES, WAITING) else call.status

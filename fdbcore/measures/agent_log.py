@@ -1,8 +1,8 @@
-"""An agent's own log laid on the timeline of a recording, so that a latency splits into what the agent did in it.
+"""Aligns an agent's own log with the timeline of a recording, and splits each latency at the marks of the log.
 
-The log has its own clock. How far that is from the timeline is estimated from B's onsets: the log has a mark that comes
-just before each of them. What constantly lies between that mark and the onset cannot be told from a difference of the
-clocks, and is part of the offset.
+The log has its own clock. Its offset from the timeline is estimated from B's onsets: some mark of the log comes just
+before each of them. A constant delay between that mark and the onset cannot be distinguished from a difference of the
+clocks, so it becomes part of the offset.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from fdbcore.types import TICK_MS, ticks_to_s
 
 MARKS_SCHEMA: Final = "fdbcore.marks/1"
 TOLERANCE_S: Final = 0.06
-"""How far a mark may be from where the offset puts its onset, and still belong to it: about what onsets are uncertain
-by, so that what varies as latencies do is no constant distance."""
+"""A mark belongs to an onset if the offset puts it within this distance. It is about the uncertainty of onsets, so that
+a distance that varies as latencies do does not count as constant."""
 BURST_S: Final = 0.5
-"""Of marks of one name that follow each other faster than this (frames, chunks), the first counts."""
+"""If marks of one name follow each other faster than this (frames, chunks), only the first counts."""
 FEWEST: Final = 6
-"""Of onsets with a mark: with fewer, the order statistics give no 95 % interval of a median."""
+"""The fewest onsets with a mark: with fewer, order statistics give no 95 % interval of a median."""
 LEAST_SHARE: Final = 0.6
 RIVAL_SHARE: Final = 0.7
 NEARLY_AS_MANY: Final = 0.8
@@ -43,9 +43,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """What to add to the log's times (s). low, high: 95 % limits, None if it was given.
+    """The offset to add to the log's times, in s. low_s, high_s: its 95 % limits, None if the user gave the offset.
 
-    anchor: the mark by which it was estimated; matched: how many of the `onsets` of B's turns have one.
+    anchor: the name of the mark that it was estimated from. matched: how many of B's `onsets` have such a mark.
     """
 
     offset_s: float
@@ -57,38 +57,41 @@ class Offset:
 
 
 def estimate_offset(marks: Sequence[Mark], dialogue: Dialogue) -> Offset:
-    """The offset that puts a mark just at B's onsets: the median distance, within the order statistics' 95 %.
+    """Estimate the offset that puts one kind of mark on B's onsets: their median distance, with 95 % limits.
 
-    Of the marks (of bursts their first) that keep within TOLERANCE_S of a constant distance to the starts of B's turns,
-    and do so at nearly as many of them and nearly as steadily as the best, the latest one is taken. InputError if fewer
-    than FEWEST onsets, or than LEAST_SHARE of them, have such a mark, or if another offset would do nearly as well, as
-    in a conversation that is too regular.
+    A mark (of a burst, the first one) is a candidate if its distance to the starts of B's turns stays within
+    TOLERANCE_S of a constant, at enough of them. Of the candidates that match nearly as many onsets as the best, and
+    nearly as steadily, the latest one is taken. Raises InputError if fewer than FEWEST onsets, or less than LEAST_SHARE
+    of them, match, or if another offset fits nearly as well, as in a very regular conversation.
     """
     onsets = np.array(sorted(ticks_to_s(e.start_tick) for e in dialogue.events if e.kind == "turn" and e.side == "B"))
-    firsts = _firsts(marks)
-    found = {name: _aligned(onsets, np.array([m.time_s for m in firsts if m.name == name])) for name in _names(marks)}
-    told = {name: distances for name, (distances, why) in found.items() if not why}
-    if not told:
-        name, (_, why) = max(found.items(), key=lambda item: len(item[1][0]))
+    firsts = _first_of_bursts(marks)
+    aligned = {
+        name: _aligned(onsets, np.array([mark.time_s for mark in firsts if mark.name == name]))
+        for name in dict.fromkeys(mark.name for mark in marks)
+    }
+    candidates = {name: distances for name, (distances, why_not) in aligned.items() if not why_not}
+    if not candidates:
+        name, (_, why_not) = max(aligned.items(), key=lambda item: len(item[1][0]))
         raise InputError(
-            f"marks: the log's offset cannot be told from the {len(onsets)} onsets of B: {name}: {why}"
-            f"{_unit_hint(marks, dialogue)} (--marks-offset-ms gives it)"
+            f"marks: the offset of the log cannot be estimated from the {len(onsets)} onsets of B: {name}: {why_not}"
+            f"{_unit_hint(marks, dialogue)} (set it with --marks-offset-ms)"
         )
-    enough = NEARLY_AS_MANY * max(len(of) for of in told.values())
-    spreads_s = {name: _spread_s(of) for name, of in told.items() if len(of) >= enough}
+    enough = NEARLY_AS_MANY * max(map(len, candidates.values()))
+    spreads_s = {
+        name: float(np.median(np.abs(distances - np.median(distances))))
+        for name, distances in candidates.items()
+        if len(distances) >= enough
+    }
     steady_s = NEARLY_AS_STEADY * min(spreads_s.values()) + TICK_MS / 1000
     steady = [name for name, spread_s in spreads_s.items() if spread_s <= steady_s]
-    anchor, distances = min(((name, told[name]) for name in steady), key=lambda item: float(np.median(item[1])))
+    anchor, distances = min(((name, candidates[name]) for name in steady), key=lambda item: float(np.median(item[1])))
     low, high = _median_limits(distances)
     return Offset(float(np.median(distances)), low, high, anchor, len(distances), len(onsets))
 
 
-def _names(marks: Sequence[Mark]) -> list[str]:
-    return list(dict.fromkeys(mark.name for mark in marks))
-
-
-def _firsts(marks: Sequence[Mark]) -> list[Mark]:
-    """The marks, sorted, without those that follow one of their name within BURST_S."""
+def _first_of_bursts(marks: Sequence[Mark]) -> list[Mark]:
+    """The sorted marks without those that follow one of the same name within BURST_S."""
     last: dict[str, float] = {}
     found = []
     for mark in marks:
@@ -99,18 +102,15 @@ def _firsts(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _unit_hint(marks: Sequence[Mark], dialogue: Dialogue) -> str:
+    """A hint for the error message if the times of the log are hardly seconds; otherwise empty."""
     span_s, length_s = marks[-1].time_s - marks[0].time_s, ticks_to_s(dialogue.n_ticks)
     if span_s < MOST_SPANS * length_s:
         return ""
-    return f"; its times span {span_s:,.0f}, the recording {length_s:,.0f} s: they are expected in seconds"
-
-
-def _spread_s(distances: Floats) -> float:
-    return float(np.median(np.abs(distances - np.median(distances))))
+    return f"; its times span {span_s:,.0f}, the recording {length_s:,.0f} s: times are expected in seconds"
 
 
 def _aligned(onsets_s: Floats, times_s: Floats) -> tuple[Floats, str]:
-    """Distances of onsets from their marks at the offset that matches the most; and why that is not enough."""
+    """Distances of onsets from their marks at the offset that matches the most onsets; and why it cannot be used."""
     pairs = onsets_s[:, None] - times_s
     distances = np.sort(pairs.ravel())
     if not len(distances):
@@ -126,14 +126,14 @@ def _aligned(onsets_s: Floats, times_s: Floats) -> tuple[Floats, str]:
     possible = min(len(onsets_s), len(times_s))
     if len(matched) < max(FEWEST, LEAST_SHARE * possible):
         needed = max(FEWEST, math.ceil(LEAST_SHARE * possible))
-        return matched, f"at best {len(matched)} of {possible} fit, and {needed} are needed"
+        return matched, f"at best {len(matched)} of {possible} fit, but {needed} are needed"
     if rival > RIVAL_SHARE * len(matched):
-        return matched, f"{len(matched)} fit one offset, and {rival} another"
+        return matched, f"{len(matched)} fit one offset, but {rival} fit another"
     return matched, ""
 
 
 def _median_limits(values: Floats) -> tuple[float, float]:
-    """The order statistics between which the median lies with at least 95 % (of a sample of any distribution)."""
+    """The order statistics that enclose the median with at least 95 % confidence, for any distribution."""
     n, below, k = len(values), 0.0, 0
     while (below := below + math.comb(n, k) / 2**n) <= 0.025:
         k += 1
@@ -142,28 +142,32 @@ def _median_limits(values: Floats) -> tuple[float, float]:
 
 
 def align_marks(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> dict[str, Any]:
-    """The log on the timeline, and each response of B split at its marks, as JSON values.
+    """The log on the timeline of the recording, and each response of B split at its marks, as JSON values.
 
-    Keys: schema, offset {...}, marks [{time_s, name}], outside (marks beyond the recording), stages (their names),
-    responses [{a_end_s, b_onset_s, latency_ms, stages_ms}]; and the medians: latency_ms, medians_ms (with counts).
+    Keys: schema, offset {...}, marks [{time_s, name}], outside (the number of marks beyond the recording), stages
+    (names), responses [{a_end_s, b_onset_s, latency_ms, stages_ms}], the medians latency_ms and medians_ms (one per
+    stage), and counts (responses per stage). A stage that a response lacks is None.
     """
-    laid = [Mark(mark.time_s + offset.offset_s, mark.name) for mark in marks]
-    had = opportunities(dialogue)
-    transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*had.answered, *had.premature])
+    aligned = [Mark(mark.time_s + offset.offset_s, mark.name) for mark in marks]
+    found = opportunities(dialogue)
+    transfers = sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature])
     spans = [(ticks_to_s(end), ticks_to_s(onset)) for onset, end in transfers]
-    firsts = _firsts(laid)
-    found = [_marks_of(firsts, *span, before=spans[k - 1][1] if k else -math.inf) for k, span in enumerate(spans)]
-    names = _stage_names(found, spans)
-    responses = [_response(span, of, names) for span, of in zip(spans, found, strict=True)]
+    firsts = _first_of_bursts(aligned)
+    marks_of_spans = [
+        _marks_of_response(firsts, *span, last_onset_s=spans[k - 1][1] if k else -math.inf)
+        for k, span in enumerate(spans)
+    ]
+    names = _stage_names(marks_of_spans, spans)
+    responses = [_response(span, times_s, names) for span, times_s in zip(spans, marks_of_spans, strict=True)]
     points = ["A's end", *names, "B's onset"]
     columns = [[ms for r in responses if (ms := r["stages_ms"][k]) is not None] for k in range(len(points) - 1)]
     length_s = ticks_to_s(dialogue.n_ticks)
-    within = [mark for mark in laid if 0 <= mark.time_s <= length_s]
+    within = [mark for mark in aligned if 0 <= mark.time_s <= length_s]
     return {
         "schema": MARKS_SCHEMA,
         "offset": {name: getattr(offset, name) for name in Offset.__slots__},
         "marks": [mark._asdict() for mark in within],
-        "outside": len(laid) - len(within),
+        "outside": len(aligned) - len(within),
         "stages": [f"{a} to {b}" for a, b in pairwise(points)],
         "responses": responses,
         "latency_ms": float(np.median([r["latency_ms"] for r in responses])) if responses else None,
@@ -172,26 +176,26 @@ def align_marks(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> di
     }
 
 
-def _marks_of(laid: Sequence[Mark], end_s: float, onset_s: float, before: float) -> dict[str, float]:
-    """The last mark of each name that may belong to a response: from shortly before A's end until B's onset."""
-    first_s = max(min(end_s, onset_s) - _BEFORE_S, before + TOLERANCE_S)
-    return {mark.name: mark.time_s for mark in laid if first_s < mark.time_s <= onset_s + TOLERANCE_S}
+def _marks_of_response(marks: Sequence[Mark], end_s: float, onset_s: float, last_onset_s: float) -> dict[str, float]:
+    """The time of the last mark of each name in a response: from shortly before A's end until B's onset."""
+    first_s = max(min(end_s, onset_s) - _BEFORE_S, last_onset_s + TOLERANCE_S)
+    return {mark.name: mark.time_s for mark in marks if first_s < mark.time_s <= onset_s + TOLERANCE_S}
 
 
-def _stage_names(found: Sequence[Mapping[str, float]], spans: Sequence[tuple[float, float]]) -> list[str]:
-    """The marks that half of the responses have, and not before A has finished, in the order in which they come."""
+def _stage_names(marks_of_spans: Sequence[Mapping[str, float]], spans: Sequence[tuple[float, float]]) -> list[str]:
+    """The marks that split responses, in their usual order: at least half of the responses have them, after A's end."""
     times: dict[str, list[tuple[float, float]]] = {}
-    for of, (end_s, onset_s) in zip(found, spans, strict=True):
-        for name, time_s in of.items():
+    for times_s, (end_s, onset_s) in zip(marks_of_spans, spans, strict=True):
+        for name, time_s in times_s.items():
             times.setdefault(name, []).append((time_s - onset_s, time_s - min(end_s, onset_s)))
     medians = {name: np.median(np.array(each), axis=0) for name, each in times.items() if 2 * len(each) >= len(spans)}
     stages = [name for name, (_, after_end_s) in medians.items() if after_end_s >= _EARLIEST_S]
     return sorted(stages, key=lambda name: float(medians[name][0]))
 
 
-def _response(span: tuple[float, float], of: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
+def _response(span: tuple[float, float], times_s: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
     end_s, onset_s = span
-    points = [end_s, *(of.get(name) for name in names), onset_s]
+    points = [end_s, *(times_s.get(name) for name in names), onset_s]
     stages = [None if a is None or b is None else round(1000 * (b - a), 1) for a, b in pairwise(points)]
     latency_ms = round((onset_s - end_s) * 1000 / TICK_MS) * TICK_MS
     return {"a_end_s": end_s, "b_onset_s": onset_s, "latency_ms": latency_ms, "stages_ms": stages}

@@ -1,6 +1,6 @@
-"""How B answers the turns of A: responses are floor transfers from A to B (Heldner and Edlund 2010).
+"""How B answers the turns of A. A response is a floor transfer from A to B (Heldner and Edlund 2010).
 
-Answered, premature and missing ones compete for the same denominator, the opportunities of B
+Answered, premature and missing responses share one denominator, the opportunities of B
 (`fdbcore.measures.opportunities`). Censored events count nowhere.
 """
 
@@ -14,15 +14,15 @@ from fdbcore.measures.opportunities import fto, opportunities, turn_start, unans
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, TurnEvent
 
-LONG_IPU_TICKS = 1 * TICKS_PER_S  # an IPU longer than this is more than a filler
+LONG_IPU_TICKS = 1 * TICKS_PER_S  # a shorter IPU may be a filler
 
 GROUP: Final = MeasureGroup(
     "How B answers",
-    "An opportunity of B is every end of A's turn, and every silence of more than {lapse_ms} in which B did "
-    "not come and A went on by itself. It is answered, cut off, or left without an answer.",
+    "B has an opportunity at every end of A's turn, and at every silence of more than {lapse_ms} in which B did "
+    "not speak and A went on by itself. B answers it, cuts A off, or gives no answer.",
 )
 UNANSWERED: Final = (
-    "silence for {response_window_ms}, for more than {lapse_ms} until A went on by itself, or to the end of a line "
+    "silence for {response_window_ms}, or for more than {lapse_ms} until A went on by itself, or to the end of a line "
     "that stayed open"
 )
 FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
@@ -31,19 +31,19 @@ _NONE: Final = ShownMoments(("no_answer",), "B")
 MEASURES: Final = (
     Measure(
         "response_latency_ms", "values", "ms", GROUP, "Answer time",
-        "From the end of A's turn to B's first sound; below zero where B began up to 0.2 s early.", FTO,
+        "From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", FTO,
         better="less", shown=_SLOW, headline="answer time", column=Column(1, "median", "median"),
     ),
     Measure(
         "response_latency_minus_harness_ms", "values", "ms", GROUP, "Answer time without the harness",
-        "The same, less what this harness itself adds on its way to B and back, by the delay log at each answer. "
-        "The network is not taken off. A frame counts from its first sample, both ways: a system that takes it whole "
-        "has heard A's end 10 ms before it is said.",
+        "The same, minus the delay that this harness itself adds on the way to B and back, by the delay log at each "
+        "answer. The network delay is not subtracted. A frame counts from its first sample in both directions: a "
+        "system that receives whole frames hears A's end 10 ms before it is spoken.",
         better="less", shown=_SLOW,
     ),
     Measure(
         "response_long_ipu_latency_ms", "values", "ms", GROUP, "Answer time without fillers",
-        "The same, up to B's first stretch of speech longer than 1 s: an “um” does not count.",
+        "The same, but until B's first stretch of speech longer than 1 s: an “um” does not count.",
         better="less", shown=_SLOW,
     ),
     Measure(
@@ -64,15 +64,15 @@ MEASURES: Final = (
     ),
     Measure(
         "a_unanswered_wait_s", "values", "s", GROUP, "Waits after which A went on by itself",
-        "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each is an answer that is "
-        "missing; those that a label calls a pause are left out.",
+        "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as a missing "
+        "answer; silences that a label calls a pause are left out.",
         better="less", shown=_NONE,
     ),
 )  # fmt: skip
 
 
 def responses(dialogue: Dialogue) -> dict[str, Quantity]:
-    """How B answers the turns of A."""
+    """The measures of this module. Those without the harness only if the transport of B states its delays."""
     found = opportunities(dialogue)
     long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
     excluded = found.excluded
@@ -98,14 +98,16 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
 
 
 def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
-    """Latencies (ms) of the answers, sorted, and the number of all opportunities: the cumulative share of B's starts
-    at x is the number of latencies <= x over that number."""
+    """The sorted latencies of the answers (ms), and the number of all opportunities.
+
+    The cumulative share of answers at x is the number of latencies <= x divided by the number of opportunities.
+    """
     found = opportunities(dialogue)
     return sorted(fto(e) * TICK_MS for e in found.answered), found.n
 
 
 def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:
-    """Latency (ms) of the first IPU over 1 s of the turn that a transfer begins: a filler does not count."""
+    """Latency (ms) until the first IPU longer than 1 s in the turn that a transfer begins; None without one."""
     start = turn_start(transfer)
     turn_ends = (e.end_tick for e in dialogue.events if e.kind == "turn" and e.side == "B" and e.start_tick == start)
     turn_end = next(turn_ends, None)

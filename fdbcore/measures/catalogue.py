@@ -1,4 +1,4 @@
-"""Every measure, by its id. The module that computes a measure registers it; what shows measures asks here."""
+"""All measures by their ids. The module that computes a measure registers it; tables and pages look it up here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fdbcore.measures.measure import Column, KindOfMoment, Measure, MeasureGroup
 
 OTHER: Final = MeasureGroup("Other measures")
 GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, fdb_v1.GROUP, OTHER)
-"""In the order of the tables."""
+"""All groups, in the order of the tables."""
 
 MEASURES: Final[dict[str, Measure]] = {
     measure.id: measure
@@ -22,19 +22,18 @@ MOMENTS: Final[tuple[KindOfMoment, ...]] = moments.KINDS
 
 
 def headlines() -> dict[str, str]:
-    """The measures that runs and groups are compared by, and that sensitivity is told of: one family. Short names by
-    id."""
+    """Short names, by id, of the headline measures: comparisons and sensitivity use these, as one family of tests."""
     return {name: measure.headline for name, measure in MEASURES.items() if measure.headline}
 
 
 def columns() -> dict[str, Column]:
-    """The columns in tables of calls by the ids of their measures, in their order."""
+    """The columns of tables of calls, in their order, by the ids of their measures."""
     found = {name: measure.column for name, measure in MEASURES.items() if measure.column}
     return dict(sorted(found.items(), key=lambda item: item[1].place))
 
 
 def differences() -> dict[str, tuple[str, str]]:
-    """Measures that are the difference of two shares, and so are known of a run only by these."""
+    """The ids of measures that are the difference of two shares of a whole run, with the ids of these shares."""
     return {name: measure.difference_of for name, measure in MEASURES.items() if measure.difference_of}
 
 

@@ -1,4 +1,4 @@
-"""What a reader must know before any number: how the call ended, what was wrong with its timing and its audio."""
+"""Caveats that a reader must know before any number: a failed call, unreliable timing, missing audio."""
 
 from __future__ import annotations
 
@@ -10,46 +10,43 @@ from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
 
 MOST_MADE_UP_SHARE: Final = 0.01
-"""Of a call: more audio of a side that came too late, or never, is told before any number."""
+"""A caveat if more than this share of a side's audio came too late or never."""
 MOST_MADE_UP_S: Final = 0.5
-"""So much of it in one piece is told as well, however long the call."""
+"""A caveat if this much of a side's audio is missing in one piece, however long the call."""
 SLOW: Final = 0.99
-"""Of real time: a side that sends less is told to."""
+"""A side ran too slowly if it sent less than this share of real time."""
 
 
 def caveats(recording: Recording) -> list[str]:
-    """A line for each, most important first; none for what came in time and whole."""
-    held, samples = recording.original_meta, recording.n_ticks * FRAME_SAMPLES
-    if not samples:
-        return list(_files(recording))
-    return [*_failure(held), *_selftest(held), *audio_missing(recording), *_files(recording), *_words(recording)]
+    """The caveats of a recording, one line each, the most important first."""
+    found: list[str] = []
+    if recording.n_ticks:
+        original = recording.original_meta
+        outcome, selftest = original.get("outcome") or {}, original.get("selftest") or {}
+        if outcome.get("kind") == "failed":
+            found.append(f"the call failed: side {outcome['side']}: {outcome['reason']}")
+        if selftest.get("passed") is False:
+            why = f" ({'; '.join(selftest['broke'])})" if selftest.get("broke") else ""
+            found.append(f"the timing self-test before this run failed{why}: do not rely on its latencies")
+        found += audio_missing(recording)
+    found += _oddities_of_files(recording)
+    if recording.n_ticks:
+        for side in SIDES:
+            if count := recording.untimed_words(side):
+                found.append(f"{count} word{'s' if count > 1 else ''} of {side} without a start or an end: left out")
+    return found
 
 
 def audio_missing(recording: Recording) -> list[str]:
-    """Those of the caveats that are about audio which did not come."""
+    """The caveats about audio that came too late or never."""
     samples = recording.n_ticks * FRAME_SAMPLES
     sides = (recording.original_meta.get("timing") or {}).get("sides") or {}
     return [text for side in SIDES for text in _missing(side, sides.get(side, {}), samples)]
 
 
-def _failure(held: Mapping[str, Any]) -> Iterator[str]:
-    outcome = held.get("outcome") or {}
-    if outcome.get("kind") == "failed":
-        yield f"the call has failed: side {outcome['side']}: {outcome['reason']}"
-
-
-def _selftest(held: Mapping[str, Any]) -> Iterator[str]:
-    found = held.get("selftest") or {}
-    if found.get("passed") is False:
-        broke = f" ({'; '.join(found['broke'])})" if found.get("broke") else ""
-        yield f"the timing self-test before this run failed{broke}: do not rely on its latencies"
-
-
 def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[str]:
-    """That much of a side's audio did not come in time, and whether it kept up; silence that nothing explains.
-
-    Concealed samples stand for lost ones in recordings that do not count these; the begin of a pause is concealed too.
-    """
+    """How much of a side's audio did not come in time, and why; how much silence nothing explains."""
+    # Older recordings do not count lost samples; the concealed ones are nearly those, plus the beginnings of pauses.
     lost = measured.get("lost_samples", measured.get("concealed_samples"))
     missing = (measured.get("padded_samples") or 0) + (lost or 0)
     in_one_piece_s = measured.get("longest_loss_samples", 0) / SAMPLE_RATE_HZ
@@ -66,20 +63,14 @@ def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[
     unexplained_s, paused_s = (
         measured.get(f"{kind}_samples", 0) / SAMPLE_RATE_HZ for kind in ("unexplained", "paused")
     )
-    if unexplained_s >= MOST_MADE_UP_S > paused_s:  # who is known to pause has most likely paused
-        told = "and nothing tells whether it paused or its packets were lost"
-        yield f"nothing came of {side} for {unexplained_s:.1f} s, {told}"
+    if unexplained_s >= MOST_MADE_UP_S > paused_s:  # a side that is known to pause has most likely paused
+        yield (
+            f"nothing came from {side} for {unexplained_s:.1f} s: it may have paused, or its packets may have been lost"
+        )
 
 
-def _words(recording: Recording) -> Iterator[str]:
-    """What the measures of words do without."""
-    for side in SIDES:
-        if count := recording.untimed_words(side):
-            yield f"{count} word{'s' if count > 1 else ''} of {side} without a start or an end: left out"
-
-
-def _files(recording: Recording) -> Iterator[str]:
-    """What is odd about the files that were replayed, or played in a call."""
+def _oddities_of_files(recording: Recording) -> Iterator[str]:
+    """Notes about the audio files that were replayed, or played in a live call."""
     parties = recording.original_meta.get("parties") or {}
     played = [party["file"] for party in parties.values() if isinstance(party.get("file"), Mapping)]
     for file in [*(recording.meta.get("source") or {}).get("files", ()), *played]:

@@ -1,6 +1,7 @@
-"""Speech that is echo of the other side, and the events that only it makes: these are shown, and no figure counts them.
+"""Removes speech that is echo of the other side, and marks the events that exist only because of it as suspect.
 
-What a recording has of them is a function of its activity, its settings, and the spans in its health.
+Suspect events are shown, but no figure counts them. They follow from the activity of a recording, its settings, and the
+echo spans in its input health.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Spans: TypeAlias = Sequence[Sequence[int]]
 
 
 def echo_free_activity(activity: tuple[Bools, Bools], suspect: Mapping[Side, Spans]) -> tuple[Bools, Bools]:
-    """The activity of A and B, bool (n_ticks,) each, without what is echo of the other side."""
+    """The activity of A and B, bool (n_ticks,) each, set to False in the suspect spans of each side."""
     a, b = activity[0].copy(), activity[1].copy()
     for side, track in zip(SIDES, (a, b), strict=True):
         for start, end in suspect[side]:
@@ -29,22 +30,21 @@ def echo_free_activity(activity: tuple[Bools, Bools], suspect: Mapping[Side, Spa
     return a, b
 
 
-def with_suspects(own: Sequence[TurnEvent], with_echo: Sequence[TurnEvent]) -> list[tuple[TurnEvent, bool]]:
-    """Every event with whether it is suspect: those of the dialogue's `own`, and those that are there with echo alone.
+def with_suspects(echo_free: Sequence[TurnEvent], with_echo: Sequence[TurnEvent]) -> list[tuple[TurnEvent, bool]]:
+    """All events of both lists, each with whether it is suspect: only in `with_echo`. Sorted by when they became known.
 
-    In the order in which they became known.
+    Events of the two lists are the same if they differ in nothing but the tick at which they became known.
     """
-    left = Counter(map(_timeless, own))
-    told = [(event, False) for event in own]
+    unmatched = Counter(_without_known_tick(event) for event in echo_free)
+    found = [(event, False) for event in echo_free]
     for event in with_echo:
-        known = _timeless(event)
-        if left[known]:
-            left[known] -= 1
+        key = _without_known_tick(event)
+        if unmatched[key]:
+            unmatched[key] -= 1
         else:
-            told.append((event, True))
-    return sorted(told, key=lambda each: each[0].known_tick)
+            found.append((event, True))
+    return sorted(found, key=lambda each: each[0].known_tick)
 
 
-def _timeless(event: TurnEvent) -> TurnEvent:
-    """The event, whenever it became known."""
+def _without_known_tick(event: TurnEvent) -> TurnEvent:
     return replace(event, known_tick=0)

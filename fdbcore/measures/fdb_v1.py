@@ -1,8 +1,8 @@
-"""Measures of Full-Duplex-Bench v1 and v1.5 under their own names and with their own quirks, for comparison with
-published tables. Ours are in `timing`; these two never mix.
+"""Measures of Full-Duplex-Bench v1 and v1.5 with their own names and rules, for comparison with published tables.
 
-v1 takes words for speech, so it needs B's words. v1.5 takes the segments of the Silero voice detector at 16 kHz as it
-is packaged, so it needs that detector; its merging of 0.6 s (user) and 0.5 s (system) hides shorter pauses.
+Our own measures are in `timing`; the two are never mixed. v1 measures speech by words, so it needs B's words. v1.5 uses
+the segments of the Silero voice activity detector at 16 kHz as its package makes them, so it needs that detector. It
+merges segments across gaps of 0.6 s (user) and 0.5 s (system), which hides shorter pauses.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MIN_SPEECH_S, MIN_SILENCE_S, PAD_S = 0.25, 0.1, 0.03
 
 GROUP: Final = MeasureGroup(
     "As published benchmarks count it",
-    "Full-Duplex-Bench v1 and v1.5 under their own names and rules, for comparison with their tables only. "
-    "These rules know of no echo, and count it as speech.",
+    "The measures of Full-Duplex-Bench v1 and v1.5 with their own names and rules, for comparison with their tables "
+    "only. These rules ignore echo, and count it as speech.",
 )
 _V15: Final = {
     "stop": ("Stop latency", "Lengths of the overlaps of merged Silero segments."),
@@ -77,7 +77,7 @@ MEASURES: Final = (
 
 
 def compat(recording: Recording) -> dict[str, Quantity]:
-    """What of v1 and v1.5 this recording has the material for."""
+    """Those measures of v1 and v1.5 that can be computed from this recording."""
     measures: dict[str, Quantity] = {}
     words = recording.words("B")
     if words is not None:
@@ -93,10 +93,10 @@ def compat(recording: Recording) -> dict[str, Quantity]:
 
 
 def takeover(words: Sequence[Segment], annotations: Sequence[dict[str, object]]) -> dict[str, Quantity]:
-    """v1: did the system take over, and how long after the *start* of the annotated turn-taking interval.
+    """v1: whether the system took over, and its latency from the *start* of the annotated turn-taking interval.
 
-    No words, or at most three within less than a second, are no takeover. A negative latency counts as 0. In samples of
-    an interruption only what is said after its *end* counts, and the latency is from there.
+    words: start and end in s. No words, or at most three words within less than a second, are no takeover. A negative
+    latency counts as 0. In samples of an interruption, only words after its *end* count, and the latency starts there.
     """
     starts_s, ends_s = (
         [float(str(note[edge])) for note in annotations if note["kind"] == kind]
@@ -118,9 +118,9 @@ def _takeover(name: str, words: Sequence[Segment], since_s: float | None) -> dic
 
 
 def segments(probabilities: npt.NDArray[np.float32], length_s: float) -> list[Segment]:
-    """Speech segments (s) of a Silero probability track, float32 (n_windows,), as its package makes them.
+    """Speech segments in s, from a track of Silero probabilities, float32 (n_windows,), as Silero's package makes them.
 
-    length_s: of the side's own audio; windows that begin after it are nobody's.
+    length_s: the length of the side's own audio; windows that begin after it are ignored.
     """
     found: list[Segment] = []
     start: float | None = None
@@ -143,7 +143,7 @@ def segments(probabilities: npt.NDArray[np.float32], length_s: float) -> list[Se
 
 
 def _padded(found: list[Segment], length_s: float) -> list[Segment]:
-    """Each segment wider by PAD_S; two that would meet share the silence between them."""
+    """The segments, each widened by PAD_S on both sides; two that would meet share the silence between them."""
     padded = []
     for index, (start, end) in enumerate(found):
         before = start - found[index - 1][1] if index else start + PAD_S
@@ -168,11 +168,12 @@ def merged(found: Sequence[Segment], gap_s: float) -> list[Segment]:
 def overlap_v15(
     user: Sequence[Segment], system: Sequence[Segment], labels: Sequence[Label] = ()
 ) -> dict[str, Quantity]:
-    """v1.5: stop latency (length of the overlaps; the shortest for each end, to 1 ms) and response latency (from the
-    latest end of the user to the next start of the system).
+    """v1.5: stop latency and response latency, from the segments of both sides in s.
 
-    By kind, too, where contributions of the user are labelled: stop latencies of overlaps that touch a label of that
-    kind, response latencies after segments of the user that do.
+    The stop latency is the length of an overlap; of overlaps with the same end (to 1 ms) the shortest counts. The
+    response latency is the time from the latest end of the user to the next start of the system. Labels of the user's
+    contributions add both per kind of label: stop latencies of overlaps that touch such a label, and response latencies
+    after segments of the user that touch one.
     """
     user, system = merged(user, USER_MERGE_S), merged(system, SYSTEM_MERGE_S)
     stops, responses = _stops(user, system), _responses(user, system)
@@ -180,16 +181,16 @@ def overlap_v15(
     for kind in (None, *CONTRIBUTIONS):
         spans = [(label.start_s, label.end_s) for label in labels if (label.side, label.kind) == ("A", kind)]
         if kind is None or spans:
-            of = f"_per_labelled_{kind}" if kind else ""
+            suffix = f"_per_labelled_{kind}" if kind else ""
             stops_ms = [(end - start) * 1000 for start, end in stops if kind is None or _touches((start, end), spans)]
             waits_ms = [(start - said[1]) * 1000 for said, start in responses if kind is None or _touches(said, spans)]
-            measures[f"compat_v15_stop_latency_ms{of}"] = Values("ms", stops_ms)
-            measures[f"compat_v15_response_latency_ms{of}"] = Values("ms", waits_ms)
+            measures[f"compat_v15_stop_latency_ms{suffix}"] = Values("ms", stops_ms)
+            measures[f"compat_v15_response_latency_ms{suffix}"] = Values("ms", waits_ms)
     return measures
 
 
 def _stops(user: Sequence[Segment], system: Sequence[Segment]) -> list[Segment]:
-    """The overlaps, the shortest for each end."""
+    """The overlaps of both sides; of those with the same end, the shortest."""
     overlaps = [(max(u0, s0), min(u1, s1)) for u0, u1 in user for s0, s1 in system if max(u0, s0) < min(u1, s1)]
     shortest: dict[int, Segment] = {}
     for start, end in overlaps:
@@ -200,7 +201,7 @@ def _stops(user: Sequence[Segment], system: Sequence[Segment]) -> list[Segment]:
 
 
 def _responses(user: Sequence[Segment], system: Sequence[Segment]) -> list[tuple[Segment, float]]:
-    """The latest segment of the user that ends before each start of the system that follows one, and that start."""
+    """For each start of the system after a segment of the user: the latest such segment, and the start."""
     latest: dict[float, Segment] = {}
     for segment in user:
         following = min((start for start, _ in system if start > segment[1]), default=None)

@@ -1,7 +1,7 @@
-"""What must be said of a call before any figure, in plain words: who was silent, since when, and what else is amiss.
+"""Findings that stand before the figures of a call, in plain words: who was silent, since when, and what else is wrong.
 
-A finding is no measure: it has no denominator. It says what a listener would say first, and where to hear it. CHECKS
-is the list of all of them, in the order in which they are told.
+A finding is not a measure: it has no denominator. It is what a listener would say first, with the place to hear it.
+CHECKS lists all checks, in the order in which their findings are shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FULL_SCALE: Final = 32_768
 FEWEST_TIMES: Final = 3
-"""How often a side has spoken to another that was silent, before that is told."""
+"""A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
@@ -38,10 +38,10 @@ FEWEST_LABELS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that must be known first.
+    """Something that a reader must know before any figure.
 
-    id: one of CHECKS. side: whose; None if it concerns both. name: what all calls with it have in common. text: in
-    plain words. start_tick, end_tick: where it can be heard.
+    id: a key of CHECKS. side: the side concerned, None for both. name: the same text for all calls with this finding.
+    text: what was found in this call. start_tick, end_tick: where to hear it.
     """
 
     id: str
@@ -72,27 +72,27 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """A recording as the checks see it."""
+    """What the checks need of a recording."""
 
     reading: Reading
 
     @property
     def dialogue(self) -> Dialogue:
-        """Its dialogue, without echo."""
+        """The dialogue without echo."""
         return self.reading.dialogue
 
     @property
     def n_ticks(self) -> int:
-        """Its length."""
+        """The length of the recording in ticks."""
         return self.reading.n_ticks
 
     @cached_property
     def times(self) -> dict[Side, Spans]:
-        """The times that each side spoke: stretches of speech more than `resume` apart, int64 (n, 2)."""
+        """When each side spoke: IPUs less than resume_ms apart are joined. int64 (n, 2) in ticks."""
         return {side: _joined(self.dialogue.ipus[side], self.dialogue.settings.ticks("resume_ms")) for side in SIDES}
 
     def silent(self, side: Side) -> bool:
-        """Whether no speech was found on a side."""
+        """Whether a side has no speech."""
         return not len(self.dialogue.ipus[side])
 
 
@@ -100,27 +100,27 @@ Check: TypeAlias = Callable[[CheckedCall], Iterator[Finding]]
 
 
 def findings(reading: Reading) -> list[Finding]:
-    """What must be said of a recording first; nothing for one without a tick."""
+    """The findings of a recording, in the order of CHECKS; none if it has no tick."""
     heard = CheckedCall(reading)
     return [finding for check in CHECKS.values() for finding in check(heard)] if reading.n_ticks else []
 
 
 def nothing_to_measure(recording: Recording) -> str | None:
-    """That nobody speaks in a recording, in words; None if somebody does."""
+    """Why there is nothing to measure: nobody speaks in the recording. None if somebody does."""
     if any(event.kind == "speech_start" for event in recording.turn_events):
         return None
-    heard = loudest(recording.peaks)
-    return f"nothing to measure: both {heard if heard == SILENT else f'silent, {heard}'}"
+    level = loudest(recording.peaks)
+    return f"nothing to measure: both {level if level == SILENT else f'silent, {level}'}"
 
 
 def loudest(peaks: npt.NDArray[np.uint16]) -> str:
-    """How loud the loudest sample is, of one side or of both: "loudest -72 dBFS", or SILENT."""
+    """The level of the loudest sample of one side or of both: "loudest -72 dBFS", or SILENT. peaks: uint16."""
     peak = int(peaks.max(initial=0))
     return f"loudest {20 * np.log10(peak / FULL_SCALE):.0f} dBFS" if peak else SILENT
 
 
 def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
-    """A side without any speech, or without any of its own, and what there is instead."""
+    """A side has no speech at all, or none of its own: what was found is echo."""
     for number, side in enumerate(SIDES):
         if heard.silent(side) and not heard.silent(other_side(side)):
             if heard.reading.suspect_spans[side]:
@@ -133,7 +133,7 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
 
 
 def _echo_figures(recording: Recording, side: Side) -> str:
-    """How loud and how late the echo in a side is: " (-10 dB, 45 ms)"; empty if that is not known."""
+    """The level and delay of the echo in a side: " (-10 dB, 45 ms)"; empty if they are not known."""
     for finding in (recording.health or {}).get("findings", ()):
         if finding["id"] in ECHOES and finding["side"] == side:
             return " ({level_db:.0f} dB, {delay_ms:.0f} ms)".format_map(finding["figures"])
@@ -141,10 +141,10 @@ def _echo_figures(recording: Recording, side: Side) -> str:
 
 
 def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
-    """Stretches without any speech of one side, while the other spoke to it again and again.
+    """One side stays silent while the other speaks to it again and again.
 
-    The last stretch of B is told if A spoke for long, any other where both were silent for longer than lapse at least
-    twice: a listener may be silent for long, but is not waited for.
+    B's last silence counts if A went on speaking for LEAST_SILENT_TICKS. Any other silence counts if both sides were
+    silent for longer than lapse_ms at least twice in it: the other side waits for an answer, but not for a listener.
     """
     lapse_ticks = heard.dialogue.settings.ticks("lapse_ms")
     lapses = [start for start, end in heard.dialogue.lapses.tolist() if end - start > lapse_ticks]
@@ -152,8 +152,8 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
         for start, end in _between(heard.dialogue.ipus[side], heard.n_ticks):
             spoken = [span for span in heard.times[other_side(side)].tolist() if start <= span[0] < end]
             waits = sum(start <= lapse < end for lapse in lapses)
-            left = side == "B" and end == heard.n_ticks and bool(spoken) and spoken[-1][1] - start >= LEAST_SILENT_TICKS
-            if len(spoken) >= FEWEST_TIMES and (left or waits >= FEWEST_TIMES - 1):
+            gone = side == "B" and end == heard.n_ticks and bool(spoken) and spoken[-1][1] - start >= LEAST_SILENT_TICKS
+            if len(spoken) >= FEWEST_TIMES and (gone or waits >= FEWEST_TIMES - 1):
                 until = "the end" if end == heard.n_ticks else _clock(end)
                 text = (
                     f"{side} silent from {_clock(start)} to {until} while {other_side(side)} spoke {len(spoken)} times"
@@ -162,7 +162,7 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
 
 
 def one_sided(heard: CheckedCall) -> Iterator[Finding]:
-    """One side has nearly all of the speech, though the other neither never spoke nor fell silent."""
+    """One side has nearly all of the speech, and no other check has found the other side silent."""
     speech = {side: int(np.diff(heard.dialogue.ipus[side]).sum()) for side in SIDES}
     total = sum(speech.values())
     side = max(SIDES, key=speech.__getitem__)
@@ -173,7 +173,7 @@ def one_sided(heard: CheckedCall) -> Iterator[Finding]:
 
 
 def file_ends(heard: CheckedCall) -> Iterator[Finding]:
-    """The file of one side is shorter than that of the other; of a sample of one turn the user's always may be."""
+    """The file of one side is much shorter than that of the other. In samples of one turn, A's file may be."""
     source = heard.reading.meta.get("source") or {}
     if len(source.get("files", ())) != len(SIDES):
         return
@@ -187,15 +187,15 @@ def file_ends(heard: CheckedCall) -> Iterator[Finding]:
 
 
 def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
-    """Labels of one side that fit the speech of the other, as where the sides of a call are exchanged."""
+    """The labels of one side fit the speech of the other side, as if the sides of the call were exchanged."""
     if heard.reading.labels is None:
         return
     named = heard.reading.labels.of("A", "turn_end", "speech") + heard.reading.labels.of("B", "turn_end", "speech")
     own = [label for label in named if _fits(label, heard, label.side)]
     other = [label for label in named if _fits(label, heard, other_side(label.side))]
     misplaced = [label for label in other if label not in own]
-    well = len([label for label in own if label not in other])
-    if len(misplaced) >= FEWEST_LABELS * max(1, well):
+    well_placed = len([label for label in own if label not in other])
+    if len(misplaced) >= FEWEST_LABELS * max(1, well_placed):
         text = f"{len(misplaced)} of {len(named)} labels fit the speech of the other side: sides exchanged? (--swap)"
         first = misplaced[0]
         yield Finding("labels_elsewhere", None, "Labels fit the other side", text, first.start_tick, first.end_tick)
@@ -207,7 +207,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 
 def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
-    """Whether a side ends to speak where a label says that a turn ends, or speaks in most of labelled speech."""
+    """Whether a side stops speaking where the label says that a turn ends, or speaks in most of labelled speech."""
     if label.kind == "turn_end":
         ends = heard.dialogue.ipus[side][:, 1]
         return bool((np.abs(ends - label.end_tick) <= LABEL_REACH_TICKS).any())
@@ -216,7 +216,7 @@ def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
 
 
 def _joined(spans: Spans, apart_ticks: int) -> Spans:
-    """Spans that lie less than so far apart, as one."""
+    """The spans (n, 2), with those joined that are less than `apart_ticks` apart."""
     if not len(spans):
         return spans
     new = spans[1:, 0] - spans[:-1, 1] >= apart_ticks
@@ -225,7 +225,7 @@ def _joined(spans: Spans, apart_ticks: int) -> Spans:
 
 
 def _between(spans: Spans, n_ticks: int) -> Sequence[tuple[int, int]]:
-    """What lies before, between and after the spans of a side that has any."""
+    """The stretches before, between and after the spans; none if there are no spans."""
     edges = [0, *spans.ravel().tolist(), n_ticks]
     return list(zip(edges[::2], edges[1::2], strict=True)) if len(spans) else []
 

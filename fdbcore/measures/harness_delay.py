@@ -1,4 +1,4 @@
-"""What the harness itself adds to the latency of a live system: its own two legs to it, by the log of the recording."""
+"""The delay that the harness itself adds to the latency of a live system, from the delay log of the recording."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fdbcore.types import SAMPLE_RATE_HZ, Side
 
 @dataclass(frozen=True)
 class HarnessLegs:
-    """The legs between the session and one side, in samples: out is constant, in was logged from tick to tick.
+    """The delays between the session and one side: out is constant, in was logged whenever it changed.
 
-    out_samples: from the tick in which something is said to the side until its packet has left. in_samples: from the
-    arrival of what the side says, at least transit, until it is heard.
+    out_samples: from the tick in which audio is sent to the side until its packet has left. in_samples: from the
+    arrival of the side's audio until the other side hears it, in force from the tick in in_ticks.
     """
 
     out_samples: int
@@ -25,18 +25,18 @@ class HarnessLegs:
 
     @classmethod
     def of(cls, recording: Recording, side: Side) -> Self | None:
-        """The legs of a live recording; None where the transport of that side does not state both."""
+        """The legs of a live recording; None if the transport of that side does not state both delays."""
         sides = (recording.original_meta.get("timing") or {}).get("sides") or {}
         out_samples = sides.get(side, {}).get("out_delay_samples")
         logged = [event for event in recording.events if event["side"] == side and "delay_samples" in event]
         if out_samples is None or not logged:
             return None
-        # Sorted, because a change that holds from the next tick on is told in this one.
+        # Sorted, because a change is logged one tick before it takes effect.
         in_order = sorted(logged, key=itemgetter("tick"))
         ticks, samples = zip(*((event["tick"], event["delay_samples"]) for event in in_order), strict=True)
         return cls(out_samples, ticks, samples)
 
     def round_trip_ms(self, tick: int) -> float:
-        """Out and back in again, for what is heard at `tick`."""
+        """The delay out plus the delay in, in ms, for audio that is heard at `tick`."""
         at = max(bisect_right(self.in_ticks, tick) - 1, 0)
         return (self.out_samples + self.in_samples[at]) * 1000 / SAMPLE_RATE_HZ

@@ -1,7 +1,7 @@
-"""Measures of one session that need labels of people: what B does at A's labelled pauses, turn ends and contributions.
+"""Measures that need labels by people: what B does at A's labelled pauses, turn ends and contributions.
 
-What a span is called comes from the labels; when anybody speaks comes from the audio. So a false cut-off can be told
-from an answer, and stopping for an interruption from stopping for a backchannel.
+Labels say what a span is; the audio says when somebody speaks. Together they distinguish a false cut-off from an
+answer, and stopping for an interruption from stopping for a backchannel.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from fdbcore.types import TICK_MS, TICKS_PER_S
 
 SHORTEST_PAUSE_MS: Final = 200
 PAUSE_BINS_MS: Final = ((200, 500), (500, 1000), (1000, 2000), (2000, None))
-"""Lengths of A's labelled pauses: from the first, up to but not with the second."""
+"""Bins for the lengths of A's labelled pauses: from the first number up to, but not including, the second."""
 STOP_S: Final = max(STOP_WITHIN_S)
 DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTIONS if kind != "interruption")
-"""What a system should not stop for."""
+"""Contributions that a system should not stop for."""
 
 Ticks: TypeAlias = npt.NDArray[np.int64]
 Span: TypeAlias = tuple[int, int]
@@ -35,8 +35,8 @@ Span: TypeAlias = tuple[int, int]
 
 GROUP: Final = MeasureGroup(
     "By your labels",
-    "What a span is called comes from the labels, when anybody speaks from the audio. A system that waits "
-    "longer cuts off less: false cut-offs and answer time belong together.",
+    "Labels say what a span is; the audio says when somebody speaks. A system that waits longer cuts off less, so read "
+    "false cut-offs and answer time together.",
 )
 CALLED: Final[Mapping[LabelKind, str]] = {
     "interruption": "an interruption",
@@ -44,16 +44,16 @@ CALLED: Final[Mapping[LabelKind, str]] = {
     "side_talk": "side talk",
     "noise": "noise",
 }
-"""What the label kinds of contributions are called in a sentence."""
+"""How a sentence names each kind of contribution."""
 
 
 def pause_bin(low_ms: int, high_ms: int | None) -> str:
-    """The name of a bin of lengths: "200_to_500_ms"."""
+    """The name of a bin of PAUSE_BINS_MS, such as "200_to_500_ms"."""
     return f"{low_ms}_ms_and_over" if high_ms is None else f"{low_ms}_to_{high_ms}_ms"
 
 
 def stop_share(name: str) -> str:
-    """The id of the share of stops for labels of a kind, or for all distractions."""
+    """The id of the measure how often B stops for one kind of label, or for all distractions."""
     return f"b_stopped_within_{STOP_S}s_per_labelled_{name}"
 
 
@@ -66,7 +66,7 @@ def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
 
 
 def _of_kind(kind: str, what: str) -> list[Measure]:
-    """Whether B stops for labels of a kind, and how fast; the latter not of all distractions together."""
+    """The measures whether B stops for one kind of label, and how fast; for all distractions only whether."""
     share = Measure(
         stop_share(kind), "share", "share", GROUP, f"B stops within {STOP_S} s for {what}",
         f"What A's labels call {what}, begun while B spoke: how often B falls silent for {{yield_hold_ms}}.",
@@ -83,8 +83,8 @@ _FALSE_CUT_OFF: Final = ShownMoments(("false_cut_off",), "B")
 MEASURES: Final = (
     Measure(
         "cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in",
-        "Pauses inside A's turn, of at least 0.2 s, in which B began to speak. Starts that are labelled a backchannel "
-        "of B are none.", "false cut-off", shown=_FALSE_CUT_OFF,
+        "Pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is labelled a backchannel "
+        "of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF,
     ),
     Measure(
         "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in for longer",
@@ -93,7 +93,7 @@ MEASURES: Final = (
     *(_of_pauses(*limits) for limits in PAUSE_BINS_MS),
     Measure(
         "response_latency_ms_per_labelled_turn_end", "values", "ms", GROUP, "Answer time by label",
-        "From the labelled end of A's turn to B's first sound; below zero where B began up to 0.2 s early.",
+        "From the labelled end of A's turn to B's first sound; negative if B began up to 0.2 s early.",
         "response latency",
     ),
     Measure(
@@ -107,48 +107,50 @@ MEASURES: Final = (
     ),
     Measure(
         "b_selectivity", "difference", "share", GROUP, "Selectivity of B",
-        "Share of interruptions that B stops for, less that of backchannels, side talk and noise together. A system "
-        "that stops for everything, or for nothing, has none.", "selectivity",
+        "Share of interruptions that B stops for, minus the share of backchannels, side talk and noise that it stops "
+        "for. It is 0 for a system that stops for everything, or for nothing.", "selectivity",
         difference_of=(stop_share("interruption"), stop_share("distraction")),
     ),
 )  # fmt: skip
 
 
 def labelled(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
-    """The measures of this module for which the session has labels."""
+    """The measures of this module that the labels of a session allow."""
     return cut_offs(dialogue, labels) | answers(dialogue, labels) | stops(dialogue, labels)
 
 
 def cut_offs(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
-    """False cut-offs: B begins to speak in a pause inside A's turn; by the length of the pause.
+    """False cut-offs: B begins to speak in a labelled pause inside A's turn; in total and by the length of the pause.
 
-    A start of B that is itself labelled a backchannel is none. Pauses shorter than 200 ms, and those that begin while B
-    speaks, are no opportunity.
+    A start of B that is itself labelled a backchannel does not count. Pauses shorter than 200 ms, and pauses that begin
+    while B speaks, are excluded.
     """
     pauses = labels.of("A", "pause")
     if not pauses:
         return {}
     excluded = Counter(short_pause=0, b_was_speaking=0)
-    met = [(_length_ms(pause), said) for pause, said in _in_pauses(dialogue, labels, excluded)]
+    opportunities = [(_length_ms(pause), start) for pause, start in _starts_in_pauses(dialogue, labels, excluded)]
     short_ticks = dialogue.settings.ticks("short_ms")
-    long = sum(said is not None and said[1] - said[0] > short_ticks for _, said in met)
+    long = sum(start is not None and start[1] - start[0] > short_ticks for _, start in opportunities)
     measures: dict[str, Quantity] = {
-        "cut_off_per_labelled_a_pause": _share([said is not None for _, said in met], excluded),
-        "long_cut_off_per_labelled_a_pause": Share(long, len(met), excluded),
+        "cut_off_per_labelled_a_pause": _share([start is not None for _, start in opportunities], excluded),
+        "long_cut_off_per_labelled_a_pause": Share(long, len(opportunities), excluded),
     }
     for low_ms, high_ms in PAUSE_BINS_MS:
-        found = [said is not None for ms, said in met if low_ms <= ms and (high_ms is None or ms < high_ms)]
+        found = [start is not None for ms, start in opportunities if low_ms <= ms and (high_ms is None or ms < high_ms)]
         measures[f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}"] = _share(found)
     return measures
 
 
 def false_cut_offs(dialogue: Dialogue, labels: KeptLabels) -> list[Span]:
-    """What B says in A's labelled pauses, as spans of ticks, by time; see `cut_offs`."""
-    return sorted({said for _, said in _in_pauses(dialogue, labels, Counter()) if said is not None})
+    """The speech of B that begins in A's labelled pauses, as sorted spans of ticks; see `cut_offs`."""
+    return sorted({start for _, start in _starts_in_pauses(dialogue, labels, Counter()) if start is not None})
 
 
-def _in_pauses(dialogue: Dialogue, labels: KeptLabels, excluded: Counter[str]) -> Iterator[tuple[Label, Span | None]]:
-    """A's labelled pauses that are an opportunity, with the first that B says in each; the others are counted."""
+def _starts_in_pauses(
+    dialogue: Dialogue, labels: KeptLabels, excluded: Counter[str]
+) -> Iterator[tuple[Label, Span | None]]:
+    """A's labelled pauses, each with the first speech of B that begins in it; counts the pauses that it excludes."""
     starts = _unlabelled(dialogue.ipus["B"], labels.of("B", "backchannel"))
     for pause in labels.of("A", "pause"):
         if _length_ms(pause) < SHORTEST_PAUSE_MS:
@@ -164,19 +166,19 @@ def _length_ms(label: Label) -> int:
 
 
 def _speaks_through(spans: Ticks, first_tick: int, last_tick: int) -> bool:
-    """Whether one of the spans began before the first tick, and goes on after the last."""
+    """Whether one of the spans begins before the first tick and ends after the last."""
     row = int(np.searchsorted(spans[:, 0], first_tick)) - 1
     return row >= 0 and bool(spans[row, 1] > last_tick)
 
 
-def _unlabelled(spans: Ticks, named: Sequence[Label]) -> Ticks:
+def _unlabelled(spans: Ticks, labels: Sequence[Label]) -> Ticks:
     """The spans that overlap none of the labels."""
-    free = [not any(start < label.end_tick and label.start_tick < end for label in named) for start, end in spans]
+    free = [not any(start < label.end_tick and label.start_tick < end for label in labels) for start, end in spans]
     return spans[np.array(free, dtype=np.bool_)]
 
 
 def _first_within(spans: Ticks, within: Label) -> Span | None:
-    """The first span that begins in a label; None if none does."""
+    """The first of the sorted spans that begins within a label; None if none does."""
     row = int(np.searchsorted(spans[:, 0], within.start_tick))
     if row == len(spans) or spans[row, 0] >= within.end_tick:
         return None
@@ -188,9 +190,9 @@ def _share(happened: Sequence[bool], excluded: Mapping[str, int] | None = None) 
 
 
 def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
-    """How long after the labelled ends of A's turns B begins; at most 200 ms before them.
+    """How long after a labelled end of A's turn B begins (up to 200 ms before it), and how often it answers at all.
 
-    B that spoke already, does not come within the window, or leaves it to A to go on, has not answered.
+    B has not answered if it was already speaking, does not begin within response_window_ms, or if A goes on first.
     """
     ends = labels.of("A", "turn_end")
     if not ends:
@@ -211,7 +213,7 @@ def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
 
 
 def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
-    """Ticks from the end of A's turn to B's start; or why there is no answer."""
+    """Ticks from the end of A's turn to B's start; or the reason why there is no answer."""
     earliest = max(end_tick + PREMATURE_FTO_TICKS, 0)
     window_ticks = dialogue.settings.ticks("response_window_ms")
     if _speaks_through(dialogue.ipus["B"], earliest, end_tick):
@@ -223,20 +225,20 @@ def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
     if answer <= end_tick + window_ticks:
         return answer - end_tick
     anybody_later = min(answer, first_from(starts_a, end_tick + 1)) < dialogue.n_ticks
-    left = anybody_later or is_missing(dialogue.n_ticks - end_tick, dialogue.settings, dialogue.line)
-    return "no_response" if left else "censored"
+    missing = anybody_later or is_missing(dialogue.n_ticks - end_tick, dialogue.settings, dialogue.line)
+    return "no_response" if missing else "censored"
 
 
 def first_from(starts: Ticks, tick: int) -> int:
-    """The first of sorted starts that is not before a tick; beyond every recording if there is none."""
+    """The first of the sorted starts (n,) at or after `tick`; the largest int64 if there is none."""
     row = int(np.searchsorted(starts, tick))
     return int(starts[row]) if row < len(starts) else int(np.iinfo(np.int64).max)
 
 
 def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
-    """How often, and how fast, B falls silent for what A's labels say began while B spoke; by kind.
+    """How often, and how fast, B stops for labelled contributions of A that begin while B speaks; per kind of label.
 
-    As with unlabelled onsets, those within 200 ms of B's own start or end are left out.
+    As with unlabelled onsets, contributions that begin within 200 ms of B's own start or end are excluded.
     """
     measures: dict[str, Quantity] = {}
     until_stop = dialogue.ticks_until_stop("B")
@@ -252,13 +254,13 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         measures[stop_share(name)] = Share(len(stopped), len(starts), excluded, chance)
         if name != "distraction":
             values = (stopped * float(TICK_MS)).tolist()
-            told = excluded | {"did_not_stop": len(starts) - len(stopped)}
-            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, told)
+            without = excluded | {"did_not_stop": len(starts) - len(stopped)}
+            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without)
     return measures
 
 
 def clear(dialogue: Dialogue, found: Sequence[Label]) -> tuple[list[Label], dict[str, int]]:
-    """The labels that begin while B speaks, away from its start and end; and how many do not, and why."""
+    """The labels that begin while B speaks, away from its start and end; and how many are excluded, by reason."""
     since, until = dialogue.ticks_since_start("B"), dialogue.ticks_until_end("B")
     settings = dialogue.settings
     clear: list[Label] = []

@@ -1,4 +1,4 @@
-"""What the end of a recording says of A's last turn: B left it unanswered; or nothing, where A may have hung up."""
+"""Decides A's last turn at the end of a recording: B left it unanswered, or nobody knows, as A may have hung up."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from fdbcore.sources.sessions import V1_FILES
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
 Line: TypeAlias = Literal["closed", "held", "open"]
-"""Whether B could still have answered after A's last turn. open: until the end, as in a benchmark of one turn; what B
-has not answered by then is missing. held: we held the call, so what was recorded is what there was: an answer is
-missing once its whole window was recorded. closed: the recording is somebody else's, and A may have hung up."""
+"""Whether B could still answer after A's last turn. open: yes, until the end of the recording, as in a benchmark of one
+turn; an answer that has not come by then is missing. held: we ran the call ourselves, so A did not hang up; an answer
+is missing if the whole response window was recorded. closed: somebody else made the recording, and A may have hung up.
+"""
 
 LINE_OPEN: Final = "line_open"
-"""The setting of a replay by which a user says that the line stayed open; it is not there where it was not said."""
+"""The setting of a replay that says that the line stayed open; recordings without it do not have the key."""
 
 
 def line_of(recording: Recording) -> Line:
-    """The line of a recording: by its settings, its suite or the layout of its files, or because the call was held."""
+    """The line of a recording, from its settings, its suite, the layout of its files, or its live parties."""
     held = recording.original_meta
     kinds = [party.get("kind", "replay") for party in (held.get("parties") or {}).values()]
     if recording.meta["settings"].get(LINE_OPEN) or "clip" in kinds or _is_one_turn(recording.meta):
@@ -36,7 +37,7 @@ def _is_one_turn(meta: Mapping[str, Any]) -> bool:
 
 
 def pauses_of(recording: Recording) -> list[tuple[int, int]]:
-    """What labels, or the suite of a recording, call a pause of A: spans in ticks."""
+    """The pauses of A by labels, or by the suite of a recording, as half-open spans of ticks."""
     labels = recording.labels
     spans = [(label.start_tick, label.end_tick) for label in (labels.of("A", "pause") if labels else ())]
     swapped = (recording.meta.get("source") or {}).get("swap", False)
@@ -52,15 +53,15 @@ def _span(start_s: float, end_s: float) -> tuple[int, int]:
 
 
 def is_missing(silent_ticks: int, settings: TurnSettings, line: Line) -> bool:
-    """Whether B has left A's last turn unanswered, after which nobody spoke until the recording ended."""
+    """Whether B's answer to A's last turn is missing; nobody spoke for the last `silent_ticks` of the recording."""
     ended = silent_ticks >= settings.ticks("min_silence_ms")
     return ended and (line == "open" or (line == "held" and silent_ticks >= settings.ticks("response_window_ms")))
 
 
 def at_the_end(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings, line: Line) -> list[TurnEvent]:
-    """The detector's events, with what the line says of A's last turn, if nobody spoke after it.
+    """The detector's events, with A's last turn decided by the line, if nobody spoke after it.
 
-    Its answer is missing and the turn counts, or both are censored. All other events stay as they are.
+    Either the answer is missing and the turn counts, or both are censored. All other events stay as they are.
     """
     turns = [number for number, event in enumerate(events) if event.kind == "turn"]
     if not turns or events[turns[-1]].side != "A":
@@ -69,9 +70,9 @@ def at_the_end(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings
     last = events[number]
     since = max((e.end_tick or 0 for e in events if e.kind == "speech_end"), default=0)
     missing = is_missing(n_ticks - since, settings, line)
-    told = [k for k, e in enumerate(events) if e.kind == "no_response" and e.side == "B" and e.start_tick == since]
-    counted = [replace(e, censored=not missing) if k in (number, *told) else e for k, e in enumerate(events)]
-    if missing and not told:
+    detected = [k for k, e in enumerate(events) if e.kind == "no_response" and e.side == "B" and e.start_tick == since]
+    decided = [replace(e, censored=not missing) if k in (number, *detected) else e for k, e in enumerate(events)]
+    if missing and not detected:
         end = min(since + window_ticks, n_ticks)
-        counted.insert(number, TurnEvent("no_response", "B", since, end, last.known_tick))
-    return counted
+        decided.insert(number, TurnEvent("no_response", "B", since, end, last.known_tick))
+    return decided

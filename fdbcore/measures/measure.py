@@ -1,4 +1,4 @@
-"""What a measure is registered by: its id, its unit, which way is better, and all words with which it is shown."""
+"""The registry entry of a measure: its id, its unit, which direction is better, and the words that describe it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cu
 
 @dataclass(frozen=True, slots=True)
 class MeasureGroup:
-    """Measures that stand in one table. about: what they have in common; it may name settings in braces."""
+    """A group of measures that share a table. about: what they have in common; may name settings in braces."""
 
     title: str
     about: str = ""
@@ -23,9 +23,9 @@ class MeasureGroup:
 
 @dataclass(frozen=True, slots=True)
 class ShownMoments:
-    """The moments that raise, or lower, a measure: of these kinds, and of this side; None for either.
+    """The moments that show a measure to a listener: their kinds, and their side (None: both).
 
-    A silence may be of several kinds: then only those count that last as long as the first kind says.
+    With several kinds, a moment must last as long as the limit of the first kind.
     """
 
     kinds: tuple[MomentKind, ...]
@@ -51,8 +51,8 @@ class KindOfMoment:
 class Column:
     """A column in tables of calls and systems.
 
-    place: its order there. title: on a page. short, means: its title on a terminal, and what that stands for, "" where
-    it needs no words. is_count: the number of items is shown, not their median.
+    place: its order. title: its title on a page. short: its title on a terminal. means: an explanation of `short`, ""
+    if it needs none. is_count: the column shows the number of items, not their median.
     """
 
     place: int
@@ -66,12 +66,13 @@ class Column:
 class Measure:
     """A measure, registered once: every table, gate, comparison, glossary and figure reads this entry.
 
-    id: names what is counted and the denominator. quantity: what a session gives, or the difference of two shares of a
-    whole run. unit: of its values. meaning: may name settings of the turn detector in braces. literature: its name
-    there, "" for none. better: what a user of the system would rather have; None where that depends on what is wanted
-    (overlap, backchannels, how much B talks), so that a difference is neither better nor worse. shown: the moments to
-    listen to. headline: its name as short as a line needs it, for the measures that runs and groups are compared by;
-    "" for all others. column: its place in the tables of calls. difference_of: the ids of the two shares.
+    id: names what is counted, and its denominator. quantity: the kind of quantity that a session gives, or "difference"
+    for the difference of two shares of a whole run. unit: of its values. label: its name in tables. meaning: may name
+    settings of the turn detector in braces. literature: its name in the literature, "" for none. better: which
+    direction users of a system prefer; None if that depends on the system (overlap, backchannels, how much B talks), so
+    that a difference is neither better nor worse. shown: the moments to listen to. headline: a short name if runs and
+    groups are compared by this measure, otherwise "". column: its column in tables of calls. difference_of: the ids of
+    the two shares.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The worst moments of a session: what to listen to first."""
+"""The worst moments of a session, to listen to first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, tic
 # second.
 KINDS: Final = (
     KindOfMoment(
-        "no_answer", "No answer", "A has finished, and B does not come.", "no answer {:.1f} s", TICKS_PER_S,
+        "no_answer", "No answer", "A has finished, and B does not answer.", "no answer {:.1f} s", TICKS_PER_S,
     ),
     KindOfMoment(
         "slow_answer", "Slow answers", "Longest silences between A's end and B's start.", "slow answer {:.1f} s",
@@ -48,10 +48,10 @@ LEAST_SEVERITY: Final = 1.01
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A span in which something took longer than it may.
+    """A span of ticks in which something took longer than the limit of its kind.
 
-    side: who did not answer, cut the other off, came in over it, or ended the silence of both.
-    severity: its length as a multiple of the limit of its kind; moments are ranked by it.
+    side: who did not answer, cut the other off, spoke over it, or ended the silence of both. severity: the length as a
+    multiple of the limit; moments are ranked by it.
     """
 
     kind: MomentKind
@@ -71,21 +71,24 @@ def moments(
 ) -> list[Moment]:
     """All moments, the worst first. Each silence and each overlap is in at most one; censored events are in none.
 
-    labels: of people, who alone can tell that B began in a pause of A, and not after its turn. sounds: by name, such as
-    "music on B", the spans of ticks of what sounds and is no speech: a silence that is full of it says so, and comes
+    labels: by people; only they show that B began in a pause of A, not after its turn. sounds: spans of ticks with
+    sound that is not speech, by name, such as "music on B". A silence that is mostly such sound names it, and comes
     last.
     """
-    found = [*_no_answers(dialogue), *_silences(dialogue), *_cut_offs(dialogue), *_talk_overs(dialogue)]
+    found = [*_no_answers(dialogue), *_silences(dialogue)]
+    for event in opportunities(dialogue).premature:
+        found.append(_moment(dialogue, "cut_off", "B", event.start_tick, _end(event)))
+    found += _talk_overs(dialogue)
     if labels is not None:
         found += [_moment(dialogue, "false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
-    found = [_sounding(moment, sounds or {}) for moment in found]
+    found = [_with_sound(moment, sounds or {}) for moment in found]
     return sorted(
         (moment for moment in found if moment.severity > 1), key=lambda moment: (-moment.severity, moment.start_tick)
     )
 
 
 def limit_ticks(kind: MomentKind, settings: TurnSettings) -> int:
-    """How long a moment of a kind may last."""
+    """The length in ticks beyond which a moment of this kind is worth hearing."""
     limit = _BY_ID[kind].limit_ticks
     return settings.ticks("lapse_ms") if limit is None else limit
 
@@ -97,8 +100,8 @@ def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, e
     return Moment(kind, side, start_tick, end_tick, severity, text)
 
 
-def _sounding(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]]) -> Moment:
-    """The moment; a silence of which more than half is full of some sound with its name, and as one of the least."""
+def _with_sound(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]]) -> Moment:
+    """The moment. If it is a silence of which some sound fills more than half, it names it, with the least severity."""
     if moment.kind not in ("no_answer", "slow_answer", "lapse"):
         return moment
     start, end = moment.start_tick, moment.end_tick
@@ -109,7 +112,7 @@ def _sounding(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]]) -
 
 
 def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
-    """The silences that B has left unanswered, up to the next sound of either side."""
+    """Silences in which B did not answer, until the next speech of either side."""
     starts = np.sort(np.concatenate([dialogue.ipus[side][:, 0] for side in SIDES]))
     for event in opportunities(dialogue).missed:
         following = starts[np.searchsorted(starts, event.start_tick) :]
@@ -118,25 +121,19 @@ def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
 
 
 def _silences(dialogue: Dialogue) -> Iterator[Moment]:
-    """All other silences of both sides between their first and their last sound."""
-    had = opportunities(dialogue)
-    missed = {event.start_tick for event in had.missed}
-    for event in dialogue.told("gap", "pause"):
+    """All other silences of both sides between the first and the last speech."""
+    found = opportunities(dialogue)
+    missed = {event.start_tick for event in found.missed}
+    for event in dialogue.uncensored("gap", "pause"):
         if event.start_tick not in missed and not event.other_spoke:
-            kind: MomentKind = "slow_answer" if event in had.answered else "lapse"
+            kind: MomentKind = "slow_answer" if event in found.answered else "lapse"
             yield _moment(dialogue, kind, event.side, event.start_tick, _end(event))
 
 
-def _cut_offs(dialogue: Dialogue) -> Iterator[Moment]:
-    """B's premature responses."""
-    for event in opportunities(dialogue).premature:
-        yield _moment(dialogue, "cut_off", "B", event.start_tick, _end(event))
-
-
 def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
-    """Stretches in which both speak, but for those of a premature response."""
+    """Stretches in which both speak, except those of premature responses."""
     premature = opportunities(dialogue).premature
-    for event in dialogue.told("overlap_within", "overlap_between"):
+    for event in dialogue.uncensored("overlap_within", "overlap_between"):
         if event.kind == "overlap_within":
             yield _moment(dialogue, "talk_over", event.side, event.start_tick, _end(event))
         elif event not in premature:

@@ -1,15 +1,15 @@
-"""What B had to answer, and what became of it: the one definition, for every figure, table, gate and page.
+"""The opportunities of B to answer, and what became of them: one definition for every figure, table, gate and page.
 
 An **opportunity** of B is
 
 - every end of A's turn: B takes the floor (*answered*; *premature* if more than 200 ms before A has finished), or both
-  are silent for response_window (*missed*; an answer after that was missed already), and
-- every silence of both inside A's turn that is longer than lapse, in which B does not come and A goes on by itself
+  stay silent for response_window_ms (*missed*; a later answer changes nothing), and
+- every silence of both inside A's turn that is longer than lapse_ms, in which B does not speak and A goes on by itself
   (*missed*).
 
-What a label or a suite calls a pause of A asks for no answer, and is no opportunity: B has *waited* through a silence
-that is one, or has *cut in* where it begins within one. What the end of the recording hides is *censored*, and counts
-nowhere (see `fdbcore.measures.line`).
+If a label or a suite calls a silence a pause of A, it asks for no answer and is no opportunity: B has *waited* through
+it, or has *cut in* if it begins to speak in it. If the end of the recording hides the answer, it is *censored*, and
+counts nowhere (see `fdbcore.measures.line`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.types import TICK_MS, TurnEvent
 
 PREMATURE_FTO_TICKS: Final = -200 // TICK_MS
-"""A response that begins earlier is premature."""
+"""A response with an earlier floor transfer offset is premature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opportunities:
     """The opportunities of B in one session.
 
-    answered, premature: its floor transfers. missed: silences of both, as `no_response`, or `pause` where A went on by
-    itself first. waited, cut_in: silences, and floor transfers, that are no opportunity. censored: turns of A whose
-    answer the end hides.
+    answered, premature: floor transfers to B. missed: silences of both, as events of kind `no_response`, or `pause` if
+    A went on by itself. waited, cut_in: silences and floor transfers in pauses of A, which are no opportunities.
+    censored: how many turns of A have an answer that the end of the recording hides.
     """
 
     answered: list[TurnEvent]
@@ -42,25 +42,25 @@ class Opportunities:
 
     @property
     def n(self) -> int:
-        """How many there are: the denominator."""
+        """The number of opportunities: the denominator."""
         return len(self.answered) + len(self.premature) + len(self.missed)
 
     @property
     def excluded(self) -> dict[str, int]:
-        """What is left out of the denominator, and why."""
+        """How many events are excluded from the denominator, by reason."""
         paused = {"waited": len(self.waited), "cut_in": len(self.cut_in)}
         return {"censored": self.censored} | {name: n for name, n in paused.items() if n}
 
 
 def opportunities(dialogue: Dialogue) -> Opportunities:
-    """What B had to answer in a session."""
+    """The opportunities of B in a session."""
     window_ticks = dialogue.settings.ticks("response_window_ms")
-    transfers = [e for e in dialogue.told("gap", "overlap_between", side="B") if fto(e) <= window_ticks]
+    transfers = [e for e in dialogue.uncensored("gap", "overlap_between", side="B") if fto(e) <= window_ticks]
     cut_in = [e for e in transfers if any(first <= turn_start(e) < last for first, last in dialogue.pauses)]
     responses = [e for e in transfers if e not in cut_in]
-    silences = dialogue.told("no_response", side="B")
-    told = {e.start_tick for e in silences}
-    silences += [e for e in unanswered_waits(dialogue) if e.start_tick not in told]
+    silences = dialogue.uncensored("no_response", side="B")
+    starts = {e.start_tick for e in silences}
+    silences += [e for e in unanswered_waits(dialogue) if e.start_tick not in starts]
     waited = [e for e in [*silences, *responses] if e.kind != "overlap_between" and _is_pause(e, dialogue)]
     return Opportunities(
         answered=[e for e in responses if e not in waited and fto(e) >= PREMATURE_FTO_TICKS],
@@ -73,9 +73,9 @@ def opportunities(dialogue: Dialogue) -> Opportunities:
 
 
 def unanswered_waits(dialogue: Dialogue) -> list[TurnEvent]:
-    """Pauses of A longer than lapse in which B did not come: A waited, and went on by itself."""
+    """Pauses of A longer than lapse_ms in which B did not speak: A waited, then went on by itself."""
     lapse_ticks = dialogue.settings.ticks("lapse_ms")
-    pauses = (e for e in dialogue.told("pause", side="A") if not e.other_spoke)
+    pauses = (e for e in dialogue.uncensored("pause", side="A") if not e.other_spoke)
     return [e for e in pauses if e.end_tick is not None and e.end_tick - e.start_tick > lapse_ticks]
 
 
@@ -93,7 +93,7 @@ def turn_start(transfer: TurnEvent) -> int:
 
 
 def _is_pause(silence: TurnEvent, dialogue: Dialogue) -> bool:
-    """Whether what is called pauses of A covers half of a silence, or more."""
+    """Whether the pauses of A by labels or a suite cover at least half of a silence."""
     assert silence.end_tick is not None
     start, end = silence.start_tick, silence.end_tick
     covered = sum(max(0, min(end, last) - max(start, first)) for first, last in dialogue.pauses)

@@ -1,4 +1,4 @@
-"""Speech of one side that begins over the other's, and what the other does."""
+"""Speech of one side that begins while the other speaks, and how the other reacts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ STOP_WITHIN_S = (1, 2)
 
 GROUP: Final = MeasureGroup(
     "Talking at the same time",
-    "Speech that begins while the other is speaking, and what the other does. “By chance” is what the same "
-    "tracks show when one is shifted in time: speakers who do not hear each other fall silent sometimes, too.",
+    "Speech that begins while the other is speaking, and how the other reacts. “By chance” is what the same "
+    "tracks show if one is shifted in time: speakers who do not hear each other also fall silent sometimes.",
 )
 
 
 def _measures(x: Side) -> list[Measure]:
-    """The measures of speech of side `x` that begins over the other's."""
+    """The measures of speech of side `x` that begins while the other speaks."""
     y = other_side(x)
     a, b = x.lower(), y.lower()
     found = [
@@ -32,7 +32,7 @@ def _measures(x: Side) -> list[Measure]:
         ),
         Measure(
             f"{a}_backchannel_like_per_{b}_speech_min", "ratio", "1/min", GROUP, f"Short contributions of {x}",
-            f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”, told by its length alone.",
+            f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
             "backchannel-like", headline="short ones of B" if x == "B" else "",
         ),
     ]  # fmt: skip
@@ -45,13 +45,13 @@ def _measures(x: Side) -> list[Measure]:
         ),
         ("short", f"for a short word of {x}", f"{x} comes in for at most {{short_ms}}", "stopping for a backchannel"),
     ):
-        of = f"per_{size}_{a}_onset"
+        per = f"per_{size}_{a}_onset"
         interrupted = y == "B" and size == "long"
         shown = ShownMoments(("talk_over",), "A") if interrupted else None
         better: Direction | None = None if y == "A" else "more" if interrupted else "less"
         found += [
             Measure(
-                f"{b}_stopped_within_{seconds}s_{of}", "share", "share", GROUP,
+                f"{b}_stopped_within_{seconds}s_{per}", "share", "share", GROUP,
                 f"{y} stops within {seconds} s {when}",
                 f"{length}: how often {y} then falls silent for at least {{yield_hold_ms}}.", name,
                 better=better, shown=shown,
@@ -62,13 +62,13 @@ def _measures(x: Side) -> list[Measure]:
         ]  # fmt: skip
         found += [
             Measure(
-                f"{b}_stopped_at_once_{of}", "share", "share", GROUP, f"{y} stops at once {when}",
-                f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway: "
-                "chance tells how often the latter is to be expected.", name,
+                f"{b}_stopped_at_once_{per}", "share", "share", GROUP, f"{y} stops at once {when}",
+                f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway; "
+                "“by chance” shows how often to expect the latter.", name,
             ),
             Measure(
-                f"{b}_stop_latency_ms_{of}", "values", "ms", GROUP, f"Time until {y} stops {when}",
-                f"From {x}'s start to {y}'s silence, where it came within 2 s.", "stop latency",
+                f"{b}_stop_latency_ms_{per}", "values", "ms", GROUP, f"Time until {y} stops {when}",
+                f"From {x}'s start to {y}'s silence, if it came within 2 s.", "stop latency",
                 better="less" if interrupted else None, shown=shown,
             ),
         ]  # fmt: skip
@@ -80,15 +80,15 @@ MEASURES: Final = tuple(measure for side in SIDES for measure in _measures(side)
 
 
 def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> dict[str, Quantity]:
-    """Speech of `side` that begins over the other's: by its own length, and whether the other stopped.
+    """Onsets of `side` while the other speaks: how many, by their own length, and whether the other stopped.
 
-    Onsets within 200 ms of the other's start (simultaneous) or end (terminal) are neither answered to nor yielded to;
-    they are left out and counted. What an onset is called never depends on what the other did. Of all but simultaneous
-    ones stands beside, with chance, how often the other stopped at once: a side that gives way within 200 ms looks like
-    one that was just ending.
+    Onsets within simultaneous_ms of the other's start or terminal_ms of its end are excluded and counted: the other
+    cannot react to them. The class of an onset never depends on what the other did. `stopped_at_once` covers all but
+    simultaneous onsets, since a side that gives way within terminal_ms looks like one that was just ending.
+    with_chance: also compute the shares that chance would give, which takes longest.
     """
     other = other_side(side)
-    onsets = [e for e in dialogue.told("intrusion", side=side) if e.onset == "overlap"]
+    onsets = [e for e in dialogue.uncensored("intrusion", side=side) if e.onset == "overlap"]
     apart = [e for e in onsets if not e.simultaneous]
     excluded = {
         "simultaneous": sum(bool(e.simultaneous) for e in onsets),
@@ -97,7 +97,7 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
     x, y = side.lower(), other.lower()
     short_ticks = dialogue.settings.ticks("short_ms")
     lengths = {
-        e.start_tick: dialogue.ipu_length_ticks(side, e.start_tick) for e in dialogue.told("intrusion", side=side)
+        e.start_tick: dialogue.ipu_length_ticks(side, e.start_tick) for e in dialogue.uncensored("intrusion", side=side)
     }
     short = sum(length <= short_ticks for length in lengths.values())
     speech_min = dialogue.speech_min(other)
@@ -132,10 +132,11 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
 
 
 def chance_of_stop(dialogue: Dialogue, other: Side, limit_ticks: int, also_terminal: bool = False) -> float | None:
-    """Share of onsets that the other would "stop" for if they lay anywhere in its speech.
+    """The share of onsets that the other would "stop" for within limit_ticks if onsets lay anywhere in its speech.
 
-    These are the onsets shifted round the session by every number of ticks, so that each falls on each tick once. Those
-    in the other's speech, neither simultaneous nor (unless also_terminal) terminal there, are asked the same question.
+    It is as if the onsets were shifted in time by every possible number of ticks, so that each falls on each tick once.
+    Ticks count if the other speaks there, and if an onset there is neither simultaneous nor (unless also_terminal)
+    terminal. None if there is no such tick.
     """
     settings = dialogue.settings
     clear = (

@@ -1,4 +1,4 @@
-"""What a measure returns for one session: items that can be pooled over sessions, never a finished number."""
+"""The result of a measure for one session: items that can be pooled over sessions, never a finished number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fdbcore.measures.measure import Unit
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One value an item, e.g. a latency a response; its median is the headline. `excluded`: reason -> items."""
+    """One value per item, such as the latency of each response. excluded: how many items are left out, by reason."""
 
     unit: Unit
     values: list[float]
@@ -20,7 +20,8 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of n opportunities. `chance`: the share expected if the two sides had nothing to do with each other."""
+    """`count` of `n` opportunities. excluded: how many are left out, by reason. chance: the share to expect if the two
+    sides did not hear each other."""
 
     count: int
     n: int
@@ -30,7 +31,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A total over an exposure, e.g. overlaps a minute of the other's speech. `n` counts the events in the total."""
+    """A total divided by an exposure, such as overlaps per minute of the other's speech. n: the events in the total."""
 
     unit: Unit
     total: float
@@ -45,11 +46,11 @@ _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 
 
 def to_json(quantity: Quantity) -> dict[str, Any]:
-    """The quantity as JSON values, its class as "kind"."""
+    """The quantity as JSON values; "kind" names its class."""
     values = {name: getattr(quantity, name) for name in quantity.__slots__}
     return {"kind": _NAMES[type(quantity)], **values}
 
 
 def from_json(values: Mapping[str, Any]) -> Quantity:
-    """The quantity that `to_json` wrote; KeyError or TypeError for anything else."""
+    """The quantity that `to_json` wrote. Raises KeyError or TypeError for anything else."""
     return _KINDS[values["kind"]](**{name: value for name, value in values.items() if name != "kind"})

@@ -1,4 +1,4 @@
-"""A recording as measures and reports take it: what follows from its parts, worked out once and handed down."""
+"""A recording with everything that measures and reports derive from it, computed once and handed down."""
 
 from __future__ import annotations
 
@@ -17,26 +17,23 @@ from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
 
 SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf": "dialling"}
-"""Findings of what sounds and is no speech, in a word."""
+"""Short names of the findings about sound that is not speech."""
 
 
 class Reading(Recording):
-    """A recording with its dialogue; each part is made when it is first asked for. Raises RecordingError.
+    """A recording with its dialogue. Each part is computed when it is first used, and raises RecordingError.
 
-    It keeps what it has read: of thousands of recordings, hold one at a time.
+    It keeps what it has read, so of thousands of recordings hold only one at a time.
     """
 
     @cached_property
     def dialogue(self) -> Dialogue:
-        """The dialogue without the speech that is echo of the other side, where that was found.
-
-        Every figure, every list and every export is of this one.
-        """
+        """The dialogue without speech that is echo of the other side. Every figure, list and export uses it."""
         return self.dialogue_by(self.dialogue_with_echo.settings) if self.has_suspects else self.dialogue_with_echo
 
     @cached_property
     def dialogue_with_echo(self) -> Dialogue:
-        """The dialogue as its turn events were stored, echo and all: what stands beside the figures."""
+        """The dialogue from the stored turn events, echo included. The figures "with echo" use it."""
         return Dialogue(
             self.turn_events,
             self.n_ticks,
@@ -47,29 +44,29 @@ class Reading(Recording):
         )
 
     def dialogue_by(self, settings: TurnSettings) -> Dialogue:
-        """The dialogue without echo as other settings of the turn detector give it."""
+        """The dialogue without echo, detected with other settings of the turn detector."""
         events = detect_turns(*echo_free_activity(self.activity, self.suspect_spans), settings)
         return replace(self.dialogue_with_echo, detected=events, settings=settings)
 
     @cached_property
     def suspect_spans(self) -> Mapping[Side, Spans]:
-        """The spans of ticks in which the activity of each side is echo of the other's."""
+        """Spans of ticks, per side, in which its activity is echo of the other side."""
         spans = (self.health or {}).get("suspect", {})
         return {side: spans.get(side, []) for side in SIDES}
 
     @property
     def has_suspects(self) -> bool:
-        """Whether any speech of it may be echo."""
+        """Whether any speech may be echo."""
         return any(self.suspect_spans.values())
 
     @cached_property
     def events_with_suspects(self) -> Sequence[tuple[TurnEvent, bool]]:
-        """Every turn event, as they became known, each with whether it is suspect: there with echo alone."""
+        """All turn events in the order in which they became known, each with whether only echo makes it (suspect)."""
         return with_suspects(self.dialogue.events, self.dialogue_with_echo.events)
 
     @cached_property
     def moments(self) -> Sequence[Moment]:
-        """The moments to listen to, the worst first."""
+        """The moments to listen to first, the worst first."""
         found = (self.health or {}).get("findings", ())
         sounds = {
             f"{SOUNDS[finding['id']]} on {finding['side']}": finding["spans"]

@@ -1,4 +1,4 @@
-"""What B does after an interruption that it stopped for: when it speaks again, and with which words."""
+"""How B recovers from an interruption that it stopped for: when it speaks again, and with which words."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fdbcore.recording.labels import KeptLabels, Label
 from fdbcore.types import TICK_MS, TICKS_PER_S
 
 FIRST_WORDS: Final = 3
-"""How many words tell what B does after an interruption; with fewer than FEWEST_WORDS nothing is told."""
+"""This many words decide how B goes on after an interruption; fewer than FEWEST_WORDS decide nothing."""
 FEWEST_WORDS: Final = 2
 TAKEN_UP: Final = {
     "restarted": (
         "B starts over after an interruption",
-        "Its first three words are those with which the interrupted turn began.",
+        "Its first three words are the first words of the interrupted turn.",
         "restart",
     ),
     "resumed": (
@@ -30,7 +30,7 @@ TAKEN_UP: Final = {
     ),
     "new_words": (
         "B goes on with new words after an interruption",
-        "An answer, or the rest of what it meant to say: words alone cannot tell.",
+        "They are an answer, or the rest of what it meant to say; words alone cannot decide which.",
         "",
     ),
 }
@@ -39,7 +39,7 @@ MEASURES: Final = (
     Measure(
         "b_recovery_latency_ms_per_labelled_interruption", "values", "ms", GROUP,
         "Time until B speaks again after an interruption",
-        "From the end of an interruption that B stopped for; below zero where B began before that.", "recovery",
+        "From the end of an interruption that B stopped for; negative if B began before that.", "recovery",
     ),
     *(Measure(f"b_{name}_per_recovery", "share", "share", GROUP, *words) for name, words in TAKEN_UP.items()),
 )  # fmt: skip
@@ -49,11 +49,11 @@ Word: TypeAlias = tuple[str, float, float]
 
 
 def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
-    """What B does after an interruption that it stopped for: when it speaks again, and with which words.
+    """How B recovers from an interruption that it stopped for: when it speaks again, and with which words.
 
-    The time is from the end of the interruption, negative where B began before that. Where B's words are known: it
-    restarts if it says again the words with which its turn began; it resumes if it takes up later ones; or else its
-    words are new, be they an answer or the rest of what it meant to say, which words cannot tell.
+    The time counts from the end of the interruption, and is negative if B began before that. words: B's words, None if
+    they are not known. B restarts if it repeats the first words of its turn, resumes if it repeats later ones, and
+    otherwise says new words: an answer, or the rest of what it meant to say, which words alone cannot decide.
     """
     found = labels.of("A", "interruption")
     if not found:
@@ -85,26 +85,22 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
 
 
 def _turn_start(dialogue: Dialogue, label: Label) -> int:
-    """The tick at which the turn of B that a label interrupts began."""
+    """The tick at which the turn of B began that a label interrupts."""
     starts = [event.start_tick for event in dialogue.events if event.kind == "turn" and event.side == "B"]
     return max((start for start in starts if start <= label.start_tick), default=0)
 
 
 def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:
-    """Whether the first words after a stop are among those of the turn before it, and where."""
-    slack_s = 0.2  # edges of words and of speech differ by about as much
+    """Where the first words after a stop occur in the turn before it: a key of TAKEN_UP, or TOO_FEW."""
+    slack_s = 0.2  # edges of words and of speech differ by about this much
     turn_s, stop_s, again_s = (tick / TICKS_PER_S for tick in (turn_start, stop_tick, again_tick))
-    timed = [(_spelt(text), start_s) for text, start_s, _ in words or ()]
+    # compared without case and punctuation
+    timed = [(re.sub(r"[^\w']+", "", text.casefold()), start_s) for text, start_s, _ in words or ()]
     before = [text for text, start_s in timed if text and turn_s - slack_s <= start_s < stop_s]
     after = [text for text, start_s in timed if text and start_s >= max(again_s - slack_s, stop_s)][:FIRST_WORDS]
     if min(len(before), len(after)) < FEWEST_WORDS:
         return TOO_FEW
-    at = [row for row in range(len(before) - len(after) + 1) if before[row : row + len(after)] == after]
-    if not at:
+    repeats = [row for row in range(len(before) - len(after) + 1) if before[row : row + len(after)] == after]
+    if not repeats:
         return "new_words"
-    return "restarted" if at[0] == 0 else "resumed"
-
-
-def _spelt(text: str) -> str:
-    """A word without case and punctuation."""
-    return re.sub(r"[^\w']+", "", text.casefold())
+    return "restarted" if repeats[0] == 0 else "resumed"

@@ -1,7 +1,7 @@
 """Timing measures of one session. B is the system under test; ids carry the unit and the denominator.
 
-Here are those of the floor and of how the time is filled; the others are in `answers` and `overlaps`. Censored events
-count nowhere.
+This module has the measures of the floor and of how the time is filled; `answers` and `overlaps` have the others.
+Censored events count nowhere.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, TurnEvent
 
 TURNS: Final = MeasureGroup("Taking turns", "Who follows whom, how fast, and how long each holds the floor.")
 TIME: Final = MeasureGroup(
-    "How the time is filled", "Number and seconds of speech and silence, per minute of the session."
+    "How the time is filled", "Number and seconds of speech and silence, per minute of the call."
 )
 _TURN: Final = "From taking the floor to giving it up, with the pauses inside."
 _OF_TURNS: Final = (
     Measure(
         "a_fto_after_b_ms", "values", "ms", TURNS, "A's answer time",
-        "From the end of B's turn to A's start; below zero: A began first.", FTO,
+        "From the end of B's turn to A's start; negative if A began before B's end.", FTO,
     ),
     Measure(
         "lapse_s", "values", "s", TURNS, "Long silences",
@@ -36,7 +36,7 @@ _OF_TURNS: Final = (
     ),
     Measure(
         "b_initial_silence_s", "values", "s", TURNS, "B silent at the start",
-        "From the start of the session to B's first sound.", better="less",
+        "From the start of the call to B's first sound.", better="less",
     ),
     Measure("a_turn_s", "values", "s", TURNS, "Length of A's turns", _TURN, "turn"),
     Measure(
@@ -59,7 +59,7 @@ _SHOWN: Final = {"gap": ShownMoments(("slow_answer",), "B"), "overlap": _TALK_OV
 
 
 def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[Measure, Measure]:
-    """Number and seconds a minute of one kind of spans."""
+    """The two measures of one kind of spans: their number and their seconds, both per minute."""
     shown = _SHOWN.get(name)
     return (
         Measure(
@@ -78,7 +78,7 @@ MEASURES: Final = (
     *(
         Measure(
             f"{x.lower()}_talk_share", "ratio", "share", TIME, f"Talk share of {x}",
-            f"Share of the session in which {x} speaks.", "talk ratio", headline="B speaks" if x == "B" else "",
+            f"Share of the call in which {x} speaks.", "talk ratio", headline="B speaks" if x == "B" else "",
         )
         for x in SIDES
     ),
@@ -90,7 +90,7 @@ MEASURES: Final = (
 
 
 def timing(dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
-    """All timing measures of a session. with_chance: also what chance would do, which takes longest."""
+    """All timing measures of a session. with_chance: also the shares that chance would give, which takes longest."""
     measures = responses(dialogue) | floor_taking(dialogue) | composition(dialogue)
     for side in SIDES:
         measures |= overlap_onsets(dialogue, side, with_chance)
@@ -98,8 +98,8 @@ def timing(dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
 
 
 def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
-    """A's floor transfer offsets, turn lengths of both sides, lapses, and B's first sound."""
-    to_a = dialogue.told("gap", "overlap_between", side="A")
+    """A's floor transfer offsets, the turn lengths of both sides, lapses, and B's first sound."""
+    to_a = dialogue.uncensored("gap", "overlap_between", side="A")
     lengths = np.diff(dialogue.lapses)[:, 0]
     lapses = lengths[lengths > dialogue.settings.ticks("lapse_ms")] / TICKS_PER_S
     first = dialogue.ipus["B"][:1, 0] / TICKS_PER_S
@@ -116,19 +116,19 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
 
 
 def composition(dialogue: Dialogue) -> dict[str, Quantity]:
-    """Number and seconds a minute of IPUs, pauses, gaps and overlaps; shares of the time."""
+    """Number and seconds per minute of IPUs, pauses, gaps and overlaps; and shares of the time."""
     minutes = dialogue.n_ticks / TICKS_PER_S / 60
-    stretches = [(e.start_tick, e.end_tick) for e in dialogue.told("overlap_within")]
-    stretches += [span for e in dialogue.told("overlap_between") for span in e.stretches or ()]
-    spans = {"gap": _spans(dialogue.told("gap")), "overlap": stretches}
+    stretches = [(e.start_tick, e.end_tick) for e in dialogue.uncensored("overlap_within")]
+    stretches += [span for e in dialogue.uncensored("overlap_between") for span in e.stretches or ()]
+    spans = {"gap": _spans(dialogue.uncensored("gap")), "overlap": stretches}
     for side in SIDES:
-        spans[f"{side.lower()}_ipu"] = _spans(dialogue.told("speech_end", side=side))
-        spans[f"{side.lower()}_pause"] = _spans(dialogue.told("pause", side=side))
+        spans[f"{side.lower()}_ipu"] = _spans(dialogue.uncensored("speech_end", side=side))
+        spans[f"{side.lower()}_pause"] = _spans(dialogue.uncensored("pause", side=side))
     measures: dict[str, Quantity] = {}
-    for name, of in spans.items():
-        seconds = sum(end - start for start, end in of if end is not None) / TICKS_PER_S
-        measures[f"{name}_per_min"] = Ratio("1/min", len(of), minutes, len(of))
-        measures[f"{name}_s_per_min"] = Ratio("s/min", seconds, minutes, len(of))
+    for name, found in spans.items():
+        seconds = sum(end - start for start, end in found if end is not None) / TICKS_PER_S
+        measures[f"{name}_per_min"] = Ratio("1/min", len(found), minutes, len(found))
+        measures[f"{name}_s_per_min"] = Ratio("s/min", seconds, minutes, len(found))
     speaking_a, speaking_b = dialogue.speaking["A"], dialogue.speaking["B"]
     both, either = int((speaking_a & speaking_b).sum()), int((speaking_a | speaking_b).sum())
     for side in SIDES:

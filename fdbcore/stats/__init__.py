@@ -1,4 +1,4 @@
-"""Intervals, tests and distances of numbers that know nothing of conversations.
+"""Confidence intervals, tests and distances. Knows nothing of conversations.
 
 May import: _ext.
 """

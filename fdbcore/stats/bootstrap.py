@@ -1,10 +1,11 @@
-"""Intervals that a reader can trust: bootstrap by cluster, and no figure where n is too small.
+"""Bootstrap confidence intervals by cluster, and no figure where n is too small.
 
-Turns of one call resemble each other: resampled as if they were independent they give intervals that are far too
-narrow. What is resampled here is the *cluster*, the top unit of the design: the call, the scenario, the speaker. With
-few clusters a plain percentile interval is too narrow, too ("95 %" covers 86 % with five, 90 % with ten), and unequal
-ones are worth fewer than they are; these are widened by Student's t for the number that they are worth. `python -m
-benchmarks coverage` shows what they cover; below FEW_CLUSTERS that may be too little, and a table says so.
+Turns of one call resemble each other. Intervals that resample them as if they were independent are far too narrow.
+This module resamples *clusters*, the top unit of the design: calls, scenarios or speakers. With few clusters, a plain
+percentile interval is still too narrow: "95 %" covers 86 % with five clusters and 90 % with ten. Clusters of unequal
+size count as fewer clusters of equal size. So intervals are widened by Student's t for that effective number. `python
+-m benchmarks coverage` measures how often they cover the truth. Below FEW_CLUSTERS they may cover too little, and
+tables say so.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ LEVEL: Final = 0.95
 RESAMPLES: Final = 10_000
 SEED: Final = 0
 FEW_CLUSTERS: Final = 10
-"""With fewer, "95 %" may cover less than 92 %; also of a share, if its events come in fewer."""
+"""With fewer clusters, "95 %" may cover less than 92 %; so may a share whose events occur in fewer clusters."""
 
 ITEMS_BEYOND: Final = 5
 ITEMS_BEYOND_FOR_INTERVAL: Final = 10
 
 CLUSTERS_TO_TRUST_SAMENESS: Final = 100
-"""From so many that all agree, that they agree is a finding; of fewer it says nothing on how clusters differ."""
+"""If at least this many clusters all agree, the interval is a point. If fewer agree, there is no interval: they do not
+show how clusters differ."""
 
 ALL_THE_SAME: Final = "no interval: every resample gives the same value"
 ONE_CLUSTER: Final = "no interval: one cluster cannot show how clusters differ"
@@ -40,12 +42,12 @@ _P_HALVINGS: Final = 24
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], float]
-"""A function of the items' values: (n,), or (n, columns) with a row per item. `mean`, `ratio_of_sums` and `Quantile`
-are resampled by compiled kernels; any other function is called once for each resample."""
+"""A function of the values of the items: (n,), or (n, columns) with one row per item. Compiled kernels resample `mean`,
+`ratio_of_sums` and `Quantile`; any other function is called once per resample."""
 
 
 class Interval(NamedTuple):
-    """Lower and upper limit."""
+    """The lower and upper limit of a confidence interval."""
 
     low: float
     high: float
@@ -53,10 +55,10 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with its interval; either is None where it cannot be given, and `reason` says why.
+    """A statistic with its interval. Either is None if it cannot be computed; `reason` then says why.
 
-    clusters: how many units were resampled. p: of a difference, one less the highest level whose interval leaves 0 out,
-    so it is below 0.05 exactly where the 95 % interval does.
+    clusters: how many units were resampled. p: of a difference, 1 minus the highest level whose interval excludes 0; so
+    p < 0.05 exactly if the 95 % interval excludes 0.
     """
 
     value: float | None
@@ -70,8 +72,9 @@ class Estimate:
 class Quantile:
     """The statistic "quantile q" (0 < q < 1) by NumPy's linear rule.
 
-    A quantile outside 0.1 to 0.9 is given from five items beyond it, its interval from ten: p95 from n = 100 and 200.
-    With fewer it is one of the largest values by another name, and the interval covers much less than it says.
+    A quantile outside 0.1 to 0.9 needs at least five items beyond it, and its interval ten: p95 needs n = 100, its
+    interval n = 200. With fewer items it is hardly more than the largest value, and its interval covers much less than
+    its level. Raises InputError if q is not between 0 and 1.
     """
 
     q: float
@@ -81,14 +84,14 @@ class Quantile:
             raise InputError(f"quantile: expected a number between 0 and 1, got {self.q}")
 
     def __call__(self, values: Floats) -> float:
-        """The quantile of (n,), however few they are."""
+        """The quantile of values (n,), also if there are too few of them."""
         return float(np.quantile(values, self.q))
 
     def __str__(self) -> str:
         return f"p{100 * self.q:g}"
 
     def items_needed(self, beyond: int) -> int:
-        """The least n that puts `beyond` items beyond a quantile outside 0.1 to 0.9; 1 for one inside."""
+        """The smallest n with `beyond` items beyond the quantile, if it lies outside 0.1 to 0.9; otherwise 1."""
         tail = round(min(self.q, 1 - self.q), 9)
         return 1 if tail >= 0.1 else math.ceil(round(beyond / tail, 6))
 
@@ -97,18 +100,18 @@ MEDIAN: Final = Quantile(0.5)
 
 
 def mean(values: Floats) -> float:
-    """The mean of the items (n,); of booleans the share, so `latencies_ms <= 800` gives the share within 0.8 s."""
+    """The mean of the items (n,). For booleans it is a share: `mean(latencies_ms <= 800)` is the share within 0.8 s."""
     return float(np.mean(values))
 
 
 def ratio_of_sums(values: Floats) -> float:
-    """Sum of column 0 / sum of column 1 of (n, 2), such as events / minutes with a row per call; NaN if that is 0."""
+    """Sum of column 0 / sum of column 1 of (n, 2), such as events / minutes with one row per call; NaN for x / 0."""
     numerator, denominator = np.sum(values, axis=0)
     return float(numerator / denominator) if denominator else math.nan
 
 
 def quantile(values: npt.ArrayLike, q: float) -> float | None:
-    """Quantile q of the items; None where they are too few for it (see Quantile)."""
+    """Quantile q of the items; None if there are too few of them (see `Quantile`). Raises InputError for a bad q."""
     items, statistic = _checked(values), Quantile(q)
     return statistic(items) if len(items) >= statistic.items_needed(ITEMS_BEYOND) else None
 
@@ -122,16 +125,17 @@ def bootstrap_ci(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """`statistic` of the items, with its percentile bootstrap interval by cluster; the same seed, the same interval.
+    """`statistic` of the items, with its percentile bootstrap interval by cluster. The seed determines the interval.
 
-    The percentiles are further out than the level says, as Student's t for k clusters is over the spread of a resample,
-    which is too small by (k - 1) / k (the expanded percentile interval of Hesterberg 2015); k is how many clusters of
-    one size these are worth, (sum n)^2 / sum n^2, n being a cluster's items, or what it adds to the lower of two sums.
+    It is the expanded percentile interval of Hesterberg (2015): its percentiles lie further out than the level says,
+    because Student's t for k clusters is wider than the normal distribution, and because the variance over resamples is
+    too small by (k - 1) / k. k is the effective number of clusters, (sum n)^2 / sum n^2. n is the number of items of a
+    cluster, or for `ratio_of_sums` what the cluster adds to the denominator.
 
-    values: (n,), or (n, columns) with a row per item, finite. clusters: the id of each item's cluster. There is no
-    interval for one cluster, for a tail of too few items, where the statistic is undefined in some resample, or where
-    all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS agree (18 of 18: see `shares`). Raises InputError for values
-    that are not finite or do not fit the clusters or the statistic.
+    values: (n,), or (n, columns) with one row per item; finite. clusters: (n,), the id of each item's cluster. There is
+    no interval for one cluster, for a tail quantile of too few items, if the statistic is undefined in some resample,
+    or if all resamples of fewer than CLUSTERS_TO_TRUST_SAMENESS clusters agree (for 18 of 18 see `shares`). Raises
+    InputError for values that are not finite or do not fit the clusters or the statistic.
     """
     return _estimate([values], [clusters], statistic, level, resamples, seed)
 
@@ -148,19 +152,20 @@ def difference_ci(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Estimate:
-    """`statistic` of A less that of B, with its interval; else as `bootstrap_ci`.
+    """`statistic` of A minus that of B, with its interval; otherwise like `bootstrap_ci`.
 
-    paired: over the same clusters (scenarios): each resample draws the same ones for both. A and B may differ in items
-    per cluster, and a cluster without items of one side counts for the other only. Otherwise they have no clusters in
-    common: those of A and of B are drawn apart, and worth as many clusters as their variances make them (Satterthwaite
-    1946). There is no interval where the few clusters of one side agree, either.
+    paired: A and B share their clusters (such as scenarios), and each resample draws the same clusters for both. A and
+    B may have different numbers of items per cluster; a cluster without items of one side counts for the other side
+    only. Not paired: A and B have no clusters in common, are resampled independently, and their effective number of
+    clusters weighs both by their variances (Satterthwaite 1946). There is also no interval if the few clusters of one
+    side agree.
     """
     samples, clusters = [values_a, values_b], [clusters_a, clusters_b]
     return _estimate(samples, clusters, statistic, level, resamples, seed, independent=not paired)
 
 
 def p_of_zero(interval: Callable[[float], Interval]) -> float:
-    """See `Estimate`. interval: the limits at a level, never narrower for a higher one."""
+    """The p value of `Estimate`. interval: gives the limits at a level in (0, 1); a higher level is never narrower."""
     low, high = 0.0, 1.0
     for _ in range(_P_HALVINGS):
         level = (low + high) / 2
@@ -172,13 +177,13 @@ def p_of_zero(interval: Callable[[float], Interval]) -> float:
 def bootstrap_columns(
     values: npt.ArrayLike, *, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[Estimate]:
-    """The mean of each column with its percentile bootstrap interval, all from the same draws of items.
+    """The mean of each column with its percentile bootstrap interval, all columns from the same resamples.
 
-    values: (items, columns), or (items, repeats, columns) where each item was measured several times: then a resample
-    draws items, and for each one of its repeats, so the spread over repeats is in the interval. NaN: not measured; the
-    mean is over what there is, and `clusters` counts the items that have any. A column of paired differences gives the
-    interval of the difference. There is no interval for one item, nor where `bootstrap_ci` has none. Raises InputError
-    for another shape and for infinite values.
+    values: (items, columns), or (items, repeats, columns) if each item was measured several times. A resample then
+    draws items, and one repeat of each drawn item, so that the interval includes the spread over repeats. NaN means not
+    measured: the mean is over the measured cells, and `clusters` counts the items that have any. A column of paired
+    differences gives the interval of the difference. There is no interval for one item, nor where `bootstrap_ci` has
+    none. Raises InputError for another shape and for infinite values.
     """
     cells = np.asarray(values, dtype=np.float64)
     cells = cells[:, None] if cells.ndim == 2 else cells
@@ -189,7 +194,7 @@ def bootstrap_columns(
 
 
 def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimate:
-    """column: (items, repeats). resampled: its means."""
+    """The estimate of one column (items, repeats) from the means of its resamples (resamples,)."""
     items = int((~np.isnan(column)).any(axis=1).sum())
     if not items:
         return Estimate(None, None, 0, "no items")
@@ -203,7 +208,7 @@ def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimat
 def _expanded_percentile(
     resampled: Floats, clusters: int, effective: float, level: float
 ) -> tuple[Interval | None, str]:
-    """The interval between quantiles of resamples of so many clusters (see `bootstrap_ci`), or why there is none."""
+    """The interval from the resamples of `clusters` clusters, which count as `effective`; or why there is none."""
     if undefined := int(np.isnan(resampled).sum()):
         return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
     if _all_the_same(resampled, clusters):
@@ -212,7 +217,7 @@ def _expanded_percentile(
 
 
 def _all_the_same(resampled: Floats, clusters: int) -> bool:
-    """Whether so few clusters agree that their resamples say nothing on the spread."""
+    """Whether all resamples agree, of so few clusters that this does not show how clusters differ."""
     return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and resampled.min() == resampled.max())
 
 
@@ -222,7 +227,7 @@ def _between(ascending: Floats, clusters: float, level: float) -> Interval:
 
 
 def _quantile_of_sorted(ascending: Floats, q: float) -> float:
-    """By NumPy's linear rule, without sorting again."""
+    """Quantile q by NumPy's linear rule, without sorting again."""
     position = (len(ascending) - 1) * q
     below = min(int(position), len(ascending) - 2)
     return float(ascending[below] + (ascending[below + 1] - ascending[below]) * (position - below))
@@ -237,7 +242,10 @@ def _estimate(
     seed: int,
     independent: bool = False,
 ) -> Estimate:
-    """The statistic of the first sample, less that of the second if there is one; `independent`: drawn apart."""
+    """The statistic of the first sample, minus that of the second if there is one.
+
+    independent: the two samples have no clusters in common and are resampled independently.
+    """
     items = [_checked(values) for values in samples]
     groups, counts = _groups_apart(items, clusters) if independent else _groups(items, clusters)
     count = min(counts)
@@ -259,16 +267,16 @@ def _estimate(
         for number, sample in enumerate(zip(items, groups, counts, strict=True))
     ]
     for resampled, numbers in zip((drawn, *drawn_second), groups, strict=True):
-        if _all_the_same(resampled, len(np.unique(numbers))):  # the other side alone would make the interval
+        if _all_the_same(resampled, len(np.unique(numbers))):  # the interval would show the other side alone
             return Estimate(value, None, count, ALL_THE_SAME)
     differences = np.sort(drawn - sum(drawn_second))
-    effective = _effective(statistic, items, groups, counts, (drawn, *drawn_second), independent)
+    effective = _effective_clusters(statistic, items, groups, counts, (drawn, *drawn_second), independent)
     interval, reason = _expanded_percentile(differences, count, effective, level)
     p = max(p_of_zero(lambda at: _between(differences, effective, at)), 1 / resamples) if second and interval else None
     return Estimate(value, interval, count, reason, p)
 
 
-def _effective(
+def _effective_clusters(
     statistic: Statistic,
     samples: Sequence[Floats],
     groups: Sequence[batch.Groups],
@@ -276,12 +284,14 @@ def _effective(
     drawn: Sequence[Floats],
     independent: bool,
 ) -> float:
-    """How many clusters of one size these are worth, by their items, or by what a ratio is over; those of two samples
-    weigh by the variances of these (Satterthwaite 1946)."""
+    """The effective number of clusters, by their items, or for a ratio by its denominator.
+
+    Two samples weigh by the variances of their resamples (Satterthwaite 1946).
+    """
     variances = [float(np.var(resampled)) for resampled in drawn]
     parts = [np.zeros(0)] * len(samples)
-    for number, (items, of, count) in enumerate(zip(samples, groups, counts, strict=True)):
-        sizes = np.bincount(of, weights=items[:, 1] if statistic is ratio_of_sums else None, minlength=count)
+    for number, (items, clusters, count) in enumerate(zip(samples, groups, counts, strict=True)):
+        sizes = np.bincount(clusters, weights=items[:, 1] if statistic is ratio_of_sums else None, minlength=count)
         parts[number] = sizes / sizes.sum() * (variances[number] if any(variances) else 1.0)
     return effective_number(np.concatenate(parts) if independent else np.sum(parts, axis=0))
 
@@ -323,13 +333,13 @@ def _checked(values: npt.ArrayLike) -> Floats:
 
 
 def _groups_apart(items: Sequence[Floats], clusters: Sequence[npt.ArrayLike]) -> tuple[list[batch.Groups], list[int]]:
-    """As `_groups`, with numbers and counts for each sample of its own."""
+    """Like `_groups`, but each sample numbers its clusters independently."""
     apart = [_groups([values], [ids]) for values, ids in zip(items, clusters, strict=True)]
     return [groups for (groups,), _ in apart], [count for _, (count,) in apart]
 
 
 def _groups(items: Sequence[Floats], clusters: Sequence[npt.ArrayLike]) -> tuple[list[batch.Groups], list[int]]:
-    """Each item's cluster as a number from 0, the same in all samples; and for each sample how many there are."""
+    """The cluster of each item as a number from 0, shared by all samples; and per sample the number of clusters."""
     ids = [np.asarray(sample) for sample in clusters]
     for values, sample in zip(items, ids, strict=True):
         if sample.shape != values.shape[:1]:

@@ -1,9 +1,8 @@
-"""How far two samples of times lie apart: Jensen-Shannon distance of their histograms, and Wasserstein distance."""
+"""Distances of two samples of times: Jensen-Shannon distance of their histograms, and Wasserstein distance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,15 +16,18 @@ from fdbcore.stats.student import effective_number, tail
 BIN_MS: Final = 200
 FIRST_MS, LAST_MS = -2000, 4000
 EDGES_MS: Final[Floats] = np.arange(FIRST_MS, LAST_MS + BIN_MS, BIN_MS, dtype=np.float64)
-"""Of the bins of a histogram of floor transfer offsets; what lies beyond is in the first or the last bin."""
+"""Bin edges of histograms of floor transfer offsets, in ms. The first and the last bin also hold all values beyond."""
 
 RESAMPLES: Final = 2_000
 DIVISIONS: Final = 500
 
 
 class Distances(NamedTuple):
-    """jensen_shannon: of the histograms over EDGES_MS, from 0 (the same) to 1 (nothing in common). wasserstein_ms: of
-    the samples themselves, the mean way that one would have to be moved to become the other."""
+    """Two distances of a pair of samples.
+
+    jensen_shannon: of their histograms over EDGES_MS, from 0 (the same) to 1 (nothing in common). wasserstein_ms: the
+    mean distance by which the values of one sample must move to become the other sample, in ms.
+    """
 
     jensen_shannon: float
     wasserstein_ms: float
@@ -33,7 +35,7 @@ class Distances(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Times of several calls: values_ms (n,), and the number of the call of each (n,), from 0 to calls - 1."""
+    """Times of several calls: values_ms (n,) in ms, and owners (n,), the call of each value, from 0 to calls - 1."""
 
     values_ms: Floats
     owners: npt.NDArray[np.intp]
@@ -49,13 +51,16 @@ class Comparison:
     high: Distances
 
     def interval(self, name: str) -> Interval:
-        """Of one of the distances."""
+        """The interval of the distance `name`, a field of `Distances`."""
         return Interval(getattr(self.low, name), getattr(self.high, name))
 
 
 def jensen_shannon(counts_p: npt.ArrayLike, counts_q: npt.ArrayLike) -> float:
-    """The Jensen-Shannon distance of two histograms over the same bins, in [0, 1]: the square root of the divergence
-    with logarithms to base 2 (Endres and Schindelin 2003). NaN if one is empty."""
+    """The Jensen-Shannon distance of two histograms (bins,) over the same bins, in [0, 1].
+
+    It is the square root of the divergence with logarithms to base 2 (Endres and Schindelin 2003). NaN if a histogram
+    is empty. Raises InputError if the shapes differ.
+    """
     p, q = (np.asarray(counts, dtype=np.float64) for counts in (counts_p, counts_q))
     if p.shape != q.shape:
         raise InputError(f"histograms: expected the same bins, got {p.shape} and {q.shape}")
@@ -70,7 +75,7 @@ def jensen_shannon(counts_p: npt.ArrayLike, counts_q: npt.ArrayLike) -> float:
 
 
 def histogram(values_ms: Floats) -> npt.NDArray[np.intp]:
-    """Counts over the bins of EDGES_MS."""
+    """How many of values_ms (n,) lie in each bin of EDGES_MS: (bins,)."""
     return np.bincount(_bins(values_ms), minlength=len(EDGES_MS) - 1)
 
 
@@ -79,7 +84,7 @@ def _bins(values_ms: Floats) -> npt.NDArray[np.intp]:
 
 
 class _Grid:
-    """The values that occur in either of two samples, so that a resample is a count of each."""
+    """The sorted distinct values of all samples. A resample is then a count of each value, which is fast to draw."""
 
     def __init__(self, *samples: Sample) -> None:
         joined = np.concatenate([sample.values_ms for sample in samples])
@@ -90,13 +95,13 @@ class _Grid:
         self._samples, self._size = samples, len(values)
 
     def counts(self, number: int, times: Floats) -> Floats:
-        """How often each value is there, in sample `number` with each of its calls taken so many times."""
+        """How often each value occurs in sample `number` if its calls are drawn `times` (calls,) times."""
         weights = times[self._samples[number].owners]
         counts: Floats = np.bincount(self._places[number], weights=weights, minlength=self._size).astype(np.float64)
         return counts
 
     def distances(self, p: Floats, q: Floats) -> Distances:
-        """Those of two counts."""
+        """The distances of two samples, given as counts of each value."""
         if not p.sum() or not q.sum():
             return Distances(float("nan"), float("nan"))
         apart = np.abs(np.cumsum(p / p.sum() - q / q.sum())[:-1]) @ self._steps_ms
@@ -108,52 +113,51 @@ class _Grid:
 
 
 def distances(sample: Sample, reference: Sample) -> Distances:
-    """The distances of two samples; NaN where one has no values."""
+    """The distances of two samples; NaN if one has no values."""
     return _whole(_Grid(sample, reference), sample, reference)
 
 
 def _whole(grid: _Grid, *samples: Sample) -> Distances:
-    return grid.distances(*(grid.counts(number, np.ones(of.calls)) for number, of in enumerate(samples)))
+    return grid.distances(*(grid.counts(number, np.ones(sample.calls)) for number, sample in enumerate(samples)))
 
 
 def compare(sample: Sample, reference: Sample, seed: int = SEED) -> Comparison | None:
-    """The distances of `sample` from `reference`; None if either has fewer than two calls, or no values.
+    """The distances of `sample` from `reference` with intervals; None if one has fewer than two calls or no values.
 
-    Two samples of the same kind are not 0 apart but as far as chance makes it, and a resample adds that once more. The
-    lower limit takes it off (a basic bootstrap of the squares, ending at 0), the upper one does not (a percentile): the
-    interval covers at least as often as it says.
+    Two samples of the same distribution have a distance above 0 by chance, and resampling adds as much again. The lower
+    limit subtracts that (a basic bootstrap of the squares, not below 0); the upper limit does not (a percentile). So
+    the interval covers at least as often as its level says.
     """
     if min(sample.calls, reference.calls) < 2 or not len(sample.values_ms) or not len(reference.values_ms):
         return None
     grid = _Grid(sample, reference)
     whole = _whole(grid, sample, reference)
     random = np.random.Generator(np.random.PCG64(seed))
-    drawn = np.array(list(_resampled(grid, (sample.calls, reference.calls), random)))
-    worth = min(effective_number(np.bincount(of.owners)) for of in (sample, reference))
-    most = np.nanquantile(drawn, 1 - tail(worth, LEVEL), axis=0)
-    least = np.sqrt(np.maximum(2 * np.square(whole) - np.square(most), 0.0))
-    return Comparison(whole, Distances(*least.tolist()), Distances(*most.tolist()))
+    drawn = []
+    for _ in range(RESAMPLES):
+        times = [
+            np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
+            for n in (sample.calls, reference.calls)
+        ]
+        drawn.append(grid.distances(grid.counts(0, times[0]), grid.counts(1, times[1])))
+    effective = min(effective_number(np.bincount(each.owners)) for each in (sample, reference))
+    high = np.nanquantile(np.array(drawn), 1 - tail(effective, LEVEL), axis=0)
+    low = np.sqrt(np.maximum(2 * np.square(whole) - np.square(high), 0.0))
+    return Comparison(whole, Distances(*low.tolist()), Distances(*high.tolist()))
 
 
 def split_half_distances(reference: Sample, seed: int = SEED) -> tuple[Distances, Distances] | None:
-    """How far two random halves of the reference are apart: at the median, and at most in 95 of 100 divisions.
+    """The distances of two random halves of the reference: the median, and the 95 % quantile over DIVISIONS divisions.
 
-    That is the distance of samples that differ by chance alone, of half as many calls each. None for fewer than four.
+    These are distances that chance alone makes, with half as many calls in each sample. None for fewer than four calls
+    or no values.
     """
     if reference.calls < 4 or not len(reference.values_ms):
         return None
     grid, random = _Grid(reference), np.random.Generator(np.random.PCG64(seed))
-    middle, most = np.nanquantile(np.array(list(_halves(grid, reference.calls, random))), [0.5, LEVEL], axis=0)
-    return Distances(*middle.tolist()), Distances(*most.tolist())
-
-
-def _resampled(grid: _Grid, calls: tuple[int, int], random: np.random.Generator) -> Iterator[Distances]:
-    for _ in range(RESAMPLES):
-        times = [np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64) for n in calls]
-        yield grid.distances(grid.counts(0, times[0]), grid.counts(1, times[1]))
-
-
-def _halves(grid: _Grid, calls: int, random: np.random.Generator) -> Iterator[Distances]:
+    drawn = []
     for _ in range(DIVISIONS):
-        first = (random.permutation(calls) < calls // 2).astype(np.float64)
-        yield grid.distances(grid.counts(0, first), grid.counts(0, 1 - first))
+        in_first_half = (random.permutation(reference.calls) < reference.calls // 2).astype(np.float64)
+        drawn.append(grid.distances(grid.counts(0, in_first_half), grid.counts(0, 1 - in_first_half)))
+    median, high = np.nanquantile(np.array(drawn), [0.5, LEVEL], axis=0)
+    return Distances(*median.tolist()), Distances(*high.tolist())

@@ -1,4 +1,4 @@
-"""How far raters agree beyond chance on the categories that they give to the same items."""
+"""Agreement of raters beyond chance: Cohen's kappa and Krippendorff's alpha."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MISSING = -1
 
 
 def kappa(counts: Floats) -> float:
-    """Cohen's kappa (1960) of two raters; NaN where chance alone would agree on all.
+    """Cohen's kappa (1960) of two raters; NaN without counts, or if chance alone would make them always agree.
 
-    counts: (rows, k * k), pooled over rows: how often each category of the first rater meets each of the second.
+    counts: (rows, k * k), summed over rows: how often category i of the first rater meets category j of the second.
     """
     table = counts.sum(axis=0)
     table = table.reshape(math.isqrt(len(table)), -1)
@@ -28,9 +28,9 @@ def kappa(counts: Floats) -> float:
 
 
 def alpha_parts(ratings: npt.NDArray[np.int64], categories: int) -> Floats:
-    """What `alpha` adds up, (units, 1 + categories): each unit's disagreement, then how often it got each category.
+    """The summands of `alpha`, (units, 1 + categories): the disagreement on each unit, then its count of each category.
 
-    ratings: (units, raters): a category from 0, or MISSING. Units that fewer than two raters rated add nothing.
+    ratings: (units, raters), each a category from 0, or MISSING. Units with fewer than two ratings are all zeros.
     """
     counts = np.stack([(ratings == category).sum(axis=1) for category in range(categories)], axis=1).astype(np.float64)
     raters = counts.sum(axis=1)
@@ -40,8 +40,10 @@ def alpha_parts(ratings: npt.NDArray[np.int64], categories: int) -> Floats:
 
 
 def alpha(parts: Floats) -> float:
-    """Krippendorff's alpha for nominal categories (2011), of rows of `alpha_parts` or sums of them; NaN where all
-    ratings are of one category."""
+    """Krippendorff's alpha for nominal categories (2011); NaN if all ratings are of one category.
+
+    parts: rows of `alpha_parts`, or sums of such rows.
+    """
     disagreeing, *counts = parts.sum(axis=0).tolist()
     n = sum(counts)
     by_chance = n**2 - sum(count**2 for count in counts)

@@ -1,10 +1,10 @@
-"""Shares with intervals by Wilson's score, over clusters, and the difference of two.
+"""Shares over clusters with Wilson's score interval, and the difference of two shares.
 
-What turns of one call have in common is seen in how calls differ: their design effect is the variance of a share by the
-jackknife over calls, over that of independent trials (Kish 1965). It is known badly where calls are few or unequal, or
-few of them have the event: then it comes out too small just where the share does. So it is averaged with the effect of
-an assumed intraclass correlation, and Student's t has as many degrees of freedom as both are worth together.
-`python -m benchmarks coverage` shows what the intervals cover.
+Trials of one cluster (turns of one call) resemble each other. The design effect measures this: the variance of a share
+by the jackknife over clusters, divided by the variance of independent trials (Kish 1965). It is uncertain if clusters
+are few or unequal, or if few of them have the event; it is then often too small when the share is too small. So it is
+averaged with the design effect of an assumed intraclass correlation, and Student's t has the degrees of freedom of both
+together. `python -m benchmarks coverage` measures how often the intervals cover the truth.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from fdbcore.stats.bootstrap import LEVEL, ONE_CLUSTER, Estimate, Floats, Interv
 from fdbcore.stats.student import effective_number, t_quantile
 
 ASSUMED_CORRELATION: Final = 0.1
-"""Of the trials of one cluster (intraclass), as long as the clusters themselves say little on it."""
+"""The intraclass correlation to assume for the trials of one cluster while the data say little about it."""
 
-ASSUMED_WORTH: Final = 4
-"""How many degrees of freedom the assumption counts for, beside those of the clusters."""
+ASSUMED_FREEDOM: Final = 4
+"""The degrees of freedom of that assumption, added to those of the clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A share over clusters (k,). trials: of all. variance: that of so many independent trials.
+    """A share over k clusters.
 
-    sizes: each cluster's part of the trials. moves: by how much the share would move without the cluster, scaled so
-    that their squares sum to its variance. telling: the parts of clusters that have the event, or of those that lack
-    it in a trial, whichever are fewer.
+    trials: how many there are in all clusters. variance: of the share, if the trials were independent. sizes: (k,),
+    each cluster's part of the trials. moves: (k,), how much the share changes without the cluster, scaled so that the
+    squares sum to the variance by the jackknife. informative: (k,), equal parts for the clusters with an event, or for
+    those with a trial without it, whichever are fewer; 0 for the others.
     """
 
     share: float
@@ -42,7 +43,7 @@ class _Side:
     variance: float
     sizes: Floats
     moves: Floats
-    telling: Floats
+    informative: Floats
 
     @property
     def assumed_effect(self) -> float:
@@ -50,16 +51,19 @@ class _Side:
         return 1 + ASSUMED_CORRELATION * (self.trials * float(self.sizes @ self.sizes) - 1)
 
     def limits(self, width: float) -> Interval:
-        """Wilson's limits, so many standard deviations of independent trials out."""
-        return _wilson(self.share, self.trials, width)
+        """Wilson's limits, `width` standard deviations of independent trials from the middle."""
+        share, spread = self.share, width * width / self.trials
+        middle = (share + spread / 2) / (1 + spread)
+        half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
+        return Interval(0.0 if share == 0 else middle - half, 1.0 if share == 1 else middle + half)
 
 
 def wilson_by_cluster(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> Interval | None:
-    """The score interval (Wilson 1927) of a share over clusters, (k,) successes of (k,) trials each, with the design
-    effect.
+    """The score interval (Wilson 1927) of a share over k clusters, widened by the design effect.
 
-    Never narrower than that of independent trials; with one trial in each cluster it is that. With one cluster, which
-    cannot show how clusters differ, there is no interval.
+    successes, n: (k,), the successes and trials of each cluster. The interval is never narrower than that of
+    independent trials, and equal to it with one trial per cluster. None with one cluster, which cannot show how
+    clusters differ. Raises InputError for successes outside 0 to n.
     """
     side = _side(*_checked(successes, n))
     if side is None:
@@ -76,11 +80,12 @@ def wilson_difference(
     level: float = LEVEL,
     times: float = 1.0,
 ) -> Estimate:
-    """The share of A less `times` that of B over the same clusters, (k,) each.
+    """The share of A minus `times` the share of B, over the same k clusters; all arrays are (k,).
 
-    The square-and-add interval of Newcombe (1998) from limits as those of `wilson_by_cluster`, with the one design
-    effect of the difference: what A and B have in common in a cluster makes it smaller. A cluster that has no trials of
-    one side counts for the other only. It needs no success on either side, but two clusters on each.
+    The interval is the square-and-add interval of Newcombe (1998) from limits like those of `wilson_by_cluster`, with
+    the design effect of the difference: what A and B have in common in a cluster makes it smaller. A cluster without
+    trials of one side counts for the other side only. There may be no success on either side, but each side needs two
+    clusters. Raises InputError for successes outside 0 to n.
     """
     a, b = _checked(successes_a, n_a), _checked(successes_b, n_b)
     clusters = int(((a[1] > 0) | (b[1] > 0)).sum())
@@ -110,23 +115,23 @@ def _checked(successes: npt.ArrayLike, n: npt.ArrayLike) -> tuple[Floats, Floats
 
 
 def _side(counts: Floats, trials: Floats) -> _Side | None:
-    """None with fewer than two clusters that have trials."""
+    """The share of these counts; None with fewer than two clusters that have trials."""
     total, clusters = float(trials.sum()), int((trials > 0).sum())
     if clusters < 2:
         return None
     share = float(counts.sum()) / total
     moves = (counts - share * trials) / (total - trials) * math.sqrt((clusters - 1) / clusters)
-    having, lacking = (of.astype(np.float64) for of in (counts > 0, counts < trials))
-    telling = having if having.sum() < lacking.sum() else lacking
-    return _Side(share, total, share * (1 - share) / total, trials / total, moves, telling / max(telling.sum(), 1))
+    having, lacking = (counts > 0).astype(np.float64), (counts < trials).astype(np.float64)
+    fewer = having if having.sum() < lacking.sum() else lacking
+    return _Side(share, total, share * (1 - share) / total, trials / total, moves, fewer / max(fewer.sum(), 1))
 
 
 def _design(sides: Sequence[_Side], times: float = 1.0) -> tuple[float, float]:
-    """The design effect of a share, or of one less `times` another, and its degrees of freedom."""
+    """The design effect of a share, or of a share minus `times` another, and its degrees of freedom."""
     trials = np.array([side.trials for side in sides])
     sizes = np.array([side.sizes for side in sides])
     moves = np.array([side.moves for side in sides])
-    telling = np.array([side.telling for side in sides])
+    informative = np.array([side.informative for side in sides])
     if (trials @ sizes).max() < 1.5:  # no two trials in one cluster
         return 1.0, math.inf
     factors = np.array([1.0, -times])[: len(sides)]
@@ -134,15 +139,9 @@ def _design(sides: Sequence[_Side], times: float = 1.0) -> tuple[float, float]:
     independent = float(variances.sum())
     weights = variances if independent else factors**2 / trials
     assumed = float(np.average([side.assumed_effect for side in sides], weights=weights))
-    if not independent:  # never, or always, on either side: that tells nothing on how clusters differ
-        return assumed, ASSUMED_WORTH
-    seen = float(np.square(factors @ moves).sum()) / independent
-    known = min(effective_number(variances @ sizes) - 1, effective_number(variances @ telling))
-    return (known * seen + ASSUMED_WORTH * assumed) / (known + ASSUMED_WORTH), known + ASSUMED_WORTH
-
-
-def _wilson(share: float, n: float, width: float) -> Interval:
-    spread = width * width / n
-    middle = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
-    return Interval(0.0 if share == 0 else middle - half, 1.0 if share == 1 else middle + half)
+    if not independent:  # all shares are 0 or 1, which does not show how clusters differ
+        return assumed, ASSUMED_FREEDOM
+    observed = float(np.square(factors @ moves).sum()) / independent
+    freedom = min(effective_number(variances @ sizes) - 1, effective_number(variances @ informative))
+    effect = (freedom * observed + ASSUMED_FREEDOM * assumed) / (freedom + ASSUMED_FREEDOM)
+    return effect, freedom + ASSUMED_FREEDOM

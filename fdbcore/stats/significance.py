@@ -1,4 +1,4 @@
-"""Are systems told apart by these items? Permutation p values, their correction, and what n items can show at all."""
+"""Tests of differences between systems: permutation p values, their correction, and the power of n items."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from fdbcore.stats.student import t_quantile
 
 POWER: Final = 0.8
 EXACT_ITEMS: Final = 16
-"""With at most so many differences that are not 0, all signs are tried: 65,536."""
+"""Up to this many differences that are not 0, the test tries all combinations of signs: 65,536."""
 
 _FLIPS_PER_CHUNK: Final = 2**18
-_TOLERANCE: Final = 1e-9  # of the sum of all absolute differences: sums in another order are the same sum
+# As a part of the sum of all absolute differences: sums in another order differ by rounding, and count as equal.
+_TOLERANCE: Final = 1e-9
 
 
 def sign_flip_p(differences: npt.ArrayLike, *, flips: int = RESAMPLES, seed: int = SEED) -> list[float | None]:
-    """The two-sided p of each column's mean being 0, from flipping the signs of its paired differences.
+    """Per column, the two-sided p value of a mean of 0, by flipping the signs of paired differences.
 
-    differences: (items, columns), NaN where an item has none; the flips are the same for all columns. Exact with up to
-    EXACT_ITEMS differences that are not 0; else the share of `flips` random ones and the one observed that are as far
-    from 0 (so never 0: Phipson and Smyth 2010). None for a column without items. InputError for another shape.
+    differences: (items, columns), NaN where an item has none; all columns get the same flips. With up to EXACT_ITEMS
+    differences that are not 0 the test is exact. Otherwise p is the share of `flips` random sign flips, plus the
+    observed signs, whose mean is as far from 0; so it is never 0 (Phipson and Smyth 2010). None for a column without
+    items. Raises InputError for another shape and for infinite values.
     """
     given = np.asarray(differences, dtype=np.float64)
     if given.ndim != 2 or np.isinf(given).any():
@@ -60,15 +62,15 @@ def _sampled_p(columns: Floats, flips: int, seed: int) -> Floats:
 
 
 def _as_far(sums: Floats, values: Floats) -> npt.NDArray[np.bool_]:
-    """Whether each sum is at least as far from 0 as that of `values`."""
+    """Whether each of `sums` is at least as far from 0 as the sum of `values`."""
     slack = _TOLERANCE * np.abs(values).sum(axis=0)
     return np.asarray(np.abs(sums) >= np.abs(values.sum(axis=0)) - slack)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p values of one family, corrected so that any of them is below a level by chance only that often (Holm 1979).
+    """The p values of one family, corrected for their number (Holm 1979), in the given order, each at most 1.
 
-    In the order given; none above 1.
+    If no difference is real, the probability that any corrected p value is below a level is at most that level.
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
@@ -81,14 +83,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def detectable_difference(sd: float, n: int, *, level: float = LEVEL, power: float = POWER) -> float | None:
     """The smallest true mean of n paired differences that a two-sided t test finds with this power.
 
-    sd: the standard deviation of the differences. It is (t[(1 + level) / 2] + t[power]) * sd / sqrt(n), with n - 1
-    degrees of freedom; None for n < 4, for which the quantiles below are not good.
+    sd: the standard deviation of the differences; the result is in the same unit. It is (t[(1 + level) / 2] + t[power])
+    * sd / sqrt(n), with n - 1 degrees of freedom. None for n < 4, where this approximation is poor.
     """
     return (t_quantile((1 + level) / 2, n - 1) + t_quantile(power, n - 1)) * sd / math.sqrt(n) if n >= 4 else None
 
 
 def items_needed(sd: float, difference: float, *, level: float = LEVEL, power: float = POWER) -> int:
-    """The least n of which `detectable_difference` is at most `difference` (more than 0)."""
+    """The smallest n for which `detectable_difference` is at most `difference` (above 0, in the unit of `sd`)."""
     quantiles = t_quantile((1 + level) / 2, math.inf) + t_quantile(power, math.inf)
     n = max(4, math.floor((quantiles * sd / difference) ** 2))
     while (detectable_difference(sd, n, level=level, power=power) or 0) > difference:

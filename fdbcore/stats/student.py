@@ -1,4 +1,4 @@
-"""Student's t for any degrees of freedom, and how many clusters of one size unequal ones are worth."""
+"""Student's t for any degrees of freedom, and the effective number of clusters of unequal size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def t_quantile(p: float, freedom: float) -> float:
-    """Quantile p (between 0 and 1) of Student's t with so many degrees of freedom; of infinitely many, of the normal
+    """Quantile p (0 < p < 1) of Student's t with `freedom` degrees of freedom; infinity gives the normal
     distribution."""
     from scipy.special import stdtrit
 
@@ -17,17 +17,20 @@ def t_quantile(p: float, freedom: float) -> float:
 
 
 def effective_number(parts: npt.ArrayLike) -> float:
-    """How many clusters of one size are worth as much as clusters with these parts of the whole: (sum n)^2 / sum n^2.
+    """The number of equal clusters that carry as much information as these: (sum n)^2 / sum n^2 (Kish 1965).
 
-    parts: (k,), not negative, in any unit. As many as there are where all are of one size, and 0 without any.
+    parts: (k,), the size of each cluster, not negative, in any unit. The result is k if all sizes are equal, and 0
+    without clusters.
     """
     sizes = np.asarray(parts, dtype=np.float64)
     return float(sizes.sum() ** 2 / squares) if (squares := float(sizes @ sizes)) else 0.0
 
 
 def tail(clusters: float, level: float) -> float:
-    """The share of the resamples beyond each limit of an interval of so many clusters of one size; of fewer than two as
-    of two."""
+    """The share of resamples beyond each limit of an expanded percentile interval (Hesterberg 2015).
+
+    clusters: the effective number; fewer than two count as two. level: the confidence level, in (0, 1).
+    """
     from scipy.special import ndtr
 
     clusters = max(clusters, 2.0)

@@ -141,7 +141,11 @@ def test_what_is_nowhere_is_named_with_what_is_alike() -> None:
     for text, where, message in [
         ("prematur_per_turn <= 1", {}, "got prematur_per_turn; perhaps premature_per_turn"),
         ("premature_per_turn <= 1", {"langage": "ja"}, "where langage: expected a column of the calls; perhaps"),
-        ("premature_per_turn <= 1", {"language": "jp"}, "where language = jp: expected a value of it, one of ja"),
+        (
+            "premature_per_turn <= 1",
+            {"language": "jp"},
+            "where language = jp: expected a value of that column, one of ja",
+        ),
         ("premature_per_turn.p90 <= 1", {}, "it is a share or a rate, and has no quantiles"),
         ("premature_per_turn <= baseline", {}, "expected --baseline"),
         ("premature_per_turn <= 5", {}, "expected a limit from 0 to 1, as shares are, got 5"),
@@ -155,7 +159,7 @@ def test_what_is_nowhere_is_named_with_what_is_alike() -> None:
 def test_an_allowance_beside_a_share_is_below_1() -> None:
     run = shares(np.array([0, 1]), 8)
     for text in ("premature_per_turn <= baseline + 2", "premature_per_turn >= baseline - 1"):
-        with pytest.raises(InputError, match="expected less than 1 beside the baseline: shares are from 0 to 1"):
+        with pytest.raises(InputError, match="expected to add less than 1 to the baseline: shares are from 0 to 1"):
             decide(gate(text), run, run)
 
 
@@ -246,7 +250,7 @@ def test_without_items_nothing_is_measured() -> None:
     empty, some = group([{LATENCY: Values("ms", [])}] * 5), latencies(np.random.default_rng(4), 20)
     assert one(gate(f"{LATENCY} <= 900"), empty).status == "not measured"
     absent = one(gate("compat_v1_latency_ms <= baseline"), some, some)
-    assert (absent.status, absent.reason) == ("not measured", "no call of the run has it")
+    assert (absent.status, absent.reason) == ("not measured", "no call of the run has this measure")
     few = one(gate(f"{LATENCY}.p99 <= 5000"), some)
     assert (few.status, few.reason) == ("cannot tell", "p99 needs 500 items, got 200")
     fewer = one(
@@ -255,7 +259,10 @@ def test_without_items_nothing_is_measured() -> None:
     )
     assert (fewer.status, fewer.reason) == ("cannot tell", "no interval: p9 needs 112 items, got 60")
     where = group([{LATENCY: Values("ms", [500.0])}] * 5, language="ja")
-    assert one(gate(f"{LATENCY} <= baseline", language="ja"), where, some).reason == "no call of the baseline has it"
+    assert (
+        one(gate(f"{LATENCY} <= baseline", language="ja"), where, some).reason
+        == "no call of the baseline has this measure"
+    )
 
 
 def test_many_calls_that_agree_are_an_interval() -> None:

@@ -204,7 +204,7 @@ def test_calls_that_not_all_have_labelled_are_named_or_counted(run: Path, tmp_pa
     against_run, against_labels = document(one, run), document(both, one)
     assert (against_run["calls"], against_run["calls_not_labelled_by_all"]) == (["one"], 1)
     assert against_run["problems"] == {}
-    assert against_labels["problems"] == {"calls that some have labelled and others not, left out": ["two"]}
+    assert against_labels["problems"] == {"calls that some raters labelled and others did not, left out": ["two"]}
 
 
 def test_a_single_recording_and_a_file_that_names_no_call(run: Path, tmp_path: Path) -> None:

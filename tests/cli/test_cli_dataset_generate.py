@@ -148,7 +148,7 @@ def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
         release.set()
         _, err = process.communicate()
         assert process.returncode == 130
-        assert "the same command goes on" in err
+        assert "run the same command again to continue" in err
         assert len((tmp_path / "set" / "replies.jsonl").read_text().splitlines()) == 4
         assert len((tmp_path / "set" / "records.jsonl").read_text(encoding="utf-8").splitlines()) >= 2
         assert generate(*command).exit_code == 0
@@ -182,7 +182,7 @@ def test_a_wrong_key_is_one_line_without_it(tmp_path: Path, monkeypatch: pytest.
     first, second = result.stderr.splitlines()
     assert first.startswith("fdbcore dataset generate: openai:writer: ")
     assert "does not take the key in OPENAI_API_KEY" in first
-    assert "goes on" in second
+    assert "run the same command again" in second
     shown = result.output + everything_in(tmp_path)
     assert not any(wrong[start : start + 6] in shown for start in range(len(wrong) - 5))
 

@@ -180,7 +180,7 @@ def test_a_name_that_no_file_can_have_loses_no_other_call_of_a_list(tmp_path: Pa
 
 
 @pytest.mark.parametrize("option", ["", "-a", "--out", "--meta"])
-@pytest.mark.parametrize(("path", "told"), [("", "a variable that is not set?"), ("https://x.y/z.wav", "download it")])
+@pytest.mark.parametrize(("path", "told"), [("", "is a variable not set?"), ("https://x.y/z.wav", "download it")])
 def test_nothing_and_an_address_are_no_path(option: str, path: str, told: str) -> None:
     result = fdbcore("replay", *filter(None, [option]), path)
     assert result.exit_code == 2
@@ -189,7 +189,7 @@ def test_nothing_and_an_address_are_no_path(option: str, path: str, told: str) -
 
 @pytest.mark.parametrize("arguments", [("doctor", ""), ("report", ""), ("run", "--system", "echo", "--clips", "")])
 def test_an_unset_variable_is_not_the_current_folder(arguments: tuple[str, ...]) -> None:
-    assert "a variable that is not set?" in fdbcore(*arguments).stderr
+    assert "is a variable not set?" in fdbcore(*arguments).stderr
 
 
 def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path) -> None:

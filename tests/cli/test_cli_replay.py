@@ -335,7 +335,7 @@ def test_ctrl_c_is_one_line_and_what_was_written_stays_readable(tmp_path: Path, 
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr.splitlines() == [f"fdbcore replay: interrupted; what was read is in {run_path / 'a+b'}"]
+    assert stderr.splitlines() == [f"fdbcore replay: interrupted; the part read so far is in {run_path / 'a+b'}"]
     assert Recording(run_path / "a+b").meta["status"] == "interrupted"
     with wave.open(str(audio_path)) as audio:
         assert audio.getnframes() >= 48_000

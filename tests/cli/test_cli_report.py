@@ -173,7 +173,7 @@ def test_a_source_that_has_changed_is_not_heard(tmp_path: Path) -> None:
         "fdbcore report: early: no audio: early.wav is gone, or cannot be read",
     ]
     made = index.read_text()
-    assert re.search(r"MB with its clips; \d+ of \d+ could not be had\)$", result.stdout.rstrip())
+    assert re.search(r"MB with its clips; \d+ of \d+ clips are missing\)$", result.stdout.rstrip())
     assert {moment.split(" ")[0] for moment in re.findall(r'data-title="([^"]+)"', made)} == {"mute"}
     notes = {str(call["name"]): call["notes"] for call in _calls(index.read_text())}
     assert notes["slow"] == [f"no audio: {changed}"]

@@ -270,13 +270,13 @@ def test_what_has_ended_is_held_again_by_again(run_path: Path, tmp_path: Path) -
     same = (*FAST, "--a", A, "--system", f"x=fake:?speak=80-150&log={log}")
     assert run(*same, out=run_path).exit_code == 0
     nothing = run(*same, out=run_path)
-    assert nothing.stderr.splitlines() == ["nothing left to do; to hold cases again: --again failed, invalid or all"]
+    assert nothing.stderr.splitlines() == ["all cases have ended; to run cases again: --again failed, invalid or all"]
     costs = json.loads(run(*same, "--again", "all", "--dry-run", "--json", out=run_path).stdout)["systems"]["x"]
     assert (costs["calls"], costs["left"]) == (1, 1)
     assert run(*same, "--again", "failed", out=run_path).exit_code == 0
     assert opened(log) == 1
     result = run(*same, "--again", "all", out=run_path)
-    assert "x: 1 of 1 cases ended: 1 done, 0 failed, 0 invalid; 1 held more than once" in result.stdout
+    assert "x: 1 of 1 cases ended: 1 done, 0 failed, 0 invalid; 1 run more than once" in result.stdout
     assert opened(log) == 2
 
 
@@ -309,7 +309,7 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
     for tick in (OPENING, WAITING, WAITING):
         display.progress(RunProgress([(plan.cases[0], tick)], 0.0))
     assert capsys.readouterr().err.splitlines() == [
-        f"side {side} joins at http://127.0.0.1:8791/?role={side.lower()} within 60 s (a browser; or WHIP, or /signal)"
+        f"side {side}: join within 60 s at http://127.0.0.1:8791/?role={side.lower()} (with a browser, WHIP or /signal)"
         for side in "AB"
     ]
 
@@ -416,9 +416,9 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
     tested, *lines = stderr.splitlines()
     assert tested.startswith("timing self-test ")
     assert lines == [
-        "finishing the live calls; Ctrl-C again ends them now",
+        "finishing the live calls; press Ctrl-C again to end them now",
         f"{next(run_path.glob('x-*')).name}: done (1 of 3)",
-        "fdbcore run: interrupted, 2 of 3 cases left; the same command goes on",
+        "fdbcore run: interrupted, 2 of 3 cases left; run the same command again to continue",
     ]
     assert "x: 1 of 3 cases ended: 1 done" in stdout
 
@@ -433,7 +433,7 @@ def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path:
     assert process.returncode == 130
     assert stderr.splitlines()[1:] == [
         "ending the live calls",
-        "fdbcore run: interrupted, 1 of 1 cases left; the same command goes on",
+        "fdbcore run: interrupted, 1 of 1 cases left; run the same command again to continue",
     ]
     assert Recording(run_path / "x").meta["status"] == "interrupted"
 
@@ -450,7 +450,9 @@ def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path:
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 of 1 cases left; the same command goes on"
+    assert (
+        stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 of 1 cases left; run the same command again to continue"
+    )
     assert Recording(run_path / "x").meta["status"] == "interrupted"
     with wave.open(str(run_path / "x" / AUDIO)) as audio:
         assert audio.getnframes() >= 48_000

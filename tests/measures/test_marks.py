@@ -81,10 +81,12 @@ def test_what_cannot_be_told_is_refused() -> None:
     regular = " ".join(f"{6 * k:g}-{6 * k + 2:g}" for k in range(10))
     answers = " ".join(f"{6 * k + 3:g}-{6 * k + 5:g}" for k in range(10))
     every_six_s = [Mark(6.0 * k, "audio_out") for k in range(10)]
-    with pytest.raises(InputError, match=r"audio_out: 10 fit one offset, and 9 another \(--marks-offset-ms gives it\)"):
+    with pytest.raises(
+        InputError, match=r"audio_out: 10 fit one offset, but 9 fit another \(set it with --marks-offset-ms\)"
+    ):
         estimate_offset(every_six_s, dialogue(f"A {regular} | B {answers}"))
     talk, pairs = conversation(rng, 4)
-    with pytest.raises(InputError, match="at best 4 of 4 fit, and 6 are needed"):
+    with pytest.raises(InputError, match="at best 4 of 4 fit, but 6 are needed"):
         estimate_offset(log(rng, pairs), talk)
     talk, _ = conversation(rng, 14)
     foreign = [Mark(float(time), "audio_out") for time in np.sort(rng.uniform(0, 100, 14))]
@@ -104,7 +106,7 @@ def test_what_varies_as_latencies_do_is_no_anchor() -> None:
         try:
             estimate_offset([Mark(float(end) + 0.1, "endpoint") for end in ends], dialogue(f"A {a} | B {b}"))
         except InputError as error:
-            refused += "fit, and 9 are needed" in str(error)
+            refused += "fit, but 9 are needed" in str(error)
     assert refused >= 35
 
 
@@ -125,7 +127,7 @@ def test_of_marks_that_repeat_the_first_counts() -> None:
 def test_a_log_in_another_unit_is_told_so() -> None:
     talk, pairs = conversation(np.random.default_rng(8))
     marks = [Mark(1000 * onset, "audio_out") for _, onset in pairs]
-    with pytest.raises(InputError, match=r"its times span [\d,]+, the recording \d+ s: they are expected in seconds"):
+    with pytest.raises(InputError, match=r"its times span [\d,]+, the recording \d+ s: times are expected in seconds"):
         estimate_offset(marks, talk)
 
 
@@ -206,7 +208,7 @@ def test_a_replayed_file_takes_a_log_and_a_log_that_fits_nowhere_is_refused(tmp_
     lonely = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
     refused = command(*shared, "--marks", lonely)
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "the log's offset cannot be told from the 7 onsets of B" in refused.stderr
+    assert "the offset of the log cannot be estimated from the 7 onsets of B" in refused.stderr
     assert (tmp_path / "run" / "call" / REPORT).is_file()
     assert not (tmp_path / "run" / "call" / MARKS).exists()
     assert command(*shared, "--marks-offset-ms", "3").exit_code == 2

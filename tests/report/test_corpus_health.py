@@ -130,7 +130,7 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     expected = {name: {key: found[key] for key in found if key != "with_echo"} for name, found in pooled.items()}
     scored = CliRunner().invoke(main, ["score", str(ran.run), "--out", str(tmp_path), "--json"])
     content = json.loads(scored.stdout)
-    note = "echo in 1 call: no figure counts the events that it makes, but those of published benchmarks: echo"
+    note = "echo in 1 call: only the measures of published benchmarks count the events that it makes: echo"
     assert (content["measures"], content["input"]) == (expected, [note])
     assert f"Input: {note}" in (tmp_path / "scores.html").read_text()
     gates = tmp_path / "gates.toml"

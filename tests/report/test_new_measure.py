@@ -32,7 +32,7 @@ def sighing(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = timing.composition
 
     def composition(dialogue: Dialogue) -> dict[str, Quantity]:
-        first = dialogue.told("gap", side="B")[0]
+        first = dialogue.uncensored("gap", side="B")[0]
         length_ms = 10.0 * ((first.end_tick or 0) - first.start_tick)
         return plain(dialogue) | {NEW.id: Values("ms", [length_ms, length_ms + 1, length_ms + 2])}
 

@@ -176,7 +176,7 @@ def test_figures_alone_need_no_baseline(drawn: Path, tmp_path: Path) -> None:
 
 
 def test_a_call_without_turns_draws_nothing_and_breaks_nothing(tmp_path: Path) -> None:
-    assert dialogue("A 0-1 |").told("gap") == []
+    assert dialogue("A 0-1 |").uncensored("gap") == []
     planted_run(tmp_path / "run", Planted(2, 0.0, 1, turns=1))
     assert report(tmp_path / "run", "--figures", tmp_path / "figures").exit_code == 0
     ElementTree.fromstring((tmp_path / "figures" / "fto.svg").read_bytes())

@@ -65,7 +65,7 @@ def test_the_rest_is_done_whatever_fails_and_everything_is_named(ran: Ran) -> No
     assert ran.result.exit_code == 1
     told = ran.result.stderr
     assert re.search(r"junk.wav: expected audio", told)
-    assert re.search(r"broken.wav: cut off: 64000 bytes fewer .*; scored what is there", told)
+    assert re.search(r"broken.wav: cut off: 64000 bytes fewer .*; the readable part is scored", told)
     assert "rows of calls.csv without a file: 1: gone.wav" in told
     assert "files without a row in calls.csv: 2: broken, junk" in told
     known = {call.name: call for call in Run(ran.run).calls}
@@ -362,7 +362,9 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, ""), stderr
-    told = re.fullmatch(r"fdbcore replay: interrupted, (\d+) of 300 calls ended; the same command goes on\n", stderr)
+    told = re.fullmatch(
+        r"fdbcore replay: interrupted, (\d+) of 300 calls ended; run the same command again to continue\n", stderr
+    )
     assert told, stderr
     assert sum(call["status"] == DONE for call in read_corpus(run)["calls"]) == int(told[1]) >= 1
 

@@ -165,7 +165,7 @@ def test_what_a_speaker_started_ends_with_the_command(folder: Path, tmp_path: Pa
             time.sleep(0.01)
         process.terminate()
         _, told = process.communicate(timeout=60)
-    assert (process.returncode, b"the same command goes on" in told) == (130, True)
+    assert (process.returncode, b"run the same command again to continue" in told) == (130, True)
     assert not is_running(mark.read_text().strip())
 
 
@@ -230,7 +230,10 @@ def test_what_was_spoken_is_kept_when_it_is_stopped(folder: Path) -> None:
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (130, "fdbcore dataset speak: interrupted; the same command goes on\n")
+    assert (process.returncode, stderr) == (
+        130,
+        "fdbcore dataset speak: interrupted; run the same command again to continue\n",
+    )
     done = len(list(folder.glob("*.wav")))
     assert not list(folder.glob("*.part"))
     before = len(log.read_text().splitlines())

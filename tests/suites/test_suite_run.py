@@ -120,7 +120,7 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert {"g: 2 done: replied in text alone", "o: 2 done: replied in text alone"} < set(lines)
-    assert lines[-1] == f"replied in text: score it with fdbcore score --suite dialogue-acts {out}"
+    assert lines[-1] == f"the replies are text; score them with fdbcore score --suite dialogue-acts {out}"
     for server in vendors:
         assert len(server.asked) == 2
         places = {name: [place_of(clip(data / f"{name}.wav"), heard(a)) for a in server.asked] for name in ids()}
@@ -385,4 +385,4 @@ def test_data_is_for_suites_alone(tmp_path: Path) -> None:
     arguments: list[Any] = ["run", "--a", "echo", "--data", tmp_path, "--system", "echo", "--out", tmp_path / "run"]
     result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
     assert result.exit_code == 2
-    assert "--data: expected it with --suite alone" in result.stderr
+    assert "--data: expected --suite" in result.stderr

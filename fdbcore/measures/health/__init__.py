@@ -1,1 +1,1 @@
-"""Input health: what is wrong with the audio of a session."""
+"""Input health: checks of the audio of a session."""

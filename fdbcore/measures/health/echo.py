@@ -1,8 +1,8 @@
-"""Echo of one side in the other: found by cross-correlation in speech of its source, and which speech it explains.
+"""Echo of one side in the other: finds it by cross-correlation with its source, and decides which speech it explains.
 
-A linear echo alone: what a canceller or a codec leaves of one may sound like it and correlate no more. Nor is each
-count exact once echo is left out: on the shipped session none of overlaps and intrusions changes, but in dialogues that
-are dense with overlaps a few echoes in a hundred still move one by an event.
+It finds linear echo only. What an echo canceller or a codec leaves of an echo may sound like it, but no longer
+correlate. Counts without echo are not always exact: on the shipped session overlaps and intrusions stay the same, but
+in dialogues with many overlaps a few of a hundred echoes still change a count by one event.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ Complexes: TypeAlias = npt.NDArray[np.complex64]
 
 REACH_MS: Final = 500
 LEAST_DB: Final = -50.0
-"""The range: echoes up to REACH_MS late, and not below LEAST_DB of their source."""
+"""The search range: echoes up to REACH_MS after their source, and not below LEAST_DB relative to it."""
 
 FRAME_TICKS: Final = 100
-REACH_TICKS: Final = REACH_MS // 10  # searched before the source as well: no echo, but what misplaced files give
+REACH_TICKS: Final = REACH_MS // 10  # also searched before the source: it is no echo, but misplaced files look so
 WINDOW_FRAMES: Final = 8
 LEAST_SPEAKING_TICKS: Final = 20  # of a frame
-LOWEST_HZ: Final = 200  # hum is common to many sides, and no echo
-FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; unrelated sides stay below 6
-AT_ONCE_SAMPLES: Final = 20  # files may begin so far apart: an echo comes no earlier before its source
-MIRRORED_SAMPLES: Final = 64  # the strongest ray of a room is not the same in each stretch
-LEAST_SHARE: Final = 0.02  # explained by an echo both ways at once; one seen from behind explains less, but for chance
-EARLY_TIMES: Final = 2.0  # what comes before its source explains so much more than the same seen from behind
-DITHER: Final = 1.5e-5  # half a step of int16: digital silence correlates with nothing
+LOWEST_HZ: Final = 200  # hum is common to both sides without being an echo
+FOUND_DEVIATIONS: Final = 9.0  # of the correlation at other lags; it stays below 6 for unrelated sides
+AT_ONCE_SAMPLES: Final = 20  # files may begin this far apart, so an echo may seem to precede its source by it
+MIRRORED_SAMPLES: Final = 64  # the strongest path through a room differs between stretches
+LEAST_SHARE: Final = 0.02  # explained by a real echo in each of both directions; a mirror image explains less
+EARLY_TIMES: Final = 2.0  # a sound before its source explains at least this much more than its mirror image
+DITHER: Final = 1.5e-5  # half a step of int16, so that digital silence correlates with nothing
 
-TAPS: Final = 64  # of the response of a path, oldest sample first: from 14 ms after its lag ...
-AT_LAG: Final = 55  # ... to 2 ms before it
+# The impulse response of a path has TAPS taps, the oldest sample first: from 14 ms after its lag to 2 ms before it.
+TAPS: Final = 64
+AT_LAG: Final = 55  # the tap at the lag itself
 MARGIN_TICKS: Final = 3  # of the source, for TAPS
-LOUDEST_DB: Final = 4.0  # over its source; a tick of the target that is louder is not of its echo
+LOUDEST_DB: Final = 4.0  # above the source; a louder tick of the target is not echo alone
 LEAST_TICKS: Final = 20
 FIT_TICKS: Final = 300
 RIDGE: Final = 1e-3
@@ -58,11 +59,12 @@ EXPLAIN_TICKS: Final = 3_000  # at a time
 
 @dataclass(frozen=True, slots=True)
 class EchoPath:
-    """A way from one side into the other, in a stretch of the session.
+    """The path of an echo from one side into the other, in a stretch of the session.
 
-    deviations: how far the correlation at `lag_samples` (4 kHz) stands out of that at other lags. gain_db: power of the
-    echo over that of its source. explained_share: of the target's power, where it is least of its own; of each half of
-    these ticks by the response of the other half, so that an echo that is none explains nothing.
+    lag_samples: delay at 4 kHz. deviations: how far the correlation at this lag exceeds that at other lags. gain_db:
+    power of the echo relative to its source. explained_share: the share of the target's power that the response
+    explains in ticks where the target has least sound of its own. It is cross-validated: each half of these ticks is
+    explained by the response of the other half, so that a false echo explains nothing. response: float32 (TAPS,).
     """
 
     start_tick: int
@@ -75,56 +77,57 @@ class EchoPath:
 
     @property
     def delay_ms(self) -> float:
-        """How late the echo is."""
+        """The delay of the echo in ms."""
         return 1000 * self.lag_samples / LOW_RATE_HZ
 
 
 @dataclass(frozen=True, slots=True)
 class HeardEcho:
-    """The other side as it is heard in `side`. paths: one for each stretch in which it was found."""
+    """The echo of the other side in `side`. paths: one for each stretch in which it was found."""
 
     side: Side
     paths: Sequence[EchoPath]
 
     @property
     def level_db(self) -> float:
-        """Its power over that of its source; the median of its paths."""
+        """The power of the echo relative to its source, in dB; the median over its paths."""
         return float(np.median([path.gain_db for path in self.paths]))
 
     @property
     def lag_samples(self) -> float:
-        """How late it is, at 4 kHz; the median of its paths."""
+        """The delay in samples at 4 kHz; the median over its paths."""
         return float(np.median([path.lag_samples for path in self.paths]))
 
     @property
     def is_late(self) -> bool:
-        """Whether it comes after its source, as every echo does, and not before it."""
+        """Whether it comes after its source, as every real echo does."""
         return self.lag_samples >= -AT_ONCE_SAMPLES
 
     @property
     def delays_ms(self) -> tuple[float, float, float]:
-        """How late it is: least, median, most; all below 0 if it is not late, and none if it is."""
+        """The least, median and most delay in ms. A late echo has none below 0, any other may have."""
         delays_ms = np.array([path.delay_ms for path in self.paths])
         least, median, most = np.quantile(np.maximum(delays_ms, 0) if self.is_late else delays_ms, [0, 0.5, 1])
         return float(least), float(median), float(most)
 
     @property
     def explained_share(self) -> float:
-        """How much of the side's power it explains where the other speaks alone."""
+        """The share of the side's power that the echo explains while the other side speaks alone."""
         return float(np.median([path.explained_share for path in self.paths]))
 
     @property
     def alike(self) -> bool:
-        """Whether it is no echo: the side holds the other, as loud as the other is."""
+        """Whether this is rather the other side itself: nearly as loud, and explaining nearly everything."""
         return self.level_db > ALIKE_DB and self.explained_share > ALIKE_SHARE
 
 
 def find(
     sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], one_clock: bool = False
 ) -> dict[Side, HeardEcho]:
-    """What each side has of the other, by the side that has it; sides that hold the same have it both ways.
+    """The echo in each side that has one. Sides with the same content have it in both directions.
 
-    one_clock: both sides are known to begin together, so nothing comes before its source.
+    activity: bool (n_ticks,) per side. one_clock: both sides are known to begin together, so no sound precedes its
+    source.
     """
     possible = {side: _echoes(sides, activity, side, one_clock) for side in SIDES}
     found = {}
@@ -139,7 +142,7 @@ def find(
 def _echoes(
     sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], side: Side, one_clock: bool
 ) -> list[HeardEcho]:
-    """What may be an echo into a side: one that comes after its source, and one before it, unless on `one_clock`."""
+    """Possible echoes in a side: at most one after its source and, unless on `one_clock`, one before it."""
     source, target, speaking = sides[other_side(side)], sides[side], activity[other_side(side)]
     windows = (window for window in _windows(source, target, speaking) if window[3] >= FOUND_DEVIATIONS)
     measured = [path for window in windows if (path := _measured(source, target, speaking, *window)) is not None]
@@ -153,11 +156,11 @@ def _echoes(
 
 
 def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
-    """Whether an echo is but the other side's seen from behind: as early as that is late.
+    """Whether an echo is only the mirror image of the other side's echo: as early as that one is late.
 
-    Two at once may both be real, unless one side holds the other as loud as it is. Of others the one is that comes
-    after its source, as every echo does; but sides that do not begin together have one before it, which alone explains
-    what is heard.
+    If both come after their source, both may be real, unless one side contains the other at its full level. Otherwise
+    the later one is usually real, since an echo follows its source. Only sides that do not begin together have a real
+    one before its source; it then explains much more than its mirror image.
     """
     if abs(echo.lag_samples + other.lag_samples) > MIRRORED_SAMPLES:
         return False
@@ -169,8 +172,7 @@ def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
 
 
 def _windows(source: SideAudio, target: SideAudio, speaking: Bools) -> Iterator[tuple[int, int, int, float]]:
-    """Start and end of each stretch, a lag at which the target resembles the source, and how clearly: of each stretch
-    the lag after the source and the one before it at which it does most."""
+    """Yields start tick, end tick, lag and deviations for each stretch of speech of the source (see `_lags`)."""
     dither = np.random.default_rng(0).standard_normal((2, FRAME_TICKS + 2 * REACH_TICKS, LOW_TICK), np.float32)
     dither_x, dither_y = dither.reshape(2, -1) * np.float32(DITHER)
     starts: list[int] = []
@@ -194,7 +196,7 @@ def _spectrum(pcm: Floats, size: int) -> Complexes:
 
 
 def _levelled(pcm: Floats) -> Floats:
-    """Every 50 ms as loud as any other, and without the slope of the spectrum of speech."""
+    """The samples with the level equalised over 50 ms, and without the spectral slope of speech."""
     sharp = np.diff(pcm, prepend=np.float32(0))
     powers = np.mean(sharp.reshape(-1, LOW_TICK) ** 2, axis=1)
     smooth = np.convolve(powers, np.full(5, 0.2, np.float32), "same")
@@ -203,8 +205,10 @@ def _levelled(pcm: Floats) -> Floats:
 
 
 def _lags(spectra: Sequence[tuple[Complexes, Complexes]]) -> Iterator[tuple[int, float]]:
-    """The lag after the source at which the target resembles it most, and how clearly, in deviations of the whitened
-    correlation at all lags; and a lag before the source, if the target resembles it more there."""
+    """The lag after the source with the strongest correlation; also one before the source, if it is stronger there.
+
+    The strength of the whitened correlation is in standard deviations of the correlation at all lags.
+    """
     x, y = (np.stack(side) for side in zip(*spectra, strict=True))
     powers = [(side.real**2 + side.imag**2).sum(axis=0) for side in (x, y)]
     cross = np.einsum("ij,ij->j", x.conj(), y) / np.sqrt(_smooth(powers[0]) * _smooth(powers[1]))
@@ -231,9 +235,10 @@ def _measured(
     lag_samples: int,
     deviations: float,
 ) -> EchoPath | None:
-    """A path's response by least squares, from the ticks in which the target is least of its own; None without these.
+    """The path of an echo, with its response by least squares; None if there are too few usable ticks.
 
-    A tick in which the target is louder than the source is of no use: there the source may itself be an echo.
+    It uses the ticks in which the target has least sound of its own. Ticks in which the target is much louder than the
+    source are of no use: there the source may itself be an echo.
     """
     x, y = _aligned(source, target, start_tick, end_tick, lag_samples)
     rows = np.lib.stride_tricks.sliding_window_view(x, TAPS).reshape(-1, LOW_TICK, TAPS)
@@ -257,7 +262,7 @@ def _measured(
 
 
 def _solved(grams: Floats, moments: Floats) -> Floats:
-    """The responses that fit best, with a ridge: (..., TAPS, 1)."""
+    """The least-squares responses with ridge regularisation: (..., TAPS, 1)."""
     traces = np.trace(grams, axis1=-2, axis2=-1)[..., None, None]
     responses: Floats = np.linalg.solve(
         grams + np.eye(TAPS, dtype=np.float32) * (RIDGE * traces / TAPS + 1e-12), moments
@@ -268,7 +273,7 @@ def _solved(grams: Floats, moments: Floats) -> Floats:
 def _aligned(
     source: SideAudio, target: SideAudio, start_tick: int, end_tick: int, lag_samples: int
 ) -> tuple[Floats, Floats]:
-    """The target's samples, and the source's that are `lag_samples` older, with margins for the response."""
+    """The source's samples `lag_samples` earlier, with margins for the response, and the target's samples."""
     older, offset = divmod(-lag_samples - AT_LAG, LOW_TICK)
     x = source.low.read(start_tick + older, end_tick + older + MARGIN_TICKS)[offset:]
     y = target.low.read(start_tick, end_tick)
@@ -276,10 +281,10 @@ def _aligned(
 
 
 def suspect(echo: HeardEcho, sides: Mapping[Side, SideAudio]) -> Bools:
-    """The ticks of the echo's side in which whatever is heard is taken for echo, bool (n_ticks,).
+    """The ticks of the echo's side in which any sound counts as echo, bool (n_ticks,).
 
-    Those that the echo explains, and those near them that are no louder than it may be: the paths are measured below
-    2 kHz, and see no friction.
+    These are the ticks that the echo explains, and ticks near them that are not louder than the echo may be: paths are
+    measured below 2 kHz, so they do not explain fricatives.
     """
     source, target = sides[other_side(echo.side)], sides[echo.side]
     ticks = _explained_ticks(source, target, echo.paths)
@@ -292,11 +297,11 @@ def suspect(echo: HeardEcho, sides: Mapping[Side, SideAudio]) -> Bools:
 
 
 def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[EchoPath]) -> Bools:
-    """The ticks of the target that are echo of the source and little else.
+    """The ticks of the target that are hardly anything but echo of the source.
 
-    A tick is if the path's prediction leaves less than half of the power around it. A path is tried from its start to
-    that of the next, and in the stretches beside it, for one that changes in between; where there is no echo, it
-    explains nothing.
+    A tick is if the prediction by a path leaves less than half of the power around it. Each path is tried from its
+    start to the start of the next path, and in the neighbouring stretches, since a path may change in between. Without
+    an echo a path explains nothing, so this does no harm.
     """
     ticks = np.zeros(target.n_ticks, np.bool_)
     edges = [0, *(path.start_tick for path in found[1:]), target.n_ticks]
@@ -319,7 +324,7 @@ def _explained(source: SideAudio, target: SideAudio, path: EchoPath, start_tick:
 
 
 def _boxed(powers: Floats) -> Floats:
-    """The mean of the ticks around each."""
+    """The moving average over the ticks around each tick."""
     box = np.full(EXPLAINED_OVER_TICKS, 1 / EXPLAINED_OVER_TICKS, np.float32)
     boxed: Floats = np.convolve(powers, box)[EXPLAINED_OVER_TICKS // 2 :][: len(powers)]
     return boxed

@@ -1,4 +1,4 @@
-"""Input health: what is wrong with the audio of a session, before any number is made of it."""
+"""Examines the audio of a session before anything is measured: runs all checks and stores their findings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ HEALTH_SCHEMA: Final = "fdbcore.health/2"
 def examine(
     heard: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool = False, live: bool = False
 ) -> dict[str, Any]:
-    """What is wrong with a session, as JSON values of schema HEALTH_SCHEMA.
+    """The input health of a session, as JSON values of schema HEALTH_SCHEMA.
 
-    Keys: verdict ("ok", or the worst severity above a note), sides {A, B: figures}, findings, and suspect {A, B}: the
-    spans of ticks in which the activity of a side is echo of the other.
-    activity: of each side, bool (n_ticks,). two_files: each side has its own. live: the sides are known,
-    and lie on one clock.
+    Keys: verdict ("ok", or the worst severity above "note"), sides {A, B: figures}, findings, and suspect {A, B}: the
+    spans of ticks in which the activity of a side is echo of the other side. activity: bool (n_ticks,) per side.
+    two_files: each side has its own file. live: the sides are known, and share one clock.
     """
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
     with without_lines(heard) as voices:
@@ -41,20 +40,21 @@ def examine(
             if finding.id in ECHOES and finding.side:
                 suspect[finding.side] = echo.suspect(found[finding.side], voices) & active[finding.side]
                 findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
-    own = {side: active[side] & ~suspect[side] for side in SIDES}
-    alone = {side: heard[side].until_its_end for side in SIDES}
-    speech = {side: own[side][: alone[side].n_ticks] for side in SIDES}
-    figures = {side: levels.figures(alone[side], speech[side]) for side in SIDES}
+    echo_free = {side: active[side] & ~suspect[side] for side in SIDES}
+    unpadded = {side: heard[side].until_its_end for side in SIDES}
+    speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
+    figures = {side: levels.figures(unpadded[side], speech[side]) for side in SIDES}
     for side in SIDES:
-        of_tones = list(tones.checks(side, alone[side]))
-        tonal = tones.ticks(of_tones, alone[side].n_ticks)
-        of_side = [*levels.checks(side, alone[side], speech[side], tonal, figures[side]), *of_tones]
+        of_tones = list(tones.checks(side, unpadded[side]))
+        tonal = tones.ticks(of_tones, unpadded[side].n_ticks)
+        of_side = [*levels.checks(side, unpadded[side], speech[side], tonal, figures[side]), *of_tones]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
-    findings += [] if live else sides.exchanged(alone, speech)
-    findings += sides.out_of_step(own) if two_files else []
+    findings += [] if live else sides.exchanged(unpadded, speech)
+    findings += sides.out_of_step(echo_free) if two_files else []
+    worst = max(map(_weight, findings), default=0)
     return {
         "schema": HEALTH_SCHEMA,
-        "verdict": _verdict(findings),
+        "verdict": SEVERITIES[worst] if worst else "ok",
         "sides": figures,
         "findings": [finding.to_json() for finding in sorted(findings, key=_weight, reverse=True)],
         "suspect": {side: runs(suspect[side]) for side in SIDES},
@@ -62,7 +62,7 @@ def examine(
 
 
 def keep_health(recording: Recording, probe: HealthProbe) -> None:
-    """Examine what was heard of a recording, and keep it with the recording's derived data."""
+    """Examine the audio that a probe heard, and store the result with the recording's derived data."""
     files = (recording.meta.get("source") or {}).get("files", [])
     live = any(party.get("kind") != "replay" for party in (recording.original_meta.get("parties") or {}).values())
     activity = dict(zip(SIDES, recording.activity, strict=True))
@@ -70,7 +70,7 @@ def keep_health(recording: Recording, probe: HealthProbe) -> None:
 
 
 def listen_again(recording: Recording) -> None:
-    """Examine a recording that was made live, by its session.wav; nothing where it has none, or no end."""
+    """Examine a live recording by its session.wav. Does nothing if it has none, or if it was never completed."""
     if not (recording.path / AUDIO).is_file() or not recording.meta.get("n_ticks"):
         return
     session = SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
@@ -82,8 +82,3 @@ def listen_again(recording: Recording) -> None:
 
 def _weight(finding: HealthFinding) -> int:
     return SEVERITIES.index(finding.severity)
-
-
-def _verdict(findings: list[HealthFinding]) -> str:
-    worst = max(map(_weight, findings), default=0)
-    return SEVERITIES[worst] if worst else "ok"

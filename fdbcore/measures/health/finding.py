@@ -1,4 +1,4 @@
-"""What a check finds: one shape for all of them."""
+"""The finding of a health check, and helpers that the checks share."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Span: TypeAlias = tuple[int, int]
 ECHOES: Final = ("echo", "repeats")
-"""The findings by which speech of a side is echo of the other."""
+"""The ids of findings that make speech of a side count as echo of the other side."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """Something wrong with the input.
+    """Something wrong with the audio of a session.
 
-    side: whose audio it is in; None if it concerns both. text: in a few words. means: what it does to the measures, in
-    one sentence. figures: by name, with the unit in it. spans: the ticks concerned; none if all are.
+    side: the side concerned, None for both. text: a short description. means: its effect on the measures. figures: by
+    names that include their units. spans: the spans of ticks concerned; none if it concerns all ticks.
     """
 
     id: str
@@ -41,7 +41,7 @@ class HealthFinding:
 
 
 def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
-    """The spans of True, half open; gaps of at most `bridge_ticks` are part of them."""
+    """The half-open spans in which `ticks` (n,) is True; gaps of at most `bridge_ticks` are bridged."""
     edges = np.flatnonzero(np.diff(np.pad(ticks.view(np.int8), 1))).reshape(-1, 2)
     if not len(edges):
         return []
@@ -51,16 +51,16 @@ def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
 
 
 def near(ticks: Bools, distance_ticks: int) -> Bools:
-    """The ticks that are, or are at most so far from, one that is True."""
+    """The ticks, bool (n,), within `distance_ticks` of one that is True."""
     before = np.cumsum(np.pad(ticks, (distance_ticks + 1, distance_ticks)), dtype=np.int32)
     widened: Bools = before[2 * distance_ticks + 1 :] > before[: len(ticks)]
     return widened
 
 
 def decibels(power: float) -> float:
-    """Of full scale 1, not below LEAST_DBOV."""
+    """A power relative to full scale 1, in dBov, at least LEAST_DBOV."""
     return float(10 * np.log10(max(power, 10 ** (LEAST_DBOV / 10))))
 
 
 LEAST_DBOV: Final = -100.0
-"""Digital silence, for a reader."""
+"""The level shown for digital silence."""

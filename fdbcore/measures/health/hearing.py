@@ -1,4 +1,4 @@
-"""What the checks need of the audio of a session, taken in one pass over its blocks; memory grows by bytes a tick."""
+"""Collects what the health checks need in one pass over the audio; memory grows by a few bytes per tick."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LOW_TICK: Final = 40
 FACTOR: Final = SAMPLE_RATE_HZ // LOW_RATE_HZ
 FULL_SCALE: Final = 32_768
 SPECTRUM_EVERY_TICKS: Final = 10
-LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing of the band
+LOUD_POWER: Final = 1e-6  # -60 dBov: quieter ticks say nothing about the audio band
 
 
 class LowBand:
-    """One side at 4 kHz, kept in a temporary file: int16, 40 samples a tick."""
+    """One side at 4 kHz, in a temporary file: int16, 40 samples per tick."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fdbcore-health-")
@@ -35,7 +35,7 @@ class LowBand:
         self._file.write(low.tobytes())
 
     def without(self, blocks: Iterable[Floats]) -> LowBand:
-        """The same side less these samples, full scale 1, from its start on; the caller closes it."""
+        """This side minus these samples (full scale 1), from its start. The caller closes the result."""
         rest, at_tick = LowBand(), 0
         for block in blocks:
             end_tick = at_tick + len(block) // LOW_TICK
@@ -45,7 +45,7 @@ class LowBand:
         return rest
 
     def read(self, start_tick: int, end_tick: int) -> Floats:
-        """Samples of a span of ticks, full scale 1; silence outside of the recording."""
+        """The samples of a span of ticks, full scale 1; silence outside of the recording."""
         first = max(start_tick, 0)
         self._file.seek(first * LOW_TICK * 2)
         raw = self._file.read(max(end_tick - first, 0) * LOW_TICK * 2)
@@ -55,7 +55,7 @@ class LowBand:
         return samples
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Delete the temporary file."""
         self._file.close()
 
 
@@ -70,12 +70,12 @@ def _low_pass() -> Floats:
 
 @dataclass
 class SideAudio:
-    """One side of a session. Powers are of full scale 1, and of what is left without direct current.
+    """The audio of one side of a session. Powers are relative to full scale 1, without direct current.
 
-    powers: of each tick. peaks: largest absolute sample, of 32768. flat: how many samples of the tick have it.
-    spectrum: mean power of loud ticks by frequency, 100 Hz a bin. mean: the direct current, of full scale. low: the
-    side at 4 kHz, with it. holes: start and end of digital silence between sounds, int64 (n, 2) samples at 48 kHz.
-    end_tick: where the side's own audio ends; what follows is as silent as it is nobody's.
+    powers: per tick. peaks: the largest absolute sample per tick, of 32768. flat: how many samples of the tick have
+    that value. spectrum: mean power of loud ticks by frequency, 100 Hz per bin. mean: the direct current, relative to
+    full scale. low: the side at 4 kHz, direct current included. holes: start and end of digital silence between sounds,
+    int64 (n, 2) samples at 48 kHz. end_tick: where the side's own audio ends and padding with silence begins.
     """
 
     powers: Floats
@@ -89,17 +89,17 @@ class SideAudio:
 
     @property
     def until_its_end(self) -> SideAudio:
-        """The same without what makes both sides equally long."""
+        """The same without the padding that makes both sides equally long."""
         columns = {name: getattr(self, name)[: self.end_tick] for name in ("powers", "peaks", "flat")}
         return replace(self, **columns)
 
     @property
     def n_ticks(self) -> int:
-        """Length in ticks of 10 ms."""
+        """The length in ticks of 10 ms."""
         return len(self.powers)
 
     def read(self, start_tick: int, end_tick: int) -> Floats:
-        """Samples of a span of ticks at 4 kHz, full scale 1, without direct current; silence outside of the audio."""
+        """The samples of a span of ticks at 4 kHz, full scale 1, without direct current; silence outside the audio."""
         samples = self.low.read(start_tick, end_tick)
         first, last = (min(max(tick, 0), self.end_tick) - start_tick for tick in (start_tick, end_tick))
         samples[first * LOW_TICK : last * LOW_TICK] -= np.float32(self.mean)
@@ -107,13 +107,13 @@ class SideAudio:
 
 
 class HealthProbe:
-    """Takes the blocks of both sides, and then gives what was heard; a context manager, for its temporary files."""
+    """Listens to the audio blocks of both sides. A context manager, because it uses temporary files."""
 
     def __init__(self) -> None:
         self._tracks: Mapping[Side, _Track] = {side: _Track() for side in SIDES}
 
     def tap(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """The same blocks, heard as they pass: int16 (n,) at 48 kHz of A and of B, None where a side has ended."""
+        """Pass on the blocks and listen to them: int16 (n,) at 48 kHz for A and for B, None once a side has ended."""
         for block in blocks:
             for track, pcm in zip(self._tracks.values(), block, strict=True):
                 if pcm is not None and len(pcm):
@@ -121,7 +121,7 @@ class HealthProbe:
             yield block
 
     def sides(self) -> dict[Side, SideAudio]:
-        """What was heard of each side, both as long as the longer one."""
+        """The audio of each side, both padded to the length of the longer one."""
         for track in self._tracks.values():
             track.flush()
         n_ticks = max(track.n_ticks for track in self._tracks.values())
@@ -154,7 +154,7 @@ class _Track:
             self._take(pcm[:whole])
 
     def flush(self) -> None:
-        """Fill the tick that is not whole up with silence: the side has ended."""
+        """Pad the last, incomplete tick with silence: the side has ended."""
         if len(self._rest):
             self._take(np.pad(self._rest, (0, FRAME_SAMPLES - len(self._rest))))
             self._rest = self._rest[:0]
@@ -176,7 +176,7 @@ class _Track:
         self.n_ticks += len(powers)
 
     def heard(self, n_ticks: int) -> SideAudio:
-        """What was heard until `flush`, and silence up to `n_ticks`."""
+        """The audio until `flush`, padded with silence to `n_ticks`."""
         within, means = np.frombuffer(self._powers, np.float32), np.frombuffer(self._means, np.float32)
         peaks, flat = np.frombuffer(self._peaks, np.uint16), np.frombuffer(self._flat, np.uint16)
         mean = float(means.mean(dtype=np.float64)) if len(means) else 0.0

@@ -1,4 +1,4 @@
-"""Level, background, clipping, direct current, band and dropouts of one side."""
+"""Checks of one side: level, background noise, clipping, direct current, audio band and dropouts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
 from fdbcore.measures.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
 
-MARGIN_TICKS: Final = 20  # what is so near to speech may be its end
+MARGIN_TICKS: Final = 20  # sound this near to speech may belong to it
 LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
-LEAST_TELLING_TICKS: Final = TICKS_PER_S // 10  # of what lies apart from speech, to tell a voice without any background
+LEAST_PAUSE_TICKS: Final = TICKS_PER_S // 10  # apart from speech, needed to recognise a voice without any background
 
-SOFT_DBOV: Final = -45.0  # the detectors hear nothing below -60, and speech spans some 40 dB
+SOFT_DBOV: Final = -45.0  # the detectors hear nothing below -60 dBov, and speech spans about 40 dB
 LOUD_DBOV: Final = -9.0
 POOR_SNR_DB, NO_SNR_DB = 15.0, 6.0
 
-LEAST_FLAT: Final = 4  # samples at the tick's own peak; of unclipped speech seldom more than two
+LEAST_FLAT: Final = 4  # samples at the tick's own peak; unclipped speech seldom has more than two
 LEAST_CLIPPED_TICKS: Final = 3
 CLIPPED_WARN, CLIPPED_BAD = 0.005, 0.05  # shares of the speech
 LEAST_CLIPPED_PEAK: Final = FULL_SCALE // 16
@@ -33,20 +33,20 @@ STOPBAND: Final = slice(45, 65)  # 4.5 to 6.5 kHz
 TELEPHONE_DB: Final = 25.0
 LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
 
-SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so inside of them
+SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so within words
 LONGEST_DROPOUT_TICKS: Final = 50
 EDGE_TICKS: Final = 2
-LEAST_FLOOR_PEAK: Final = 8  # of 32768: a background that never stops; softer ones a codec may have made
-NEARLY_SILENT_PEAK: Final = 8  # what codecs make of digital silence; A-law has nothing softer
+LEAST_FLOOR_PEAK: Final = 8  # of 32768: a background that never stops; a codec may have made softer ones
+NEARLY_SILENT_PEAK: Final = 8  # codecs turn digital silence into this; A-law has nothing softer
 FAR_BELOW: Final = 3  # times softer than the background
 BESIDE_SPEECH_TICKS: Final = 10
 TONAL_MARGIN_TICKS: Final = 4
-EDGE_DB: Final = 15.0  # below the level of the speech: what dies away by itself is softer
+EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by itself is softer
 DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 
 def figures(heard: SideAudio, active: Bools) -> dict[str, float | None]:
-    """Level of the speech, background, their ratio and more of one side; None where there is nothing to measure."""
+    """Speech level, background noise, their ratio and more for one side; None for what cannot be measured."""
     level = decibels(float(heard.powers[active].mean())) if active.any() else None
     quiet = ~near(active, MARGIN_TICKS)
     noise = decibels(float(np.median(heard.powers[quiet]))) if np.count_nonzero(quiet) >= LEAST_QUIET_TICKS else None
@@ -61,7 +61,8 @@ def figures(heard: SideAudio, active: Bools) -> dict[str, float | None]:
 
 
 def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[HealthFinding]:
-    """Whatever is wrong with one side by itself. tonal: the ticks of tones. known: its `figures`."""
+    """The findings about one side by itself. active: its speech; tonal: the ticks with tones, bool (n_ticks,) both.
+    known: its `figures`."""
     yield from _level(side, heard, active, known)
     yield from _clipping(side, heard, active)
     yield from _direct_current(side, heard)
@@ -78,18 +79,16 @@ def _level(side: Side, heard: SideAudio, active: Bools, known: dict[str, Any]) -
         yield HealthFinding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
     if level is not None and level < SOFT_DBOV:
         means = (
-            "Its softest sounds lie below what the detectors hear: speech begins late, ends early, and parts are lost."
+            "Its softest sounds are below what the detectors hear: speech begins late, ends early, and parts are lost."
         )
         yield HealthFinding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
     if level is not None and level > LOUD_DBOV:
-        means = (
-            "It is near full scale throughout, as after a limiter: noise between words is loud and may count as speech."
-        )
+        means = "It is always near full scale, as after a limiter: noise between words is loud and may count as speech."
         yield HealthFinding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
     if snr is not None and snr < POOR_SNR_DB:
         severity: Severity = "bad" if snr < NO_SNR_DB else "warn"
         means = (
-            "Onsets are found late, ends late or early, and noise may count as speech: every latency is less certain."
+            "Onsets are found late, ends late or early, and noise may count as speech: all latencies are less certain."
         )
         hz = hum_hz(heard, ~near(active, MARGIN_TICKS))
         hum = f", hum of {hz:.0f} Hz" if hz else ""
@@ -106,7 +105,7 @@ def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFin
     if count < LEAST_CLIPPED_TICKS or (share <= CLIPPED_WARN and not at_full_scale):
         return
     severity: Severity = "bad" if share > CLIPPED_BAD else "warn" if share > CLIPPED_WARN else "note"
-    means = "Words and times are hardly hurt, but levels and echo are measured on a bent signal."
+    means = "Words and times hardly suffer, but levels and echo are measured on a distorted signal."
     yield HealthFinding(
         "clipping",
         side,
@@ -121,9 +120,7 @@ def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFin
 def _direct_current(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
     if abs(heard.mean) > DC_NOTE:
         severity: Severity = "warn" if abs(heard.mean) > DC_WARN else "note"
-        means = (
-            "No figure here suffers, the detectors filter it out; but a sample that is off by that much clips sooner."
-        )
+        means = "No figure here suffers, as the detectors filter it out; but audio with this offset clips sooner."
         text = f"direct current, {100 * heard.mean:+.1f} % of full scale"
         yield HealthFinding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
 
@@ -147,8 +144,8 @@ def _dropouts(
     for start, end in holes.tolist():
         sounding[start // FRAME_SAMPLES : -(-end // FRAME_SAMPLES)] = False
     apart = ~near(active, MARGIN_TICKS)
-    if np.count_nonzero(apart) < LEAST_TELLING_TICKS or np.mean(heard.peaks[apart] == 0) > SYNTHETIC_SHARE:
-        return  # silence inside of words may be the voice's own
+    if np.count_nonzero(apart) < LEAST_PAUSE_TICKS or np.mean(heard.peaks[apart] == 0) > SYNTHETIC_SHARE:
+        return  # silence within words may belong to the voice
     background = sounding & apart
     if np.count_nonzero(background) < LEAST_QUIET_TICKS:  # after a hole the detectors may take noise for speech
         background = sounding
@@ -175,8 +172,8 @@ def _dropouts(
         missing_ms = round(sum(end - start for start, end in found) * 1000 / SAMPLE_RATE_HZ)
         per_min = 60 * TICKS_PER_S * len(found) / max(int(np.count_nonzero(active)), TICKS_PER_S)
         means = (
-            "Silence inside speech that nobody made: those of 200 ms count as pauses, and may end a turn. Searched "
-            "from 10 ms (at 8 kHz 16 ms, after lossy coding some 60 ms) to half a second; Opus fills most of them up."
+            "Digital silence inside speech: dropouts of 200 ms count as pauses, and may end a turn. Searched from "
+            "10 ms (at 8 kHz 16 ms, after lossy coding about 60 ms) to half a second; Opus hides most of them."
         )
         yield HealthFinding(
             "dropouts",
@@ -190,7 +187,7 @@ def _dropouts(
 
 
 def _joined(holes: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Start and end in samples of holes, (n, 2), in order; those that touch, or are less than a tick apart, as one."""
+    """The holes (n, 2), in samples, sorted; those that touch or are less than a tick apart are joined."""
     joined: list[list[int]] = []
     for start, end in sorted(holes.tolist()):
         if joined and start - joined[-1][1] < FRAME_SAMPLES:

@@ -1,4 +1,4 @@
-"""One side without its steady tones: hum and beeps drown what is beside them, and resemble anything."""
+"""Removes steady tones from a side: hum and beeps mask other sounds, and correlate with anything."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Complexes: TypeAlias = npt.NDArray[np.complex64]
 
 HOP_TICKS: Final = 100
 HOP: Final = HOP_TICKS * LOW_TICK
-WINDOW: Final = 2 * HOP  # 2 s: in which a voice moves, and a tone does not
+WINDOW: Final = 2 * HOP  # 2 s, in which the pitch of a voice moves, and a tone does not
 HOPS_AT_ONCE: Final = 16
-BAND: Final = 50  # lines of 0.5 Hz, most of which are of no tone
-STANDS_OUT: Final = 10.0  # times the median magnitude of its band ...
-PEAKED: Final = 6.0  # ... which is so much at least of the mean, and that costs less
+BAND: Final = 50  # spectral lines of 0.5 Hz; most of them belong to no tone
+STANDS_OUT: Final = 10.0  # times the median magnitude of its band
+PEAKED: Final = 6.0  # times the mean: only bands with such a peak need the median, which is slow
 LEAST_WINDOWS: Final = 3  # a drawn-out vowel stands out in two
-SKIRT: Final = 8  # lines to both sides that a tone reaches
+SKIRT: Final = 8  # lines on both sides that a tone reaches
 
 HUM_WINDOW: Final = 1_000
 HUM_SHARE: Final = 0.5
@@ -33,7 +33,7 @@ MOST_PAUSES: Final = 100
 
 @contextmanager
 def without_lines(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAudio]]:
-    """Both sides with their steady tones gone from what is at 4 kHz, while the context lasts."""
+    """Both sides with steady tones removed from their audio at 4 kHz. The audio exists while the context lasts."""
     with ExitStack() as opened:
         rest = {side: heard.low.without(_lines(heard)) for side, heard in sides.items()}
         for low in rest.values():
@@ -42,9 +42,9 @@ def without_lines(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAu
 
 
 def _lines(heard: SideAudio) -> Iterator[Floats]:
-    """The steady tones of a side, in blocks of whole ticks: what of a line stands out of the spectrum around it."""
+    """The steady tones of a side in blocks of whole ticks: the parts of lines that stand out of the spectrum."""
     low, n_ticks = heard.low, heard.n_ticks
-    # windows that overlap make 1
+    # overlapping windows add up to 1
     taper = np.sin(np.pi * (np.arange(WINDOW, dtype=np.float32) + np.float32(0.5)) / WINDOW) ** 2
     for first in range(0, n_ticks, HOPS_AT_ONCE * HOP_TICKS):
         last = min(first + HOPS_AT_ONCE * HOP_TICKS, n_ticks)
@@ -60,7 +60,7 @@ def _lines(heard: SideAudio) -> Iterator[Floats]:
 
 
 def hum_hz(heard: SideAudio, quiet: Bools) -> float | None:
-    """The frequency of what is heard in the pauses, if most of it is one tone. quiet: the ticks of pauses."""
+    """The frequency of the sound in pauses in Hz, if most of it is one tone. quiet: the pauses, bool (n_ticks,)."""
     spans = [(start, end) for start, end in runs(quiet) if end - start >= HUM_WINDOW // LOW_TICK]
     windows = [heard.read(start, start + HUM_WINDOW // LOW_TICK) for start, _ in spans[:MOST_PAUSES]]
     if not windows:
@@ -74,7 +74,7 @@ def hum_hz(heard: SideAudio, quiet: Bools) -> float | None:
 
 
 def _excess(spectra: Complexes) -> Floats:
-    """Of each line of each spectrum, the share by which it stands out of its band, if it does so in several."""
+    """For each line of each spectrum, the share of it above its band, if it stands out in several windows."""
     lines = spectra[:, : WINDOW // 2]
     magnitudes = np.sqrt(lines.real**2 + lines.imag**2)
     bands = magnitudes.reshape(len(spectra), -1, BAND)

@@ -1,4 +1,4 @@
-"""Whether the two sides are what they are taken for: alike, exchanged, or not in step."""
+"""Checks of the two sides against each other: echo, identical content, exchanged sides, files out of step."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MARGIN_TICKS: Final = 20
 LIVE_ROOM_POWER: Final = 1e-8  # -80 dBov
 
 AT_ONCE_MS: Final = 5.0
-OWN_SHARE: Final = 0.1  # of the speech of sides that hold the same, at most
+OWN_SHARE: Final = 0.1  # of its speech, at most, in a side that repeats the other
 FARTHEST_SHIFT_TICKS: Final = 10 * TICKS_PER_S
-MUCH_OVERLAP, LESS = 0.22, 0.5  # of the time that the side who speaks less speaks; and how much less elsewhere
+MUCH_OVERLAP, LESS = 0.22, 0.5  # as a share of the speech of the side that speaks less; and how much less elsewhere
 LEAST_SPEECH_TICKS: Final = 15 * TICKS_PER_S
 
 
 def echoes(found: Mapping[Side, HeardEcho], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
-    """Echo either way; or that both sides hold the same, one holds both or repeats the other, or lies before it.
+    """Echo in either direction; or both sides have the same content, or one holds both, repeats the other or is early.
 
-    A side repeats the other, at any level, where it has hardly a word of its own; what it repeats is echo. The level
-    must not decide what counts: it is that of the line, and a side that says nothing has answered nothing.
+    A side with hardly any speech of its own repeats the other, at whatever level, and what it repeats is echo. The
+    level must not decide this: it is a property of the line, and a side that says nothing has answered nothing.
     """
     own = {side: _own_share(activity, side, echo.delays_ms[1]) for side, echo in found.items()}
     if len(found) == len(SIDES) and all(echo.alike for echo in found.values()):
@@ -35,19 +35,21 @@ def echoes(found: Mapping[Side, HeardEcho], activity: Mapping[Side, Bools]) -> I
             fuller = max(SIDES, key=own.__getitem__)
             yield _mixed(fuller, found[fuller])
             return
-        means = "Who speaks cannot be told apart: every turn is also an overlap, and no measure means anything."
+        means = "Nobody can say who speaks: every turn is also an overlap, and no measure means anything."
         level_db, lag = found["B"].level_db, found["B"].delays_ms[1]
         text = "A and B hold the same"
         yield HealthFinding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
         return
     for side, echo in found.items():
         at_once = echo.alike and abs(echo.delays_ms[1]) < AT_ONCE_MS
-        repeated = own[side] <= OWN_SHARE and (echo.alike or len(found) == 1)  # sides with echo both ways cover both
+        repeated = own[side] <= OWN_SHARE and (
+            echo.alike or len(found) == 1
+        )  # with echo both ways, each covers the other
         yield (_misplaced if not echo.is_late else _mixed if at_once else _repeated if repeated else _echo)(side, echo)
 
 
 def _own_share(activity: Mapping[Side, Bools], side: Side, delay_ms: float) -> float:
-    """How much of a side's speech has none of the other so much before it."""
+    """The share of a side's speech that is not near speech of the other side `delay_ms` earlier."""
     heard = np.roll(activity[other_side(side)], round(delay_ms / TICK_MS))
     alone = activity[side] & ~near(heard, MARGIN_TICKS)
     return float(np.count_nonzero(alone)) / max(int(np.count_nonzero(activity[side])), 1)
@@ -56,8 +58,8 @@ def _own_share(activity: Mapping[Side, Bools], side: Side, delay_ms: float) -> f
 def _mixed(side: Side, echo: HeardEcho) -> HealthFinding:
     other = other_side(side)
     means = (
-        f"What {other} says is also on {side}, at once and as loud: it counts as speech of both, every turn of {other} "
-        "is an overlap, and no measure means anything. Give the audio of each side alone."
+        f"Speech of {other} is also on {side}, at the same time and as loud: it counts as speech of both, every turn "
+        f"of {other} is an overlap, and no measure means anything. Give each side its own audio."
     )
     figures = {"level_db": echo.level_db, "delay_ms": echo.delays_ms[1]}
     return HealthFinding("mixed", side, "bad", f"{side} holds both sides", means, figures)
@@ -69,8 +71,8 @@ def _echo(side: Side, echo: HeardEcho) -> HealthFinding:
     figures = {"level_db": echo.level_db, "delay_ms": median, "least_delay_ms": least, "most_delay_ms": most}
     place = f"at {median:.0f} ms" if most - least < 5 else f"at {least:.0f} to {most:.0f} ms"
     means = (
-        f"{other} is heard again on {side}: where that counts as speech of {side}, it adds overlaps, interruptions and "
-        f"early answers that never were. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
+        f"{other} is heard again on {side}: if that counts as speech of {side}, it adds false overlaps, interruptions "
+        f"and early answers. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
     )
     return HealthFinding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
 
@@ -79,8 +81,8 @@ def _repeated(side: Side, echo: HeardEcho) -> HealthFinding:
     other = other_side(side)
     delay_ms = echo.delays_ms[1]
     means = (
-        f"{side} is an echo of {other}, hardly with a word of its own: a system that echoes, or a line that leads "
-        f"back. What it repeats is no speech of {side}, and no answer."
+        f"{side} is an echo of {other} with hardly a word of its own: a system that echoes, or a line that loops "
+        f"back. What it repeats is neither speech of {side} nor an answer."
     )
     text = f"{side} repeats {other} {delay_ms:.0f} ms later"
     return HealthFinding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
@@ -92,13 +94,13 @@ def _misplaced(side: Side, echo: HeardEcho) -> HealthFinding:
     text = f"{other} is heard on {side} {early_ms:.0f} ms before it speaks"
     means = (
         f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
-        f"is wrong by as much (--offset-ms). Searched up to {REACH_MS} ms."
+        f"is wrong by that much (correct it with --offset-ms). Searched up to {REACH_MS} ms."
     )
     return HealthFinding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
 
 
 def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
-    """That A is as silent between its words as only a machine is, while B is heard in a room."""
+    """A is digitally silent between its words, as only a machine is, while B has the noise of a room."""
     quiet = {side: ~near(activity[side], MARGIN_TICKS) for side in SIDES}
     if any(np.count_nonzero(ticks) < LEAST_QUIET_TICKS or not activity[side].any() for side, ticks in quiet.items()):
         return
@@ -106,20 +108,20 @@ def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -
     room = float(np.median(sides["B"].powers[quiet["B"]]))
     if zero_share["A"] > 0.9 and zero_share["B"] < 0.1 and room > LIVE_ROOM_POWER:
         text = "sides exchanged? A is digitally silent between words, B is not"
-        means = "If A is the system, every measure is told of the wrong side (--swap)."
+        means = "If A is the system, every measure describes the wrong side (correct it with --swap)."
         figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
         yield HealthFinding("exchanged", None, "warn", text, means, figures)
 
 
 def out_of_step(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
-    """That two files overlap much as they lie, and hardly at another offset: people take turns."""
+    """Two files overlap much, but hardly at another offset: people take turns, so the files may be out of step."""
     a, b = (activity[side].astype(np.float32) for side in SIDES)
     if min(a.sum(), b.sum()) < LEAST_SPEECH_TICKS:
         return
     size = len(a) + FARTHEST_SHIFT_TICKS
     both = np.fft.irfft(np.fft.rfft(a, 2 * size).conj() * np.fft.rfft(b, 2 * size))
     shifts = np.arange(-FARTHEST_SHIFT_TICKS, FARTHEST_SHIFT_TICKS + 1)
-    share = both[shifts] / min(a.sum(), b.sum())  # of B earlier by each shift
+    share = both[shifts] / min(a.sum(), b.sum())  # with B moved earlier by each shift
     now, best = float(share[FARTHEST_SHIFT_TICKS]), int(np.argmin(share))
     if now > MUCH_OVERLAP and share[best] < LESS * now:
         offset_ms = -int(shifts[best]) * TICK_MS

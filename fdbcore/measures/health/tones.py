@@ -1,4 +1,4 @@
-"""Sounds that are no speech: dialled digits, tones, ringing, music."""
+"""Checks for sounds that are not speech: dialled digits, tones, ringing, music."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from fdbcore.types import TICKS_PER_S, Side, ticks_to_s
 BLOCK_TICKS: Final = 1_000
 LEAST_POWER: Final = 1e-5  # -50 dBov
 
-# 32 ms, and another each 10 ms
+# Windows of 32 ms, one every 10 ms.
 WINDOW: Final = 128
 BIN_HZ: Final = LOW_RATE_HZ / WINDOW
-NARROW: Final = 2  # bins to both sides of a peak
-LOWEST_TONE_HZ: Final = 300.0  # hummed speech is lower
+NARROW: Final = 2  # bins on both sides of a peak
+LOWEST_TONE_HZ: Final = 300.0  # voices that hum are lower
 TONE_SHARE, TONE_HZ = 0.97, 15.0
 LEAST_TONE_TICKS: Final = 40
 ROWS_HZ: Final = np.array([697, 770, 852, 941])
 COLUMNS_HZ: Final = np.array([1209, 1336, 1477, 1633])
 DIGITS: Final = ("123A", "456B", "789C", "*0#D")
 DIGIT_SHARE, DIGIT_TOLERANCE, LEAST_DIGIT_TICKS = 0.9, 0.02, 4
-FIRST_OF_TWO_SHARE: Final = DIGIT_SHARE / 2  # with a weaker first peak, two of them are never all there is
+FIRST_OF_TWO_SHARE: Final = DIGIT_SHARE / 2  # with a weaker first peak, two peaks cannot reach DIGIT_SHARE
 RINGING_HZ: Final = (380.0, 500.0)
 LEAST_RINGS: Final = 2
-BESIDE_TICKS, QUIETER = 20, 0.05  # of a ring: after which it is so much softer
+BESIDE_TICKS, QUIETER = 20, 0.05  # before or after a ring, power falls to this share of it
 
-# 128 ms, and another each 60 ms
+# Windows of 128 ms, one every 60 ms.
 MUSIC_WINDOW: Final = 512
 MUSIC_HOP_TICKS: Final = 6
 MUSIC_LAG: Final = 3  # windows that do not overlap
@@ -40,14 +40,16 @@ MUSIC_BLOCK: Final = 160  # windows, at a time
 STEADY: Final = 0.45
 LEAST_MUSIC_TICKS: Final = 3 * TICKS_PER_S
 NOTES_OVER_TICKS: Final = 4 * TICKS_PER_S
-FEWEST_CHANGES: Final = 3  # of the frequency; a tone that stays is no melody
-NOTES_SHARE: Final = 0.25  # of what sounds; of 19 recordings of speech none has more than 0.17
+FEWEST_CHANGES: Final = 3  # of the frequency; a constant tone is no melody
+NOTES_SHARE: Final = 0.25  # of all sound; none of 19 recordings of speech has more than 0.17
 SOUNDING_SHARE: Final = 0.85
 
 
 class Peaks(NamedTuple):
-    """Of each tick: power, frequency and share of its power of the strongest and the second peak; 0 where they are too
-    weak to be told from speech or silence."""
+    """Per tick: its power, and the frequency and share of the power of the two strongest peaks.
+
+    0 for ticks that are silent, and for second peaks that cannot belong to a tone.
+    """
 
     power: Floats
     hz: Floats
@@ -57,20 +59,22 @@ class Peaks(NamedTuple):
 
 
 def checks(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
-    """All that sounds and is no speech on one side."""
+    """The findings about sounds of one side that are not speech."""
     peaks = _peaks(heard)
     digits = list(_digits(peaks))
     if digits:
         text = "dialled " + "".join(digit for digit, _ in digits[:16])
-        means = (
-            "Dialling is no speech, but an energy detector takes it for some: it makes turns and answers of its own."
-        )
+        means = "Dialling is not speech, but an energy detector takes it for speech: it adds false turns and answers."
         yield HealthFinding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
     dialled = np.zeros(heard.n_ticks, np.bool_)
     for _, (start, end) in digits:
         dialled[max(start - 4, 0) : end + 4] = True
     tonal = _tonal(peaks) & ~dialled
-    tones = _tones(peaks, tonal)
+    tones = [
+        (start, end)
+        for start, end in runs(tonal, 1)
+        if end - start >= LEAST_TONE_TICKS and np.ptp(np.quantile(peaks.hz[start:end], [0.05, 0.95])) < 2 * TONE_HZ
+    ]
     yield from _ringing_or_tones(side, peaks, tones)
     for start, end in tones:
         dialled[start:end] = True
@@ -78,7 +82,7 @@ def checks(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
 
 
 def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
-    """The ticks of what `checks` found, bool (n_ticks,); without music, which may lie under speech."""
+    """The ticks of the findings of `checks`, bool (n_ticks,), except music, which may lie under speech."""
     found = np.zeros(n_ticks, np.bool_)
     for start, end in (span for finding in findings if finding.id != "music" for span in finding.spans):
         found[start:end] = True
@@ -99,7 +103,7 @@ def _peaks(heard: SideAudio) -> Peaks:
 
 
 def _strongest(frames: Floats, window: Floats) -> Floats:
-    """The `Peaks` of frames of WINDOW samples, a row a field."""
+    """The fields of `Peaks` for frames of WINDOW samples, one row per field."""
     lines = np.fft.rfft(frames * window)
     spectra = (lines.real**2 + lines.imag**2).astype(np.float32, copy=False)
     total = spectra.sum(axis=1) + 1e-12
@@ -111,7 +115,7 @@ def _strongest(frames: Floats, window: Floats) -> Floats:
 
 
 def _take_peak(spectra: Floats, total: Floats) -> tuple[Floats, Floats]:
-    """Frequency and share of each spectrum's strongest peak, which is then gone from it."""
+    """The frequency and share of the strongest peak of each spectrum; removes the peak from it."""
     beside = spectra[:, NARROW:-NARROW].argmax(axis=1)[:, None] + np.arange(2 * NARROW + 1)
     peak = np.take_along_axis(spectra, beside, axis=1)
     power = peak.sum(axis=1)
@@ -132,7 +136,7 @@ def _digits(peaks: Peaks) -> Iterator[tuple[str, Span]]:
 
 
 def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.int8], Bools]:
-    """Which of four frequencies is nearest to each, int8 (n,), and whether it is near enough."""
+    """The index of the wanted frequency nearest to each `hz`, int8 (n,), and whether it is near enough."""
     nearest, least = np.zeros(len(hz), np.int8), np.full(len(hz), np.inf)
     for index, each in enumerate(wanted):
         off = np.abs(np.subtract(hz, each, dtype=np.float64))
@@ -142,21 +146,12 @@ def _nearest(hz: Floats, wanted: npt.NDArray[np.int_]) -> tuple[npt.NDArray[np.i
 
 
 def _tonal(peaks: Peaks) -> Bools:
-    """The ticks in which one or two frequencies are all there is, as in the tick before."""
+    """The ticks that consist of one or two frequencies, the same as in the tick before."""
     steady = np.abs(np.diff(peaks.hz, prepend=peaks.hz[:1])) < TONE_HZ
     alone = (peaks.share > TONE_SHARE) & (peaks.hz > LOWEST_TONE_HZ)
     pair = (peaks.share + peaks.second_share > TONE_SHARE) & (np.minimum(peaks.hz, peaks.second_hz) > LOWEST_TONE_HZ)
     tonal: Bools = steady & (alone | pair) & (peaks.power > LEAST_POWER)
     return tonal
-
-
-def _tones(peaks: Peaks, tonal: Bools) -> list[Span]:
-    """Where these frequencies stay."""
-    return [
-        (start, end)
-        for start, end in runs(tonal, 1)
-        if end - start >= LEAST_TONE_TICKS and np.ptp(np.quantile(peaks.hz[start:end], [0.05, 0.95])) < 2 * TONE_HZ
-    ]
 
 
 def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[HealthFinding]:
@@ -166,9 +161,7 @@ def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[H
         for span, f in zip(tones, hz, strict=True)
         if RINGING_HZ[0] <= f <= RINGING_HZ[1] and _in_silence(peaks.power, span)
     ]
-    means = (
-        "It is no speech, but an energy detector takes it for some: it makes turns, overlaps and answers of its own."
-    )
+    means = "It is not speech, but an energy detector takes it for speech: it adds false turns, overlaps and answers."
     if len(rings) >= LEAST_RINGS:
         text = f"ringing, {len(rings)} times from {ticks_to_s(rings[0][0]):.0f} s"
         yield HealthFinding(
@@ -182,7 +175,7 @@ def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[H
 
 
 def _in_silence(powers: Floats, span: Span) -> bool:
-    """Whether a tone begins or ends by itself, and not where speech covers it."""
+    """Whether a tone begins after silence or ends in silence, so that it is not a part of speech."""
     start, end = span
     silence = QUIETER * float(np.median(powers[start:end]))
     around = (powers[max(start - BESIDE_TICKS, 0) : start], powers[end : end + BESIDE_TICKS])
@@ -190,7 +183,7 @@ def _in_silence(powers: Floats, span: Span) -> bool:
 
 
 def _in_notes(heard: SideAudio, peaks: Peaks, tonal: Bools) -> Bools:
-    """The ticks around which much of what sounds is notes of a melody, as of a synthesiser: a voice has hardly any."""
+    """The ticks around which much of the sound is notes of a melody, as of a synthesiser; a voice has hardly any."""
     box = np.ones(min(NOTES_OVER_TICKS, heard.n_ticks))
     at = np.flatnonzero(tonal)
     changes = np.zeros(heard.n_ticks)
@@ -217,14 +210,12 @@ def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Itera
     spans = [span for span in runs(ticks, TICKS_PER_S) if span[1] - span[0] >= LEAST_MUSIC_TICKS]
     if spans:
         seconds = sum(end - start for start, end in spans) / TICKS_PER_S
-        means = (
-            "It is no speech, but counts as some wherever the detector lets it pass: a long turn, or an interruption."
-        )
+        means = "It is not speech, but the detector may take it for a long turn or an interruption."
         yield HealthFinding("music", side, "warn", f"music, {seconds:.0f} s", means, {"seconds": seconds}, spans)
 
 
 def _sounding(heard: SideAudio) -> npt.NDArray[np.float64]:
-    """Each 60 ms, 1 where there is any sound, both then and 180 ms later; else 0."""
+    """For every 60 ms, 1 if there is sound both then and 180 ms later; otherwise 0."""
     n = -(-heard.n_ticks // MUSIC_HOP_TICKS)
     blocks = (_frames(heard, at, min(at + MUSIC_BLOCK, n + MUSIC_LAG)) for at in range(0, n + MUSIC_LAG, MUSIC_BLOCK))
     loud: Bools = np.concatenate([_powers(frames) > LEAST_POWER for frames in blocks])
@@ -232,15 +223,15 @@ def _sounding(heard: SideAudio) -> npt.NDArray[np.float64]:
 
 
 def _powers(frames: Floats) -> Floats:
-    """The mean square of each frame, less that of its mean: a step of the direct current is no sound."""
+    """The power of each frame without its mean, since a step of the direct current is not sound."""
     powers: Floats = np.einsum("ij,ij->i", frames, frames) / MUSIC_WINDOW - frames.mean(axis=1) ** 2
     return powers
 
 
 def _steadiness(heard: SideAudio, start: int, end: int) -> npt.NDArray[np.float64]:
-    """Each 60 ms from `start` to `end`: how alike the lines of the spectrum are to those of 180 ms later.
+    """For every 60 ms from `start` to `end`: how similar the spectral lines are to those 180 ms later.
 
-    The notes of music stand still; the harmonics of a voice never do for long.
+    The notes of music stay the same; the harmonics of a voice never do for long.
     """
     spectra = np.fft.rfft(_frames(heard, start, end + MUSIC_LAG) * np.hanning(MUSIC_WINDOW).astype(np.float32))
     bands = np.log(spectra.real**2 + spectra.imag**2 + 1e-7)[:, 16:232].reshape(len(spectra), -1, 24)  # 125 to 1,800 Hz
@@ -252,7 +243,7 @@ def _steadiness(heard: SideAudio, start: int, end: int) -> npt.NDArray[np.float6
 
 
 def _frames(heard: SideAudio, start: int, end: int) -> Floats:
-    """Windows `start` to `end` of those that begin each 60 ms: float32 (n, MUSIC_WINDOW), a view."""
+    """Windows `start` to `end` of those that begin every 60 ms: float32 (n, MUSIC_WINDOW), a view."""
     pcm = heard.read(start * MUSIC_HOP_TICKS, end * MUSIC_HOP_TICKS + MUSIC_WINDOW // LOW_TICK + 1)
     frames: Floats = np.lib.stride_tricks.sliding_window_view(pcm, MUSIC_WINDOW)[:: MUSIC_HOP_TICKS * LOW_TICK]
     return frames[: end - start]

@@ -48,7 +48,7 @@ def strip_figure(reading: Reading, start_s: float, end_s: float) -> str:
     scene = _Scene(round(start_s * TICKS_PER_S), round(end_s * TICKS_PER_S))
     transfers = [
         event
-        for event in reading.dialogue.told("gap", "overlap_between")
+        for event in reading.dialogue.uncensored("gap", "overlap_between")
         if scene.has(event.start_tick, event.end_tick or 0)
     ]
     parts = [_overlap(event, scene) for event in transfers if event.kind == "overlap_between"]

@@ -147,7 +147,7 @@ COMMANDS: Final = (
             Option("--price", "USD per million tokens, in and out: says what the answers cost.", metavar="IN,OUT"),
         ),
         _generate,
-        failed="the same command goes on",
+        failed="run the same command again to continue",
     ),
     Command(
         "speak",

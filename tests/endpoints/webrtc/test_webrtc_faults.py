@@ -350,7 +350,7 @@ def test_a_network_that_dies_before_the_end_is_told(calls: Mapping[str, Future[C
     assert call.left is None
     assert call.recording is not None
     assert call.measured["unexplained_samples"] > 1.5 * SAMPLE_RATE_HZ
-    assert any(text.startswith("nothing came of B for ") for text in score(Reading(call.recording.path))["warnings"])
+    assert any(text.startswith("nothing came from B for ") for text in score(Reading(call.recording.path))["warnings"])
 
 
 def test_loss_repetition_and_reordering_are_counted_each(calls: Mapping[str, Future[Call]]) -> None:
