@@ -6,20 +6,22 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from fdbcore.errors import FdbError, SettingsError
+from fdbcore.types import SIDES
 
 from . import options
 from .options import DONE, FAILED
 
 if TYPE_CHECKING:
+    from fdbcore.report.call.doctor_types import CheckedSession, Checkup, Probe
     from fdbcore.report.call.document_types import Document
 
 
@@ -56,7 +58,7 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     sys.exit(DONE if all_fit else FAILED)
 
 
-def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any], bool]:
+def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[Checkup, bool]:
     """The input health of each session in the files, and whether all of them can be measured."""
     from fdbcore.registry import VADS, resolve
     from fdbcore.report.call.document import told_first
@@ -67,7 +69,7 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any]
         sessions = session_inputs([Path(file) for file in files])
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
-    found: dict[str, Any] = {}
+    found: dict[str, CheckedSession] = {}
     with TemporaryDirectory(prefix="fdbcore-doctor-") as folder:
         for session, result in zip(sessions, _healths(sessions, Path(folder), vad), strict=True):
             if isinstance(result, FdbError):
@@ -77,17 +79,18 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Any]
                 continue
             title, damaged, content = result
             warnings = told_first(content) + ([content["unscored"]] if content["unscored"] else [])
-            found[session.name] = {**(content["health"] or {}), "damaged": damaged, "warnings": warnings}
+            checked = {**(content["health"] or {}), "damaged": damaged, "warnings": warnings}
+            found[session.name] = cast("CheckedSession", checked)
             if show:
                 click.echo(_screen(title, warnings, content))
     return {"files": found}, all(map(_is_fit, found.values()))
 
 
-def _is_fit(health: Mapping[str, Any]) -> bool:
+def _is_fit(health: CheckedSession) -> bool:
     """Whether audio with this health can be measured; a file that could not be read has no verdict."""
     if "verdict" not in health:
         return False
-    both_speak = all(side["speech_s"] for side in health["sides"].values())
+    both_speak = all(health["sides"][side]["speech_s"] for side in SIDES)
     return health["verdict"] != "bad" and not health["damaged"] and both_speak
 
 
@@ -116,7 +119,7 @@ def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
     return "\n".join([fill(title, columns), *lines, health_screen(content, columns), ""])
 
 
-def _test(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
+def _test(systems: Sequence[str], show: bool) -> tuple[Checkup, bool]:
     """The result of the timing self-test and a probe of each system, and whether all of it is good."""
     from fdbcore.registry import endpoint
     from fdbcore.runs.selftest import timing_selftest, verdict
@@ -129,7 +132,7 @@ def _test(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
     found = timing_selftest()
     if show:
         click.echo(verdict(found))
-    probes = {}
+    probes: dict[str, Probe] = {}
     for address, party in parties.items():
         probes[address] = probe = _probe(party)
         if show:
@@ -139,7 +142,7 @@ def _test(systems: Sequence[str], show: bool) -> tuple[dict[str, Any], bool]:
     return {"timing": found, "systems": probes}, all_well
 
 
-def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
+def _probe(party: Any) -> Probe:  # noqa: ANN401
     """Whether the party became ready, after how many seconds, and its own description; or why it did not."""
     from fdbcore.clock import now_ns
     from fdbcore.runtime.redaction import redacted
@@ -148,7 +151,7 @@ def _probe(party: Any) -> dict[str, Any]:  # noqa: ANN401
     try:
         with closing(party):
             party.open("B")
-            found = {"ready": True, "seconds": (now_ns() - started_ns) / 1e9, "party": dict(party.describe())}
+            found: Probe = {"ready": True, "seconds": (now_ns() - started_ns) / 1e9, "party": dict(party.describe())}
     except FdbError as error:
         return {"ready": False, "why_not": redacted(str(error))}
     if party.left not in (None, "finished"):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,6 +22,7 @@ from .suites import SuiteName
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
+    from fdbcore.recording.run_types import RunCosts, SystemCosts
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case, RunPlan
 
@@ -310,7 +311,8 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
 
     rows = _costs(folder.plan, folder.left(again), slots)
     if as_json:
-        click.echo(json.dumps({"systems": rows}, ensure_ascii=False))
+        costs: RunCosts = {"systems": rows}
+        click.echo(json.dumps(costs, ensure_ascii=False))
         return
     click.echo(f"{'system':<32} {'calls':>7} {'left':>7} {'audio':>9} {'wall time':>9}")
     for name, row in rows.items():
@@ -324,10 +326,10 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
         )
 
 
-def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, dict[str, Any]]:
+def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, SystemCosts]:
     from fdbcore.runs.runner import expected_wall_s
 
-    rows = {}
+    rows: dict[str, SystemCosts] = {}
     for name in [*plan.systems, "all"]:
         left = [case for case in all_left if name in (case.system.name, "all")]
         rows[name] = {

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Seconds
+from fdbcore.recording.meta_types import Count, Seconds
 from fdbcore.types import Side
 
 Standing: TypeAlias = Literal["done", "damaged", "failed", "invalid", "waiting"]
@@ -122,3 +122,48 @@ class PlannedRun(TypedDict):
     versions: dict[str, str]
     plan: Decisions
     cases: list[PlannedCase]
+
+
+class LatenessSummary(TypedDict):
+    """How late something was, in microseconds."""
+
+    n: Count
+    min_us: float
+    p50_us: float
+    p99_us: float
+    p99_9_us: float
+    max_us: float
+
+
+class TimingSelftest(TypedDict):
+    """What the harness itself adds, and whether that is what it states; without figures where it cannot be measured."""
+
+    created: Annotated[str, Meta(description="UTC, ISO 8601")]
+    passed: Annotated[bool | None, Meta(description="null where it could not be done")]
+    why_not: NotRequired[str]
+    transport: NotRequired[str]
+    clicks: NotRequired[Annotated[int, Meta(description="that were sent")]]
+    returned: NotRequired[int]
+    delay_ms: NotRequired[Annotated[float, Meta(description="after which clicks came back: the median")]]
+    jitter_ms: NotRequired[Annotated[float, Meta(description="the largest delay less the smallest")]]
+    drift_ppm: NotRequired[float]
+    stated_ms: NotRequired[Annotated[float, Meta(description="the delay that the harness states: the median")]]
+    error_ms: NotRequired[Annotated[float, Meta(description="by how much clicks came later than stated: the median")]]
+    wire: NotRequired[Annotated[LatenessSummary, Meta(description="how late packets left")]]
+    missed: NotRequired[Annotated[int, Meta(description="ticks")]]
+    broke: NotRequired[Annotated[list[str], Meta(description="what did not hold")]]
+
+
+class SystemCosts(TypedDict):
+    """How much there is to hold with a system."""
+
+    calls: Count
+    left: Count
+    audio_s: Annotated[float, Meta(description="of the calls left")]
+    wall_s: Annotated[float | None, Meta(description="of the calls left; null on a virtual clock")]
+
+
+class RunCosts(TypedDict):
+    """How much a run has to hold."""
+
+    systems: Annotated[dict[str, SystemCosts], Meta(description="by name, and of all together: all")]

@@ -17,7 +17,8 @@ from fdbcore.analysis.agreement_types import LabelAgreement
 from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
-from fdbcore.recording.run_types import Corpus, PlannedRun
+from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
+from fdbcore.report.call.doctor_types import Checkup
 from fdbcore.report.call.document_types import Document, Event, HealthFinding, Label, Moment, ReplayedCalls
 from fdbcore.report.scorecard.document_types import ScorecardDocument
 
@@ -31,6 +32,9 @@ DOCUMENTS: Final = {
     "corpus": Corpus,
     "run": PlannedRun,
     "label_agreement": LabelAgreement,
+    "doctor": Checkup,
+    "selftest": TimingSelftest,
+    "costs": RunCosts,
 }
 """The type of each document, by the name of its schema."""
 
@@ -52,7 +56,8 @@ def schema_file(name: str) -> Path:
 def schema(name: str) -> dict[str, Any]:
     """The JSON schema (2020-12) of a document."""
     document = DOCUMENTS[name]
-    (title,) = get_args(get_type_hints(document)["schema"])
+    stated = get_type_hints(document).get("schema")
+    title = get_args(stated)[0] if stated else f"fdbcore.{name}"
     types = msgspec.json.schema(document)["$defs"]
     for closed in CLOSED & types.keys():
         types[closed]["additionalProperties"] = False

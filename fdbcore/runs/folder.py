@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.audio.decode import content_hash, state_of
 from fdbcore.clock import utc_now
@@ -36,7 +36,7 @@ from fdbcore.runs.plan import Case, RunPlan
 from fdbcore.runtime.redaction import clean
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase
+    from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase, TimingSelftest
 
 AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
     "failed": ("failed",),
@@ -91,7 +91,7 @@ class RunFolder:
                 write_json(path / META, state_of_case(path) | {"outcome": {**outcome, "again": True}})
 
     @property
-    def selftest(self) -> dict[str, Any] | None:
+    def selftest(self) -> TimingSelftest | None:
         """What the timing self-test of the run found; None before it."""
         path = self.path / SELFTEST
         return read_json(path) if path.is_file() else None

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import read_scores
@@ -31,6 +31,7 @@ from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.types import SideA, TurnSettings, User
 
 if TYPE_CHECKING:
+    from fdbcore.recording.run_types import TimingSelftest
     from fdbcore.report.call.document_types import Document
 
 
@@ -105,7 +106,7 @@ def run(
     return Run(folder)
 
 
-def measure_timing(folder: RunFolder) -> dict[str, Any]:
+def measure_timing(folder: RunFolder) -> TimingSelftest:
     """What the harness itself adds, measured before the first case and kept with the run; see `timing_selftest`."""
     found = timing_selftest()
     write_json(folder.path / SELFTEST, found)

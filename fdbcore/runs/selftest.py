@@ -29,6 +29,7 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, 
 
 if TYPE_CHECKING:
     from fdbcore.endpoints.webrtc.rtp import RtpPacket
+    from fdbcore.recording.run_types import LatenessSummary, TimingSelftest
 
 CLICK_EVERY_TICKS: Final = 20
 CLICK_SAMPLES: Final = SAMPLE_RATE_HZ // 500
@@ -39,7 +40,7 @@ TAIL_TICKS: Final = 30
 MAX_ERROR_MS: Final = 1.0
 
 
-def timing_selftest(seconds: float = 3.0) -> dict[str, Any]:
+def timing_selftest(seconds: float = 3.0) -> TimingSelftest:
     """Send clicks for `seconds` and compare when they come back with the delay that the legs state; JSON values.
 
     delay_ms (median), jitter_ms (largest less smallest), drift_ppm: of the clicks. stated_ms: the median of what is
@@ -53,7 +54,7 @@ def timing_selftest(seconds: float = 3.0) -> dict[str, Any]:
         return {"created": utc_now(), "passed": None, "why_not": str(error)}
 
 
-def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> dict[str, Any]:
+def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> TimingSelftest:
     """The self-test with a mirror that is given; see `timing_selftest`."""
     clicks = Clicks(round(seconds * TICKS_PER_S))
     clock = MonotonicClock()
@@ -71,7 +72,7 @@ def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> dict[str, Any]:
     return _verdict(clicks, stated, legs["wire"], clock.certificate())
 
 
-def verdict(found: Mapping[str, Any]) -> str:
+def verdict(found: TimingSelftest) -> str:
     """One line for a reader: what the self-test found."""
     if found["passed"] is None:
         return f"timing self-test: not done: {found['why_not']}"
@@ -160,8 +161,8 @@ def _onset(level: npt.NDArray[np.int32]) -> int | None:
 
 
 def _verdict(
-    clicks: Clicks, legs: HarnessLegs | None, wire: Mapping[str, Any], timing: Mapping[str, Any]
-) -> dict[str, Any]:
+    clicks: Clicks, legs: HarnessLegs | None, wire: LatenessSummary, timing: Mapping[str, Any]
+) -> TimingSelftest:
     ticks, late_samples = clicks.returned().T
     if legs is None or not len(ticks):
         raise PartyError("self-test: expected clicks to come back, got none")

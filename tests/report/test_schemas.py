@@ -111,3 +111,33 @@ def test_the_agreement_of_labels_keeps_to_its_schema(tmp_path: Path) -> None:
     assert pair["kinds"] is not None
     check("label_agreement", document)
     check("label_agreement", agreement([tmp_path / "first.csv", tmp_path / "first.csv"], 200))
+
+
+def test_what_the_doctor_prints_keeps_to_its_schema(tmp_path: Path) -> None:
+    write(tmp_path / "one.wav", voices(DIALOGUE))
+    (tmp_path / "broken.wav").write_bytes(b"RIFF")
+    files = [str(tmp_path / name) for name in ("one.wav", "broken.wav")]
+    checked = CliRunner().invoke(main, ["doctor", *files, "--vad", "energy", "--json"])
+    assert {"verdict" in each for each in json.loads(checked.stdout)["files"].values()} == {True, False}
+    check("doctor", json.loads(checked.stdout))
+    probed = json.loads(CliRunner().invoke(main, ["doctor", "echo", "exec:false", "--json"]).stdout)
+    assert len(probed["systems"]) == 2
+    check("doctor", probed)
+    check("selftest", probed["timing"])
+
+
+def test_the_costs_of_a_run_keep_to_their_schema(tmp_path: Path) -> None:
+    arguments = [
+        "run",
+        "--dry-run",
+        "--a",
+        "scripted:caller",
+        "--system",
+        "echo",
+        "--out",
+        str(tmp_path / "run"),
+        "--json",
+    ]
+    costs = json.loads(CliRunner().invoke(main, arguments).stdout)
+    assert set(costs["systems"]) == {"echo", "all"}
+    check("costs", costs)

@@ -1,0 +1,43 @@
+"""The types of what `fdbcore doctor --json` prints.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.recording.run_types import TimingSelftest
+from fdbcore.report.call.document_types import HealthFinding, HealthSides, SuspectSpans
+
+
+class CheckedSession(TypedDict, total=False):
+    """The health of a session, and what must be known of it before any number."""
+
+    why_not: Annotated[str, Meta(description="why it cannot be read; then there is nothing else")]
+    schema: Literal["fdbcore.health/2"]
+    verdict: Annotated[Literal["ok", "warn", "bad"], Meta(description="the worst severity; notes leave it ok")]
+    sides: HealthSides
+    findings: list[HealthFinding]
+    suspect: SuspectSpans
+    damaged: Annotated[list[str], Meta(description="what is missing of its files")]
+    warnings: list[str]
+
+
+class Probe(TypedDict):
+    """Whether a system is there."""
+
+    ready: bool
+    seconds: NotRequired[Annotated[float, Meta(description="until it was ready")]]
+    party: NotRequired[Annotated[dict[str, Any], Meta(description="what it says of itself")]]
+    why_not: NotRequired[str]
+
+
+class Checkup(TypedDict, total=False):
+    """Whether audio is fit to be measured, whether this machine keeps time, whether systems are there."""
+
+    files: Annotated[dict[str, CheckedSession], Meta(description="by the name of the session")]
+    timing: TimingSelftest
+    systems: Annotated[dict[str, Probe], Meta(description="by their addresses, without secrets")]
