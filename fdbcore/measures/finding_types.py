@@ -9,7 +9,8 @@ from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Tick
+from fdbcore.measures.measure import MomentKind
+from fdbcore.recording.meta_types import Seconds, Tick
 from fdbcore.types import Side
 
 
@@ -24,3 +25,16 @@ class Finding(TypedDict):
     end_tick: Tick
     start_s: float
     end_s: float
+
+
+class Moment(TypedDict):
+    """A span in which something took longer than it may."""
+
+    kind: MomentKind
+    side: Side
+    start_tick: Tick
+    end_tick: Tick
+    start_s: Seconds
+    end_s: Seconds
+    severity: Annotated[float, Meta(gt=1, description="length as a multiple of what is ordinary for its kind")]
+    text: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from fdbcore.measures.measure import KindOfMoment, MomentKind
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.measures import finding_types
 
 # One second is the standard maximum silence in conversation (Jefferson 1989); most backchannels are shorter than half a
 # second.
@@ -61,9 +64,18 @@ class Moment:
     severity: float
     text: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> finding_types.Moment:
         """The moment as plain JSON values, with `start_s` and `end_s`."""
-        return asdict(self) | {"start_s": ticks_to_s(self.start_tick), "end_s": ticks_to_s(self.end_tick)}
+        return {
+            "kind": self.kind,
+            "side": self.side,
+            "start_tick": self.start_tick,
+            "end_tick": self.end_tick,
+            "severity": self.severity,
+            "text": self.text,
+            "start_s": ticks_to_s(self.start_tick),
+            "end_s": ticks_to_s(self.end_tick),
+        }
 
 
 def moments(

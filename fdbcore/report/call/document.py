@@ -15,7 +15,7 @@ from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Scores
-    from fdbcore.report.call.document_types import Described, Document, Event, Health, Labels, Moment
+    from fdbcore.report.call.document_types import Described, Document, Event, Health, Labels
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
@@ -38,7 +38,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "events": cast("list[Event]", events),
         "measures": scores["measures"],
         "curves": scores["curves"],
-        "moments": [] if unscored else cast("list[Moment]", [moment.to_json() for moment in reading.moments]),
+        "moments": [] if unscored else [moment.to_json() for moment in reading.moments],
         "labels": _labels(reading),
         "findings": scores["findings"],
         "warnings": scores["warnings"],

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
-from fdbcore.measures.finding_types import Finding
+from fdbcore.measures.finding_types import Finding, Moment
 from fdbcore.measures.health.finding import Severity
 from fdbcore.measures.live_record_types import Held
-from fdbcore.measures.measure import MomentKind
 from fdbcore.recording.labels import LabelKind
 from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Spans, Tick
 from fdbcore.types import Side, TurnKind
@@ -123,19 +122,6 @@ class Event(TypedDict):
             ),
         ]
     ]
-
-
-class Moment(TypedDict):
-    """A span in which something took longer than it may."""
-
-    kind: MomentKind
-    side: Side
-    start_tick: Tick
-    end_tick: Tick
-    start_s: Seconds
-    end_s: Seconds
-    severity: Annotated[float, Meta(gt=1, description="length as a multiple of what is ordinary for its kind")]
-    text: str
 
 
 class HealthFinding(TypedDict):
