@@ -5,10 +5,10 @@
     fdbcore.call_rows(run), fdbcore.event_rows(run)        # tables for a data frame
     fdbcore.score(run, by="system")                        # measures with intervals, and which differences hold
     fdbcore.compare(run, fdbcore.Run("OLD"))               # what changed, for better or worse
-    fdbcore.gate(run, ["premature_per_turn <= 0.05"])      # passed, failed, or not to be told
+    fdbcore.gate(run, ["premature_per_turn <= 0.05"])      # passed, failed, or undecided
 
-They are what the commands call. `Endpoint`, `Vad` and the other protocols are the seams for parts of your own. Every
-name is imported when it is first used, so that importing the package stays cheap.
+The commands call these same functions. To plug in parts of your own, implement `Endpoint`, `Vad` or another of the
+protocols. A name is imported only when it is first used, so `import fdbcore` stays cheap.
 """
 
 from __future__ import annotations
@@ -111,5 +111,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
+    globals()[name] = value  # the next access finds it there and does not come here
     return value

@@ -20,9 +20,9 @@ _HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clo
 
 
 class MonotonicClock:
-    """Real time: tick n comes n x 10 ms after tick 0, which is the first `wait`. Implements `protocols.Clock`.
+    """Real time: tick n is due n x 10 ms after tick 0, and tick 0 is the first `wait`. Implements `protocols.Clock`.
 
-    spin_ns: as of `Pacer`; 0 when several sessions share a process.
+    spin_ns: how long `Pacer` spins before each deadline, in ns. Pass 0 when several sessions share a process.
     """
 
     realtime = True
@@ -32,26 +32,30 @@ class MonotonicClock:
 
     @property
     def origin_ns(self) -> int | None:
-        """Deadline of tick 0 on the clock of time.monotonic_ns; None before the first `wait`."""
+        """When tick 0 was due, in ns of time.monotonic_ns; None before the first `wait`."""
         return self._pacer.origin_ns
 
     def wait(self, tick: int) -> int:
-        """Return at the deadline of `tick`, at once if that has passed; by how many whole ticks it is overdue.
+        """Sleep until `tick` is due, and return by how many whole ticks it is overdue (0 if it is on time).
 
-        InputError unless ticks come in order.
+        Returns at once if the deadline has passed. Raises InputError unless the ticks come in order.
         """
         return self._pacer.wait(tick)
 
     @contextmanager
     def undisturbed(self) -> Iterator[dict[str, Any]]:
-        """Within a `with` block: real-time priority for the calling thread, where permitted (see `Pacer`, whose grants
-        it gives), and no long garbage collections.
+        """Give the calling thread real-time priority where permitted, and keep garbage collections short.
+
+        Both last as long as the `with` block. Yields what the system granted, as `Pacer.raised_priority` does.
         """
         with _short_collections(), self._pacer.raised_priority() as grants:
             yield grants
 
     def certificate(self) -> dict[str, Any]:
-        """`Pacer.lateness()`, the clock, the settings, the priority (None: not asked for) and the machine's load."""
+        """Lateness of the ticks (`Pacer.lateness`), clock, settings, priority and machine load, as JSON values.
+
+        The priority is None if it was not asked for.
+        """
         return {
             "realtime": True,
             "clock": {"name": time.get_clock_info("monotonic").implementation, "hardware": _hardware_clock()},
@@ -64,7 +68,7 @@ class MonotonicClock:
 
 
 class VirtualClock:
-    """As fast as the work goes: `wait` returns at once. Implements `protocols.Clock`."""
+    """Runs as fast as the work goes: `wait` returns at once. Implements `protocols.Clock`."""
 
     realtime = False
     origin_ns: int | None = None
@@ -73,46 +77,46 @@ class VirtualClock:
         self._last_tick = -1
 
     def wait(self, tick: int) -> int:
-        """Return at once: no tick is overdue. InputError unless ticks come in order."""
+        """Return 0 at once: no tick is ever overdue. Raises InputError unless the ticks come in order."""
         if tick <= self._last_tick:
             raise InputError(f"tick: expected at least {self._last_tick + 1}, the next one, got {tick}")
         self._last_tick = tick
         return 0
 
     def certificate(self) -> dict[str, Any]:
-        """That no time was kept, and so none measured: the same for every run."""
+        """State that no real time was kept, so none was measured. The same for every run."""
         return {"realtime": False, "clock": {"name": "virtual", "hardware": None}}
 
 
-_sessions_counted = Lock()
-_sessions = 0
+_timed_sessions_lock = Lock()
+_timed_sessions = 0  # sessions of this process that keep real time now
 
 
 @contextmanager
 def _short_collections() -> Iterator[None]:
-    """While any session keeps time, no collection of garbage looks at what was there before it.
+    """Keep garbage collections short while any session keeps real time: they skip the objects that existed before.
 
-    A full collection holds up all threads: for 13 to 19 ms with the modules of a live call loaded, which is more than a
-    tick. What ended sessions have left is collected when the next one begins: in one go, minutes later, it would take
-    as long.
+    A full collection stops all threads. With the modules of a live call loaded it takes 13 to 19 ms, longer than a
+    tick. The garbage of ended sessions is collected when the next session begins: left to pile up for minutes, it
+    would take as long again.
     """
-    global _sessions
-    with _sessions_counted:
-        if not _sessions:
+    global _timed_sessions
+    with _timed_sessions_lock:
+        if not _timed_sessions:
             gc.freeze()
         gc.collect()
-        _sessions += 1
+        _timed_sessions += 1
     try:
         yield
     finally:
-        with _sessions_counted:
-            _sessions -= 1
-            if not _sessions:
+        with _timed_sessions_lock:
+            _timed_sessions -= 1
+            if not _timed_sessions:
                 gc.unfreeze()
 
 
 def machine_load() -> dict[str, Any]:
-    """Load average over 1, 5 and 15 minutes (None where the system has none) and number of processors."""
+    """The load average over 1, 5 and 15 minutes (None where the system has none) and the number of processors."""
     try:
         load_average = list(os.getloadavg())
     except OSError:
@@ -121,7 +125,7 @@ def machine_load() -> dict[str, Any]:
 
 
 def now_ns() -> int:
-    """The monotonic clock that every pacer keeps, ns: what arrivals are stamped with."""
+    """The monotonic time in ns. Every pacer keeps this clock, and arrivals are stamped with it."""
     return time.monotonic_ns()
 
 
@@ -130,8 +134,14 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def iso_s(text: str) -> float:
+    """An ISO 8601 time in seconds since 1970. A time without a zone is taken as UTC. ValueError if it is not valid."""
+    time_read = datetime.fromisoformat(text)
+    return (time_read if time_read.tzinfo else time_read.replace(tzinfo=UTC)).timestamp()
+
+
 def _hardware_clock() -> str | None:
-    """What the kernel counts time with ("tsc", "kvm-clock"); some are slower to read or step between processors."""
+    """The kernel's time source ("tsc", "kvm-clock"), None if unknown. Some are slow to read or differ by processor."""
     try:
         return _HARDWARE_CLOCK.read_text().strip()
     except OSError:

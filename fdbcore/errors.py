@@ -7,11 +7,11 @@
     │   └── ActError                    a dialogue-act sequence; names the item
     ├── FrameError (ValueError)         a block of PCM of the wrong shape, type or order
     ├── RecordingError (OSError)        a recording that cannot be written or read
-    ├── PartyError (ConnectionError)    a live party or a model that cannot be had; says whether to try again
-    │   └── RefusalError                a model that declined one request
+    ├── PartyError (ConnectionError)    a live party or a model is not available; says whether to try again
+    │   └── RefusalError                a model declined one request
     └── MissingExtraError (ImportError) a capability whose extra is not installed
 
-Messages are one line: what, where, what was expected and what was found.
+A message is one line. It says what failed, where, what was expected and what was found.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 
 class FdbError(Exception):
-    """Root of the tree: catch it to catch everything that fdbcore raises on purpose."""
+    """The root of the tree: catch it to catch every error that fdbcore raises on purpose."""
 
 
 class InputError(FdbError, ValueError):
@@ -48,9 +48,10 @@ class RecordingError(FdbError, OSError):
 
 
 class PartyError(FdbError, ConnectionError):
-    """A party of a live conversation, or a model, cannot be had: nobody there, busy, refused.
+    """A party of a live conversation, or a model, is not available: it is not there, is busy, or refused.
 
-    transient: trying again later may help (busy, overloaded), as opposed to a wrong key or address.
+    transient: whether trying again later may help. It may if the party is busy or overloaded; it does not help
+    against a wrong key or address.
     """
 
     def __init__(self, message: str, transient: bool = False) -> None:
@@ -59,7 +60,7 @@ class PartyError(FdbError, ConnectionError):
 
 
 class RefusalError(PartyError):
-    """A model declined this one request, by its own rules or a filter; others may go through."""
+    """A model, or a filter before it, declined this one request. Other requests may go through."""
 
 
 class MissingExtraError(FdbError, ImportError):
@@ -67,7 +68,7 @@ class MissingExtraError(FdbError, ImportError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What may have been meant, to end a message with; "" if nothing is alike."""
+    """A suggestion to end a message with: the known names most like `name`; "" if none is alike."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(known), 3)

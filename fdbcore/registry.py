@@ -1,4 +1,4 @@
-"""Names that a user may type, and where what they mean lives; imported only when used."""
+"""The names that a user may type, and the module behind each. A module is imported only when its name is used."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ ENTRY_POINTS: Final = "fdbcore.endpoints"
 
 
 def endpoint(address: str) -> Endpoint:
-    """The party at `address`: a registered name, alone or as the scheme of an address. SettingsError if unknown."""
+    """The party at `address`, which is a registered name or an address that begins with one. SettingsError if unknown.
+
+    Nothing is contacted before `open`.
+    """
     name = address.partition(":")[0]
     party: Endpoint = resolve("system", ENDPOINTS | _installed(ENTRY_POINTS), name)(address)
     return party
@@ -48,12 +51,12 @@ MODELS: Final = {
     "gemini": "fdbcore.models.gemini:gemini",
     "openai": "fdbcore.models.openai:openai",
 }
-"""Each makes a language model from its whole address, "openai:NAME?base_url=URL&key_variable=VARIABLE"."""
+"""Each makes a language model from its whole address: "openai:NAME?base_url=URL&key_variable=VARIABLE"."""
 
 TRANSCRIBERS: Final = {
     "openai": "fdbcore.models.asr.openai:openai",
 }
-"""Each makes a speech recogniser, as MODELS makes models."""
+"""Each makes a speech recogniser from its whole address."""
 
 JUDGES: Final = {
     "gemini": "fdbcore.models.judge:judge",
@@ -74,20 +77,20 @@ SPEAKERS: Final = {
 SUITES: Final = {
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
 }
-"""Each is a benchmark: one object of `fdbcore.protocols.Suite`."""
+"""Each names a benchmark: one object that implements `fdbcore.protocols.Suite`."""
 
 SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
 """The group of entry points by which other packages add benchmarks."""
 
 
 def model(address: str) -> Model:
-    """The language model at "VENDOR:NAME". SettingsError for what is unknown."""
+    """The language model at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Model = resolve("model", MODELS, address.partition(":")[0])(address)
     return made
 
 
 def transcriber(address: str) -> Transcriber:
-    """The speech recogniser at "VENDOR:NAME". SettingsError for what is unknown."""
+    """The speech recogniser at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Transcriber = resolve("asr", TRANSCRIBERS, address.partition(":")[0])(address)
     return made
 
@@ -99,13 +102,13 @@ def judge(address: str) -> Judge:
 
 
 def speaker(address: str) -> Speaker:
-    """The speaker "open-jtalk", "exec:COMMAND" or "dir:FOLDER". SettingsError if unknown."""
+    """The speaker at the address "open-jtalk", "exec:COMMAND" or "dir:FOLDER". SettingsError if unknown."""
     made: Speaker = resolve("tts", SPEAKERS, address.partition(":")[0])(address)
     return made
 
 
 def suites() -> list[str]:
-    """The names of all benchmarks, those of other packages last."""
+    """The names of all benchmarks; those that other packages add come last."""
     return list(SUITES | _installed(SUITE_ENTRY_POINTS))
 
 
@@ -120,7 +123,10 @@ def _installed(group: str) -> dict[str, str]:
 
 
 def resolve(kind: str, names: dict[str, str], name: str) -> Any:  # noqa: ANN401
-    """The object that `name` stands for; SettingsError lists the known names."""
+    """The object that `name` stands for, imported now. If it is unknown, SettingsError lists the known names.
+
+    kind: what the name is called in that message. names: "MODULE:ATTRIBUTE" by name.
+    """
     if name not in names:
         raise SettingsError(f"{kind}: expected one of {', '.join(names)}, got {name!r}")
     module, attribute = names[name].split(":")

@@ -44,17 +44,17 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """A test of real time that fails says what the machine had; it is skipped where the host took much of that."""
     if item.get_closest_marker("live") is None:
         return (yield)
-    from fdbcore.runtime.machine import Processors, what_stood_still
+    from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 
     before = Processors.now()
     try:
         return (yield)
     except Exception as error:
         found = Processors.now().since(before)
-        told = what_stood_still({"processors": found})
+        told = cause_of_missed_ticks({"processors": found})
         if (found["steal_share"] or 0) >= MUCH_STEAL:
             pytest.skip(f"{told}; it failed with {error!r}")
-        error.add_note(f"What stood still, as far as the kernel tells: {told}.")
+        error.add_note(f"Why, as far as the kernel reports it: {told}.")
         raise
 
 

@@ -1,4 +1,4 @@
-"""The compiled core: one Cython module per kernel, and the Numba kernels of offline work in `batch`.
+"""The compiled core: one Cython module per kernel, and the Numba kernels for offline work in `batch`.
 
 May import: nothing.
 """

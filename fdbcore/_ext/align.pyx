@@ -1,9 +1,10 @@
-"""Alignment of weighted dialogue-act sequences on integers alone, so that ties between edit scripts are exact.
+"""Aligns weighted dialogue-act sequences. All weights are integers, so ties between edit scripts are exact.
 
-Two separate dynamic programmes share nothing but their input. The weighted LCS looks for the common label subsequence
-of the greatest weight on the prediction's side and pays for nothing. The weighted edit distance (WED) looks for the
-cheapest script that turns the prediction into the reference; its matches are a common subsequence too, so they weigh at
-most the weighted LCS, and often less, because the cheapest script may substitute where a match was possible.
+Two separate dynamic programmes share only their input. The weighted LCS finds the common subsequence of labels with the
+greatest weight on the prediction's side; nothing costs anything. The weighted edit distance (WED) finds the cheapest
+script that turns the prediction into the reference. The matches of that script are a common subsequence too, so they
+weigh at most the weighted LCS. They often weigh less, because the cheapest script may substitute where a match was
+possible.
 """
 
 from libc.stdint cimport int8_t, int64_t
@@ -24,17 +25,17 @@ cdef struct ActSequence:
 
 
 cdef inline int64_t _mask(bint condition) noexcept nogil:
-    """All bits if the condition holds, else none: arithmetic, where the processor could only guess at a branch."""
+    """All bits set if the condition holds, else none. Arithmetic replaces a branch that is hard to predict."""
     return -<int64_t>condition
 
 
 cdef inline void _fill(
     ActSequence reference, ActSequence prediction, int64_t* best, int64_t* costs
 ) noexcept nogil:
-    """Fill both tables in one pass, since the two chains of dependent steps then overlap in the processor.
+    """Fill both tables in one pass: the processor can then overlap their two chains of dependent steps.
 
-    best[j] is the weighted LCS of the predicted acts so far and the first j of the reference; costs[i, j], in half
-    units, the WED of the first i predicted acts and the first j of the reference.
+    best[j] is the weighted LCS of the predicted acts so far and the first j acts of the reference. costs[i, j], in half
+    units, is the WED of the first i predicted acts and the first j acts of the reference.
     """
     cdef Py_ssize_t i, j
     cdef int64_t deletion, insertion, equal, gain, cost, best_left, best_above, best_diagonal, left, above, diagonal
@@ -71,8 +72,11 @@ cdef inline void _fill(
 cdef inline Py_ssize_t _trace(
     ActSequence reference, ActSequence prediction, const int64_t* costs, int64_t* parts, int8_t* path_end
 ) noexcept nogil:
-    """Walk the cheapest script from its end, preferring diagonal, then deletion, then insertion; write the operations
-    backwards from `path_end`, put deletion, insertion and substitution into `parts` and return the number of steps."""
+    """Walk the cheapest script from its end, and return the number of steps.
+
+    Of equal steps it prefers the diagonal, then deletion, then insertion. The operations are written backwards from
+    `path_end`; the costs of deletion, insertion and substitution go into `parts`.
+    """
     cdef Py_ssize_t i = prediction.length, j = reference.length, stride = reference.length + 1, steps = 0
     cdef const int64_t* cell = costs + i * stride + j
     cdef int64_t equal, diagonal, delete, insert, deleted, inserted, cost, deletion = 0, insertion = 0, substitution = 0
@@ -87,7 +91,7 @@ cdef inline Py_ssize_t _trace(
         substitution += cost & diagonal
         deletion += 2 * deleted & delete
         insertion += 2 * inserted & insert
-        i += ~insert  # less one, unless the step leaves the prediction where it is
+        i += ~insert  # -1 unless the step is an insertion, which takes no act of the prediction
         j += ~delete
         cell += ~delete - (stride & ~insert)
         steps += 1
@@ -109,7 +113,8 @@ cdef inline Py_ssize_t _trace(
 
 
 cdef Py_ssize_t _longest(const int64_t[::1] offsets, Py_ssize_t total, Py_ssize_t first, Py_ssize_t last) except -1:
-    """The length of the longest of the sequences first to last - 1, all of which must lie inside the flat arrays."""
+    """The length of the longest of the sequences first to last - 1. ValueError unless all lie inside the flat arrays.
+    """
     cdef Py_ssize_t i, length, longest = 0
     if not 0 <= first <= last < offsets.shape[0] or offsets[first] < 0 or offsets[last] > total:
         raise ValueError(f"sequences {first} to {last}: outside the arrays of {offsets.shape[0] - 1} sequences")
@@ -133,13 +138,13 @@ def align_range(
     int8_t[::1] operations not None,
     int64_t[::1] path_starts not None,
 ):
-    """Align as many pairs of flat, ragged sequences as `scores` has rows, from pair `first` on, without the GIL.
+    """Align n pairs of sequences from pair `first` on, where n is the number of rows of `scores`, without the GIL.
 
-    Sequence k of a side is acts[offsets[k]:offsets[k + 1]] with its weights: integers of any unit, not negative, the
-    sum of a pair below 2**61. scores (n, 5) receives weighted LCS in that unit, then WED, deletion, insertion and
-    substitution in half units. The operations of pair k (positions in OPERATIONS, in order) go to
-    operations[path_starts[k]:reference_offsets[k + 1] + prediction_offsets[k + 1]]. Disjoint ranges may run at once.
-    Raises ValueError for arrays of the wrong length.
+    Sequence k of a side is acts[offsets[k]:offsets[k + 1]] with its weights. Weights are integers in any unit, not
+    negative, and those of a pair sum to less than 2**61. scores, int64 (n, 5), receives the weighted LCS in that unit,
+    then WED, deletion, insertion and substitution in half units. The operations of pair k (positions in OPERATIONS, in
+    order) go to operations[path_starts[k]:reference_offsets[k + 1] + prediction_offsets[k + 1]]. Disjoint ranges may
+    run in parallel. ValueError for arrays of the wrong length.
     """
     cdef Py_ssize_t last = first + scores.shape[0]
     cdef Py_ssize_t longest_reference = _longest(reference_offsets, reference_acts.shape[0], first, last)
@@ -157,7 +162,7 @@ def align_range(
     if best == NULL:
         raise MemoryError
     cdef int64_t* costs = best + longest_reference + 1
-    # A flat array is empty when all its sequences are; it has no first address then, and none is used.
+    # If all sequences are empty, so is the flat array: it has no first address, and none is needed.
     cdef const int8_t* reference_act = &reference_acts[0] if reference_acts.shape[0] else NULL
     cdef const int64_t* reference_weight = &reference_weights[0] if reference_weights.shape[0] else NULL
     cdef const int8_t* prediction_act = &prediction_acts[0] if prediction_acts.shape[0] else NULL

@@ -1,9 +1,9 @@
-"""Bootstrap, compiled by Numba on first use and kept in its cache.
+"""Bootstrap resampling, compiled by Numba on first use and stored in its cache.
 
-By cluster: a resample draws as many clusters as there are, with replacement, and takes all items of a drawn cluster as
-often as it was drawn. Of columns: it draws as many cells, each an item and one of its repeats, as there are items.
-Draws come from NumPy's PCG64 in one stream, so a seed fixes every result, and the same seed draws the same clusters for
-any statistic: the difference of two results is paired. Importing this module does not import Numba.
+By cluster: a resample draws as many clusters as there are, with replacement, and takes all items of each drawn cluster.
+By columns: a resample draws as many cells as there are items; a cell is an item and one of its repeats. All draws come
+from one stream of NumPy's PCG64, so a seed fixes every result. The same seed draws the same clusters for any statistic,
+so the difference of two results is paired. Importing this module does not import Numba.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DRAWS_PER_CHUNK: Final = 2**18  # 1 MB: stays in the second-level cache between 
 def bootstrap_ratios(
     numerators: Floats, denominators: Floats, groups: Groups, clusters: int, resamples: int, seed: int
 ) -> Floats:
-    """Sum of numerators / sum of denominators in each resample, (resamples,); NaN where the denominators sum to 0.
+    """The sum of numerators / the sum of denominators in each resample, (resamples,); NaN if the denominators sum to 0.
 
-    numerators, denominators: (n,), one per item. groups: the item's cluster, 0 to clusters - 1. With denominators of 1
-    this is the mean.
+    numerators, denominators: (n,), one per item; with denominators of 1 the result is the mean. groups: the cluster of
+    each item, 0 to clusters - 1.
     """
     sums = [np.bincount(groups, weights=values, minlength=clusters) for values in (numerators, denominators)]
     ratios = _kernels().ratios
@@ -38,7 +38,7 @@ def bootstrap_ratios(
 def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float, resamples: int, seed: int) -> Floats:
     """Quantile q of the items (NumPy's linear rule) in each resample, (resamples,); NaN for a resample without items.
 
-    values: (n,), finite. groups: the item's cluster, 0 to clusters - 1; a cluster may be without items.
+    values: (n,), finite. groups: the cluster of each item, 0 to clusters - 1; a cluster may have no items.
     """
     order = np.argsort(values, kind="stable")
     ascending, owners = np.ascontiguousarray(values[order]), groups[order].astype(np.int32)
@@ -50,10 +50,10 @@ def bootstrap_quantiles(values: Floats, groups: Groups, clusters: int, q: float,
 
 
 def bootstrap_columns(values: Floats, resamples: int, seed: int) -> Floats:
-    """The mean of each column in each resample, (resamples, columns); NaN where a resample has no value of a column.
+    """The mean of each column in each resample, (resamples, columns); NaN if a resample has no value of a column.
 
-    values: (items, repeats, columns), NaN where there is none. Each resample draws an item and one of its repeats, as
-    often as there are items, and the same for all columns.
+    values: (items, repeats, columns); NaN marks a missing value. Each resample draws as many cells (an item and one of
+    its repeats) as there are items, the same for all columns.
     """
     items, repeats, columns = values.shape
     cells = np.ascontiguousarray(values).reshape(items * repeats, columns)
@@ -66,10 +66,10 @@ def bootstrap_columns(values: Floats, resamples: int, seed: int) -> Floats:
 def bootstrap_statistic(
     statistic: Callable[[Floats], float], values: Floats, groups: Groups, clusters: int, resamples: int, seed: int
 ) -> Floats:
-    """`statistic` of the items of each resample, (resamples,): any Python function, called once for each resample.
+    """`statistic` of the items in each resample, (resamples,).
 
-    values: (n,) or (n, columns), a row per item. groups: the item's cluster, 0 to clusters - 1. A resample without
-    items gives NaN, uncalled.
+    statistic: any Python function; it is called once per resample. values: (n,) or (n, columns), a row per item.
+    groups: the cluster of each item, 0 to clusters - 1. A resample without items gives NaN; `statistic` is not called.
     """
     order = np.argsort(groups, kind="stable")
     rows, sizes = values[order], np.bincount(groups, minlength=clusters)
@@ -86,7 +86,10 @@ def bootstrap_statistic(
 
 
 def _over_draws(work: Callable[[Draws, Floats], None], units: int, drawn: int, out: Floats, seed: int) -> Floats:
-    """`out` (a row per resample), after `work(draws (k, drawn), rows (k, ...))` on all of it, a chunk at a time."""
+    """Fill `out`, which has a row per resample, chunk by chunk with `work(draws, rows)`, and return it.
+
+    draws: int32 (k, drawn), numbers of units from 0 to units - 1. rows: the k rows of `out` for these draws.
+    """
     generator = np.random.Generator(np.random.PCG64(seed))
     step = max(1, DRAWS_PER_CHUNK // drawn)
     for first in range(0, len(out), step):
@@ -105,7 +108,7 @@ def _ratios(draws: Draws, numerators: Floats, denominators: Floats, out: Floats)
 
 
 def _quantiles(draws: Draws, values: Floats, owners: Draws, sizes: Groups, q: float, out: Floats) -> None:
-    # The items are sorted once; a resample is a walk over them that counts each as often as its cluster was drawn.
+    # The items are sorted once. A resample walks over them and counts each as often as its cluster was drawn.
     times = np.empty(draws.shape[1], dtype=np.int64)
     for resample in range(draws.shape[0]):
         times[:] = 0
@@ -135,7 +138,7 @@ def _quantiles(draws: Draws, values: Floats, owners: Draws, sizes: Groups, q: fl
 
 
 def _columns(draws: Draws, cells: Floats, counted: Floats, out: Floats) -> None:
-    # Along a row of columns the sums are independent, so they are vectorised without changing the order of any.
+    # The sums of different columns are independent, so they are vectorised without changing the order of additions.
     times = np.empty(cells.shape[0], dtype=np.float64)
     sums = np.empty(cells.shape[1], dtype=np.float64)
     counts = np.empty(cells.shape[1], dtype=np.float64)
@@ -164,7 +167,7 @@ class _Kernels(NamedTuple):
 def _kernels() -> _Kernels:
     try:
         return _compile(in_cache=True)
-    except (RuntimeError, OSError):  # no cache directory can be written: compile anew in every process
+    except (RuntimeError, OSError):  # the cache cannot be written: compile in every process
         return _compile(in_cache=False)
 
 

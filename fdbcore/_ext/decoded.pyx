@@ -1,4 +1,4 @@
-"""What is decoded from the next tick on, each sample known as audio, concealment or silence."""
+"""The decoded samples from the next tick on. Each sample is marked as audio, concealment or silence."""
 
 cimport cython
 from libc.string cimport memmove
@@ -12,7 +12,7 @@ cdef enum:
 @cython.final
 @cython.auto_pickle(False)
 cdef class DecodedAudio:
-    """Samples on the session's timeline, taken from the front in frames. Audio replaces what stood in for it."""
+    """Samples on the session's timeline, taken from the front in frames. Audio replaces concealment and silence."""
 
     def __cinit__(self):
         self.solid = -CONCEALED_IN_A_ROW
@@ -30,7 +30,7 @@ cdef class DecodedAudio:
         self.solid = self.end
 
     cdef void conceal(self, const int16_t *pcm, int64_t count) noexcept nogil:
-        """Take of the concealment what is allowed: 60 ms from the last audio on."""
+        """Append concealment, but at most up to 60 ms after the last audio."""
         self.append(pcm, min(count, self.solid + CONCEALED_IN_A_ROW - self.end), CONCEALED)
 
     cdef void be_silent_until(self, int64_t end) noexcept nogil:
@@ -40,18 +40,18 @@ cdef class DecodedAudio:
         return self.end < self.solid + CONCEALED_IN_A_ROW
 
     cdef bint is_quiet(self) noexcept nogil:
-        """Whether the next frame is."""
+        """Whether the next frame is quiet."""
         return not self.floor.is_over(self.energy())
 
     cdef int64_t energy(self) noexcept nogil:
-        """Of the next frame."""
+        """The energy (sum of squares) of the next frame."""
         cdef int64_t index, energy = 0
         for index in range(FRAME):
             energy += <int64_t>self.samples[index].value * self.samples[index].value
         return energy
 
     cdef void move(self, int64_t amount) noexcept nogil:
-        """Insert silence at the front, or leave out the first samples."""
+        """Insert `amount` samples of silence at the front; if it is negative, drop as many samples there."""
         cdef int64_t index
         if amount < 0:
             self.cut(-amount)
@@ -63,7 +63,7 @@ cdef class DecodedAudio:
         self.solid += amount
 
     cdef int pop(self, int16_t *frame) noexcept nogil:
-        """Take the next frame; returns CONCEALED and SILENT for what is in it."""
+        """Write the next frame; return CONCEALED, SILENT or both if it holds such samples, else 0."""
         cdef int64_t index
         cdef int64_t counts[3]
         counts[AUDIO] = counts[CONCEALED] = counts[SILENT] = 0

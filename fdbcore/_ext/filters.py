@@ -1,4 +1,4 @@
-"""The resampler's filters: one table per preset, from which the coefficients of every pair of rates follow."""
+"""The resampler's filters: one table per quality, from which the coefficients for every pair of rates are computed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ RATES_FROM_48K_HZ: Final = (8_000, 16_000, 24_000)
 class Prototype(NamedTuple):
     """A linear-phase low-pass filter in continuous time, in units of the lower of the two rates.
 
-    span: length of its impulse response in samples.
-    response: its frequency response at 0, 1 / span, 2 / span, ...; zero beyond. The impulse response is the Fourier
-        series of these samples over the span, so sampling it at any rate is one inverse FFT.
+    span: the length of its impulse response in samples.
+    response: its frequency response at 0, 1 / span, 2 / span, ...; it is zero beyond. The impulse response is the
+        Fourier series of these samples over the span, so it can be sampled at any rate by one inverse FFT.
     """
 
     span: int
     response: tuple[float, ...]
 
 
-# Made by benchmarks/design_filters.py: minimax by linear programming, pass band to 0.45, stop band from 0.55.
+# Computed by benchmarks/design_filters.py: minimax by linear programming, pass band up to 0.45, stop band from 0.55.
 PROTOTYPES: Final = {
     "best": Prototype(
         48,
@@ -51,12 +51,12 @@ PROTOTYPES: Final = {
 
 
 class FilterBank(NamedTuple):
-    """What a polyphase filter needs to know.
+    """The coefficients and steps of a polyphase filter.
 
-    coefficients: float32 (phases, taps), taps a multiple of 4: row p makes an output that lies p / phases of an input
-        sample behind one, from the `taps` inputs around it.
-    step: from one output to the next, in phases.
-    lookahead_samples: how many inputs after that one the row covers.
+    coefficients: float32 (phases, taps), taps a multiple of 4. Row p computes an output that lies p / phases of an
+        input sample after an input, from the `taps` inputs around it.
+    step: how many phases one output lies after the one before.
+    lookahead_samples: how many inputs after that input a row covers.
     """
 
     coefficients: npt.NDArray[np.float32]
@@ -72,7 +72,7 @@ def is_served(rate_in_hz: int, rate_out_hz: int) -> bool:
 
 
 def filter_bank(rate_in_hz: int, rate_out_hz: int, quality: str) -> FilterBank:
-    """The filter of a pair of rates; SettingsError if it is not served or there is no such quality."""
+    """The filter for a pair of rates. SettingsError if the pair or the quality is not served."""
     if not is_served(rate_in_hz, rate_out_hz):
         raise SettingsError(
             f"sample rates: expected {_listed(RATES_TO_48K_HZ)} to 48000 Hz, or 48000 to {_listed(RATES_FROM_48K_HZ)} "
@@ -85,7 +85,7 @@ def filter_bank(rate_in_hz: int, rate_out_hz: int, quality: str) -> FilterBank:
     common_hz = gcd(rate_in_hz, rate_out_hz)
     phases, step = rate_out_hz // common_hz, rate_in_hz // common_hz
     span, response = PROTOTYPES[quality]
-    # The taps lie on a grid common to both rates, with so many points a sample of the lower one.
+    # The taps lie on a grid common to both rates, which has max(phases, step) points per sample of the lower rate.
     impulse_response = np.fft.fftshift(np.fft.irfft(response, span * max(phases, step))) * phases
     coefficients = impulse_response.reshape(-1, phases)[::-1].T
     return FilterBank(np.ascontiguousarray(coefficients, dtype=np.float32), step, coefficients.shape[1] // 2)

@@ -1,13 +1,13 @@
-"""Which frames of a party are quiet, so that one can be left out, or silence put in, unheard."""
+"""Finds the quiet frames of a party, where a frame can be left out, or silence inserted, without being heard."""
 
 cimport cython
 from libc.stdint cimport int16_t
 
 cdef enum:
     FLOOR_FRAMES = 500  # 5 s
-    OVER_FLOOR = 4  # 6 dB: the frames of a steady noise differ by less
-    QUIET = 515_396  # -60 dBFS of 480 samples squared: quiet beside any floor
-    LOUD = 162_981_000  # -35 dBFS: a floor above that is no noise
+    OVER_FLOOR = 4  # 6 dB, more than the frames of a steady noise differ
+    QUIET = 515_396  # energy of 480 samples at -60 dBFS: below it a frame is quiet whatever the floor is
+    LOUD = 162_981_000  # energy at -35 dBFS: a floor above it is not noise
 
 QUIET_ENERGY, LOUD_ENERGY = QUIET, LOUD
 
@@ -15,16 +15,16 @@ QUIET_ENERGY, LOUD_ENERGY = QUIET, LOUD
 @cython.final
 @cython.auto_pickle(False)
 cdef class NoiseFloor:
-    """The quietest frame of audio of the last 5 to 10 s; not known before 5 s.
+    """The noise floor: the quietest frame of audio in the last 5 to 10 s; unknown in the first 5 s.
 
-    A frame is quiet under -60 dBFS, and, up to -35 dBFS, within 6 dB of the floor.
+    A frame is quiet if it is below -60 dBFS, or within 6 dB of the floor and below -35 dBFS.
     """
 
     def __cinit__(self):
-        self.low = LOUD  # and low_before is 0: the floor is not known yet
+        self.low = LOUD  # low_before is still 0, which keeps the floor at 0 until it is known
 
     def is_quiet(self, const int16_t[::1] frame):
-        """Whether a frame, int16 (480,), is quiet beside those before it; it is taken into the floor."""
+        """Whether a frame, int16 (480,), is quiet compared with the frames before it. The floor then includes it."""
         cdef int64_t energy = 0
         cdef Py_ssize_t index
         for index in range(frame.shape[0]):
@@ -34,11 +34,11 @@ cdef class NoiseFloor:
         return quiet
 
     cdef bint is_over(self, int64_t energy) noexcept nogil:
-        """Whether a frame of this energy is not quiet."""
+        """Whether a frame with this energy is not quiet."""
         return energy >= max(QUIET, min(OVER_FLOOR * min(self.low, self.low_before), LOUD))
 
     cdef void follow(self, int64_t energy) noexcept nogil:
-        """Take a frame of this energy, all of it audio, into the floor."""
+        """Update the floor by a frame with this energy, which must be audio throughout."""
         self.low = min(self.low, energy)
         self.frames += 1
         if self.frames % FLOOR_FRAMES == 0:

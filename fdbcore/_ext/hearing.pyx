@@ -1,4 +1,4 @@
-"""What input health takes of one side, in one pass: level, mean and peak of each tick, holes, the side at 4 kHz."""
+"""The measurements of one side for input health, in one pass: level, mean and peak per tick, holes, audio at 4 kHz."""
 
 cimport cython
 from libc.stddef cimport ptrdiff_t
@@ -17,7 +17,7 @@ cdef enum:
     FACTOR = 12
     LOW_FRAME = FRAME // FACTOR
     MOST_TAPS = 96
-    HOLE = FRAME  # samples of digital silence, at least: so that none lies within a tick
+    HOLE = FRAME  # the least length of a hole (digital silence), so that none lies within one tick
 
 assert FRAME == _FRAME_SAMPLES
 
@@ -26,10 +26,10 @@ cdef double FULL_SCALE = 32768.0
 
 @cython.final
 cdef class Ear:
-    """Measures a stream of whole ticks, and takes it from 48 to 4 kHz.
+    """Measures a stream of whole ticks, and decimates it from 48 to 4 kHz.
 
-    taps: the low-pass before every twelfth sample is taken, float32 (n,), n a multiple of 4 between 12 and 96; sample j
-    at 4 kHz ends with sample 12 j + 11 of the stream. Silence is before its start. FrameError for other taps.
+    taps: the low-pass filter before decimation, float32 (n,), n a multiple of 4 from 12 to 96. The window of sample j
+    at 4 kHz ends with sample 12 j + 11 of the stream; before the stream there is silence. FrameError for other taps.
     """
 
     cdef float[MOST_TAPS] _taps
@@ -48,12 +48,12 @@ cdef class Ear:
         self._taken = self._zeros = 0
 
     def hear(self, pcm):
-        """Of each of the next ticks, int16 (480 n,), the arrays (powers, means, peaks, flat), (n,); low; and holes.
+        """Measure the next n ticks, int16 (480 n,); return (powers, means, peaks, flat, low, holes).
 
-        powers: mean square less that of the mean, of full scale 1, float32. means: of full scale 1, float32. peaks: the
-        largest absolute sample, uint16. flat: how many samples have it, uint16. low: the stream at 4 kHz, int16
-        (40 n,). holes: start and end, in samples of the stream, of digital silence of 10 ms or more that has ended in
-        these ticks, int64 (m, 2). FrameError for any other `pcm`.
+        powers, means: the variance and the mean of each tick, with full scale 1, float32 (n,). peaks: its largest
+        absolute sample, uint16 (n,). flat: how many of its samples have that value, uint16 (n,). low: the stream at
+        4 kHz, int16 (40 n,). holes: start and end, in samples of the stream, of each digital silence of 10 ms or more
+        that ended in these ticks, int64 (m, 2). FrameError for any other `pcm`.
         """
         cdef const int16_t[::1] samples = _whole_ticks(pcm)
         cdef ptrdiff_t n = samples.shape[0] // FRAME, tick, n_holes = 0
@@ -72,7 +72,7 @@ cdef class Ear:
         return powers, means, peaks, flat, low, holes[:n_holes].copy()
 
     cdef int _end_hole(self, const int16_t *tick, int64_t *hole) noexcept nogil:
-        """Note a hole that ends in this tick; return whether there was one."""
+        """Write the hole that ends in this tick to `hole`; return whether there is one."""
         cdef int first = 0, last = FRAME, found = 0
         if self._zeros:
             while first < FRAME and tick[first] == 0:
@@ -97,7 +97,7 @@ cdef class Ear:
 
 
 cdef void _measure(const int16_t *tick, float *power, float *mean, uint16_t *peak, uint16_t *flat) noexcept nogil:
-    """Sums are whole numbers: squares of a large constant do not drown what is beside it."""
+    """Measure one tick. The sums are integers, so a large DC offset does not drown a small signal."""
     cdef int32_t total = 0, largest = 0, magnitude, times = 0
     cdef int64_t squares = 0
     cdef int i

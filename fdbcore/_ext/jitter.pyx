@@ -1,4 +1,4 @@
-"""A jitter buffer: encoded Opus packets (RFC 6716, 7587) on the session's timeline, decoded tick by tick."""
+"""A jitter buffer: places Opus packets (RFC 6716, RFC 7587) on the session's timeline and decodes them tick by tick."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -18,12 +18,12 @@ from fdbcore.types import FRAME_SAMPLES as _FRAME_SAMPLES, SAMPLE_RATE_HZ as _SA
 
 cdef enum:
     SECOND = 48_000
-    APART = 200 * 48  # place and arrival further apart than this: another anchor
-    MOST_RAISES = 16  # with the drift that is borne the delay stays below 200 ms
-    SLACK = 120  # 2.5 ms off the target before a slip: noise of the estimate moves nothing
+    APART = 200 * 48  # if place and arrival are further apart than this, the stream is anchored again
+    MOST_RAISES = 16  # with the drift that is tolerated, the delay then stays below 200 ms
+    SLACK = 120  # a slip needs 2.5 ms off the target, so that noise of the estimate causes none
     FORCED = 2 * FRAME  # 20 ms off the target: slip even in speech
-    CALM = 5 * SECOND  # after trouble, before the delay falls in what is quiet
-    UNNEEDED = 10 * SECOND  # before it falls in anything, by a frame a second
+    CALM = 5 * SECOND  # how long after trouble the delay may fall in a quiet frame
+    UNNEEDED = 10 * SECOND  # how long after trouble it falls in any frame, by a frame a second
     CHANGES = 64
     ARRIVALS = 1024
 
@@ -50,8 +50,8 @@ DelayChange = NamedTuple(
 DelayChange.__doc__ = """A change of a JitterBuffer's map, for the packets that are first heard in `tick` or later.
 
 kind: "anchor", "reanchor", "new_ssrc", "slip", "raise" or "fall".
-offset_samples, delay_samples: from now on. amount_samples: by how much later packets are heard (earlier if negative);
-    0 where there was no map before, and for a new SSRC, whose timestamps are unrelated.
+offset_samples, delay_samples: their values from now on. amount_samples: how much later packets are heard (earlier if
+    negative); 0 if there was no map before, and for a new SSRC, whose timestamps are unrelated.
 """
 
 cdef tuple COUNTS = (
@@ -62,17 +62,19 @@ cdef tuple COUNTS = (
 JitterStats = NamedTuple("JitterStats", [(name, int) for name in COUNTS])
 JitterStats.__doc__ = """Counts of a JitterBuffer since its construction, of packets and then of samples.
 
-received: all packets given to `add`. duplicates: numbers that had come before. reordered: came after a later number.
-foreign: of another source than the one that is heard. late: came after their place, and were not played.
-lost: numbers passed over that never came, up to the last one played.
-invalid: no Opus packet, longer than 1500 bytes, refused by the decoder, or of a sequence or timestamp that does not go on.
-overflowed: pushed out, unplayed, by one 256 numbers later.
-lost_samples: of what the side sent, by its timestamps, never heard: lost, late, invalid or overflowed packets, and what
-    came where others had been heard already. longest_loss_samples: the most in one piece.
-paused_samples: nothing was sent, and no number is missing. unexplained_samples: nothing came, and no number tells why:
-    all came later from then on, another source followed, or nothing did.
-concealed_samples, silent_samples: heard, made by the decoder's concealment or of silence (that of slips included).
-dropped_samples: came in time and were not heard: before tick 0, in missed ticks, or where others were heard already.
+received: all packets given to `add`. duplicates: their number had come before. reordered: they came after a later
+    number. foreign: they came from another source than the one that is heard.
+late: they came after their place in the playout, and were not played.
+lost: numbers that never came, up to the last one played.
+invalid: not an Opus packet, longer than 1500 bytes, refused by the decoder, or with a sequence number or timestamp that
+    does not follow.
+overflowed: pushed out before they were played, by a packet 256 numbers later.
+lost_samples: samples that the side sent (by its timestamps) but that were never heard: in lost, late, invalid or
+    overflowed packets, or in the place of others that were heard. longest_loss_samples: the longest run of them.
+paused_samples: nothing was sent, and no number is missing. unexplained_samples: nothing came, and no number explains
+    it: everything came later from then on, another source followed, or nothing did.
+concealed_samples, silent_samples: heard samples that were the decoder's concealment, or silence (also that of slips).
+dropped_samples: they came in time but were not heard: before tick 0, in missed ticks, or in the place of others.
 slipped_samples: inserted and removed by slips and falls.
 """
 
@@ -98,27 +100,28 @@ cdef inline int64_t modulo(int64_t value, int64_t divisor) noexcept nogil:
 cdef class JitterBuffer:
     """Encoded Opus packets of one RTP receiver, placed on the session's 48 kHz timeline and decoded tick by tick.
 
-    The map: `place = timestamp - offset` (unwrapped) is the session's sample at which a packet begins to be heard, and
-    the offset is constant between logged changes. A packet is needed, whole, when the tick begins that holds its place.
-    *Transit* is arrival - timestamp, *minimum transit* what the path takes at its quickest (MinimumTransit), *delay* is
-    place - timestamp - minimum transit: what this buffer adds, to within 1 ms where some packets of each second meet
-    no queue. When:
+    The map: `place = timestamp - offset` (unwrapped) is the session's sample at which a packet begins to be heard. The
+    offset is constant between logged changes. A packet must be there, whole, when the tick that holds its place begins.
+    *Transit* is arrival - timestamp; *minimum transit* is the fastest transit of the path (see MinimumTransit). *Delay*
+    is place - timestamp - minimum transit: what this buffer adds. It is accurate to 1 ms if some packets of each second
+    meet no queue. The map changes by:
 
-    - anchor: the offset is set so that a packet at minimum transit is there 10 ms before the tick that needs it, at the
-      least delay that has packets begin on ticks: 10 to 20 ms. At `start` by the minimum of the last second, or later
-      by the first packet. Again for a *new_ssrc*, and as *reanchor* when all packets of 200 ms were late, when one that
-      is believed (see PacketWindow) is more than 200 ms early for its place, or late since its timestamp went back.
-    - raise: a packet is late, and not played, when the tick of its place has begun. Ticks with late packets, three
-      within 2 s, raise the delay by a frame, to 200 ms at most. A packet that never comes is lost; nothing changes.
-    - fall: a raise is taken back in a quiet frame (see DecodedAudio), when all packets of the last 5 s would have been in
-      time without it; when all of the last 10 s would, in any frame, one a second.
-    - slip: where the delay has drifted over 2.5 ms out of its 10 to 20 ms (and raises), up to 480 samples are inserted
-      or removed in a quiet frame; once it is 20 ms off, in any frame.
+    - anchor: the offset is set so that a packet at minimum transit is there 10 ms before the tick that needs it, with
+      the least delay that lets packets begin on ticks: 10 to 20 ms. It is set at `start` from the minimum of the last
+      second, or later from the first packet; again for a *new_ssrc*; and as a *reanchor* when all packets of 200 ms
+      were late, or when a packet that is believed (see PacketWindow) is more than 200 ms early for its place, or late
+      because its timestamp went back.
+    - raise: a packet is late, and is not played, if the tick of its place has begun. Three ticks with late packets
+      within 2 s raise the delay by a frame, up to 200 ms. A packet that never comes is lost and changes nothing.
+    - fall: a raise is taken back in a quiet frame (see DecodedAudio) if all packets of the last 5 s would have been in
+      time without it; in any frame, one a second, if all packets of the last 10 s would have been.
+    - slip: if the delay has drifted more than 2.5 ms out of its 10 to 20 ms (plus raises), up to 480 samples are
+      inserted or removed in a quiet frame; if it is 20 ms off, in any frame.
 
-    A gap is concealed by the decoder for 60 ms, then it is silence; at once if the sender pauses (DTX): after a packet
-    of one or two bytes, and between timestamps that leave out what the sequence numbers do not.
-    `add` and `play_into` may run in two threads: the GIL is held, and the state is whole whenever `decode` is called.
-    Memory is 0.5 MB, allocated once.
+    The decoder conceals a gap for 60 ms; then comes silence. If the sender pauses (DTX), silence comes at once: after a
+    packet of one or two bytes, and between timestamps that skip time although no sequence number is missing.
+    `add` and `play_into` may run on two threads: the GIL is held, and the state is consistent whenever `decode` is
+    called. Memory is 0.5 MB, allocated once.
     """
 
     cdef PacketWindow packets
@@ -149,11 +152,11 @@ cdef class JitterBuffer:
 
     @property
     def delay_samples(self):
-        """By how much later than at its minimum transit a packet is heard now; 0 before there is a map."""
+        """How much later than at minimum transit a packet is heard now; 0 before there is a map."""
         return self.delay()
 
     def add(self, bytes payload not None, uint32_t ssrc, uint16_t sequence, uint32_t timestamp, int64_t arrival_ns):
-        """Take a packet as it arrives: its payload, its RTP header's fields, and when (monotonic clock)."""
+        """Take a packet as it arrives: payload, fields of its RTP header, and arrival time (monotonic, ns)."""
         cdef const uint8_t *data = <const uint8_t *>PyBytes_AS_STRING(payload)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(payload)
         cdef Packet *packet = self.packets.take_in(data, size, ssrc, sequence, timestamp, arrival_ns)
@@ -163,7 +166,7 @@ cdef class JitterBuffer:
             self.place(packet, False)
 
     def start(self, int64_t origin_ns):
-        """Tick 0 begins at `origin_ns`; what lies before it is dropped. SettingsError if it was started before."""
+        """Tick 0 begins at `origin_ns`; audio before it is dropped. SettingsError if it was started before."""
         if self.packets.started:
             raise SettingsError("start: expected once, the jitter buffer was started before")
         self.origin_ns = origin_ns
@@ -171,11 +174,11 @@ cdef class JitterBuffer:
         self.place_waiting()
 
     def play_into(self, frame, int64_t tick, decode):
-        """Write the samples of `tick` to `frame`; returns 0, or CONCEALED_FLAG and SILENT_FLAG for what it holds.
+        """Write the samples of `tick` to `frame`; return CONCEALED_FLAG, SILENT_FLAG or both if it holds such, else 0.
 
-        frame: int16 (480,), writable. tick: ascending; those skipped are not heard. decode: packet to int16 (n,); it is
-        called with every packet that is due, in order, and with the last one's TOC & 0xFC for concealment. If it
-        raises, the packet counts as invalid and is concealed. FrameError if the frame or the tick is not as expected.
+        frame: int16 (480,), writable. tick: ascending; skipped ticks are not heard. decode: turns a packet into int16
+        (n,). It is called with every packet that is due, in order, and with the last one's TOC & 0xFC for concealment.
+        If it raises, the packet counts as invalid and is concealed. FrameError for a wrong frame or tick.
         """
         cdef int16_t[::1] out
         cdef int64_t amount
@@ -208,9 +211,9 @@ cdef class JitterBuffer:
         return changes
 
     def arrivals(self):
-        """int64 (n, 3): arrival_ns, place and samples of the packets since the last call; at most the last 1024.
+        """The packets since the last call, at most the last 1024: arrival_ns, place and samples, int64 (n, 3).
 
-        Late packets too; not those of which nothing lies after tick 0.
+        Late packets are included; packets that lie wholly before tick 0 are not.
         """
         cdef int64_t[:, ::1] rows
         cdef Py_ssize_t row
@@ -223,7 +226,7 @@ cdef class JitterBuffer:
         return log
 
     def stats(self):
-        """All counts so far; see JitterStats."""
+        """The counts so far; see JitterStats."""
         cdef PacketWindow packets = self.packets
         unexplained = packets.unexplained_samples
         if packets.played_stream and not packets.pausing:
@@ -239,7 +242,7 @@ cdef class JitterBuffer:
     # The places of packets.
 
     cdef void place_waiting(self) noexcept nogil:
-        """At the start: anchor by the minimum transit of the last second."""
+        """Place the packets that wait at the start: anchor by the minimum transit of the last second."""
         cdef int64_t recent = NEVER, low = INT64_MAX
         cdef Packet *last = NULL
         cdef Packet *packet = self.packets.waiting_from(0)
@@ -269,7 +272,7 @@ cdef class JitterBuffer:
         packet.arrival = floor_div((packet.arrival_ns - self.origin_ns) * 48, 1_000_000)
 
     cdef void put(self, Packet *packet) noexcept nogil:
-        """Give a packet its place by the map, and log it; one that is over before tick 0 is dropped."""
+        """Give a packet its place by the map, and log it. A packet that ends before tick 0 is dropped."""
         cdef int64_t *entry = self.arrival_log[self.arrivals_written % ARRIVALS]
         packet.place = packet.timestamp - self.offset
         self.last_timestamp, self.grid = packet.timestamp, packet.grid
@@ -282,9 +285,10 @@ cdef class JitterBuffer:
         self.arrivals_read = max(self.arrivals_read, self.arrivals_written - ARRIVALS)
 
     cdef void place(self, Packet *packet, bint jumps) noexcept nogil:
-        """Place a packet that came after the start, by another map if it shows that this one is wrong.
+        """Place a packet that came after the start. If it shows that the map is wrong, anchor again first.
 
-        jumps: its timestamp does not go on from before, and is right. Another that comes late has met a queue.
+        jumps: its timestamp does not follow the ones before, but is believed. Any other packet that is late has only
+        met a queue.
         """
         cdef int64_t transit, late
         self.date(packet)
@@ -329,7 +333,7 @@ cdef class JitterBuffer:
     # The map.
 
     cdef int64_t aligned(self, const Packet *packet, int64_t low) noexcept nogil:
-        """The first place on the grid with a frame of headroom in every tick, at a minimum transit of `low`."""
+        """The first place on the packets' grid that leaves a frame of headroom, for a minimum transit of `low`."""
         return -packet.grid * floor_div(-(packet.timestamp + low + 2 * FRAME - packet.grid), packet.grid)
 
     cdef void anchor(self, const Packet *packet, int64_t low) noexcept nogil:
@@ -359,7 +363,7 @@ cdef class JitterBuffer:
         return -self.offset - self.minimum.at(self.decoded.start) if self.stream else 0
 
     cdef int64_t move_due(self) noexcept nogil:
-        """By how much this tick is moved by a slip or a fall; the map is changed already."""
+        """Change the map by a slip or a fall if one is due; return by how many samples this tick moves."""
         cdef int64_t delay, phase, least, target, needed, amount, kind = SLIP
         cdef bint forced = False
         if not self.stream:
@@ -380,7 +384,7 @@ cdef class JitterBuffer:
             if delay + amount < needed and not forced:
                 return 0
         elif self.raises and delay - FRAME < least + phase - SLACK:
-            self.raises -= 1  # the path has grown longer and used it up
+            self.raises -= 1  # the path has become longer, which used up this raise
             return 0
         elif self.raises and delay - FRAME >= needed:
             amount, kind = -FRAME, FALL
@@ -397,7 +401,7 @@ cdef class JitterBuffer:
         return amount
 
     cdef void shift(self, int64_t amount) noexcept nogil:
-        """What is not decoded yet is heard later by `amount`."""
+        """Make everything that is not decoded yet heard later by `amount`."""
         cdef Packet *packet = self.packets.waiting_from(0)
         self.offset -= amount
         while packet != NULL:
@@ -414,7 +418,7 @@ cdef class JitterBuffer:
     # Playout.
 
     cdef int fill(self, decode) except -1:
-        """Decode what the tick needs: one decision at a time, since packets may come while `decode` runs."""
+        """Decode what the tick needs. Each step decides anew, because packets may come while `decode` runs."""
         cdef int64_t start, end = self.decoded.start + FRAME
         cdef Packet *packet
         while True:
@@ -455,7 +459,7 @@ cdef class JitterBuffer:
         return 0
 
     cdef bint is_pause(self, const Packet *after) noexcept nogil:
-        """Whether the sender has nothing to say: not a loss."""
+        """Whether the sender pauses before the packet `after`, so that the gap is not a loss."""
         if after == NULL or after.number != self.packets.next:
             return self.packets.pausing
         return self.packets.pausing or after.timestamp != self.packets.played_until
@@ -467,7 +471,7 @@ cdef class JitterBuffer:
         except Exception:
             pcm = None
         if pcm is None or pcm.shape[0] == 0:
-            self.toc = -1  # silence, until there is a packet again
+            self.toc = -1  # silence until the next packet
         else:
             self.decoded.conceal(&pcm[0], pcm.shape[0])
         return 0

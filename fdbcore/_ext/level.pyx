@@ -1,12 +1,15 @@
 """Level, background and energy-based voice activity of one side, one frame of 10 ms at a time.
 
-A tick is speech when one of three bands stands out of its background, and the tick lies within the range of speech. The
-bands (80-1000, 1000-4000 and 4000-8000 Hz: voicing, formants, friction) see speech where white and where pink noise is
-weak. The background of a band is the mean of its level, averaged over 50 ms, in the ticks without speech, and the mean
-deviation from that mean: small in the hiss of a line, large where others talk in the room, so that speech need stand
-out no further than the background demands. It is held within 15 dB above the noise floor, the least level of 2 s. The
-range: within 40 dB of the loudest tick of 2 s (48 where it rises or fades), and above -60 dBFS, by the tick's own level over
-all frequencies above 80 Hz; so edges without noise stay sharp. Both windows end 140 ms after the tick that is judged.
+A tick is speech if one of three bands stands out from its background, and if the tick is within the range of speech.
+
+Bands: 80-1000 Hz (voicing), 1000-4000 Hz (formants) and 4000-8000 Hz (friction). Each shows speech where either white
+or pink noise is weak. The background of a band is the mean of its level (averaged over 50 ms) in the ticks without
+speech, and the mean deviation from that mean. The deviation is small for line hiss, and large if others talk in the
+room; so speech need not stand out further than the background requires. The background stays within 15 dB above the
+noise floor, which is the least level in 2 s.
+
+Range: a tick's own level above 80 Hz is within 40 dB of the loudest tick in 2 s (48 dB while it rises or fades), and
+above -60 dBFS. This keeps edges without noise sharp. Both windows of 2 s end 140 ms after the tick that is judged.
 """
 
 cimport cython
@@ -25,8 +28,8 @@ cdef enum:
     WINDOW_TICKS = 200  # 2 s: longer than a breath group's stretches without a dip, shorter than changes of noise
     SMOOTH_TICKS = 2  # a band's level is averaged over this many ticks on either side
     DELAY_TICKS = 20
-    LEAD_TICKS = 4  # how far before the first tick that stands out speech may be taken to have begun
-    DECISION_TICKS = DELAY_TICKS - LEAD_TICKS  # a tick is judged when this many later ones have come
+    LEAD_TICKS = 4  # speech may be taken to begin this many ticks before the first one that stands out
+    DECISION_TICKS = DELAY_TICKS - LEAD_TICKS  # a tick is judged once this many later ticks have come
     QUEUE = 256  # a power of two above WINDOW_TICKS
     RING = 64  # a power of two above DELAY_TICKS + 3 * LEAD_TICKS
 
@@ -34,28 +37,28 @@ assert FRAME == _FRAME_SAMPLES and RATE_HZ == _SAMPLE_RATE_HZ
 
 cdef double[BANDS + 1] EDGES_HZ = [80.0, 1000.0, 4000.0, 8000.0]
 cdef double FULL_SCALE_POWER = 32768.0 * 32768.0
-cdef double SILENCE_DB = -120.0  # the level of a tick below that, digital silence included
-cdef double LOWEST_DB = -60.0  # nothing below is speech ...
+cdef double SILENCE_DB = -120.0  # levels below this, digital silence included, count as this
+cdef double LOWEST_DB = -60.0  # no tick below is speech ...
 cdef double LOWEST_BAND_DB = -66.0  # ... nor in one band of three
-cdef double RANGE_DB = 40.0  # speech starts within this of the loudest tick ...
-cdef double FADING_RANGE_DB = 48.0  # ... or this far below where it rises, and fades, from tick to tick
+cdef double RANGE_DB = 40.0  # speech starts within this range below the loudest tick ...
+cdef double FADING_RANGE_DB = 48.0  # ... or within this range while the level rises or fades from tick to tick
 cdef double ON_DEVIATIONS = 6.0  # speech starts this many mean deviations above the background ...
 cdef double OFF_DEVIATIONS = 4.0  # ... and goes on above this many, ...
-cdef double GREATEST_ON_DB = 9.0  # ... but neither asks for more than this ...
-cdef double GREATEST_OFF_DB = 3.0  # ... or this
-cdef double ABOVE_FLOOR_DB = 15.0  # voices in the background come to that on average
+cdef double GREATEST_ON_DB = 9.0  # ... but at most this far above the background are required to start ...
+cdef double GREATEST_OFF_DB = 3.0  # ... and this far to go on
+cdef double ABOVE_FLOOR_DB = 15.0  # the average of voices in the background
 cdef double FIRST_DEVIATION_DB = 1.0
 cdef double LEAST_DEVIATION_DB = 0.1
 cdef double GREATEST_DEVIATION_DB = 5.0
-cdef double FIRST_TICKS = 20.0  # how many ticks the first guess of the background counts for
+cdef double FIRST_TICKS = 20.0  # the first guess of the background has the weight of this many ticks
 cdef double BACKGROUND_TICKS = 200.0  # time constant of the background without speech ...
-cdef double BACKGROUND_TICKS_IN_SPEECH = 2000.0  # ... and in what passes for speech, lest restless noise pass for ever
-cdef double STEADY_DB = 6.0  # a recording that starts with no band varying more starts with noise
-cdef double START_DB = -45.0  # at any other start the background is believed to be no louder, ...
+cdef double BACKGROUND_TICKS_IN_SPEECH = 2000.0  # ... and in speech, so that varying noise does not stay speech
+cdef double STEADY_DB = 6.0  # if no band varies by more at the start, the recording starts with noise
+cdef double START_DB = -45.0  # at any other start the background is taken to be no louder than this, ...
 cdef double START_ABOVE_LEAST_DB = 6.0  # ... this far above the least level so far, ...
 cdef double START_DEVIATION_DB = 2.0  # ... and restless
-cdef double HEARD_WHOLE_DB = 28.0  # speech whose loudest tick stands so far above the background is heard to its ends
-cdef double HIDDEN_DB_PER_TICK = 5.0  # for each 5 dB less, one tick more is hidden at the start, and two at the end
+cdef double HEARD_WHOLE_DB = 28.0  # if its loudest tick is this far above the background, speech is heard to its ends
+cdef double HIDDEN_DB_PER_TICK = 5.0  # for each 5 dB less, noise hides one tick more at the start, and two at the end
 cdef double INAUDIBLE = 1e-4  # filter states below this (1 is one step of int16) are 0: denormal numbers are slow
 
 
@@ -71,7 +74,7 @@ ctypedef struct FilterBank:
     double[BANDS] band_gain
 
 
-# The least value of the last WINDOW_TICKS ticks is the first of a queue of those that may yet become it, ascending.
+# The minimum over the last WINDOW_TICKS ticks: the first value of an ascending queue of the values that may become it.
 ctypedef struct Least:
     double[QUEUE] value
     int64_t[QUEUE] tick
@@ -103,8 +106,8 @@ cdef void design_bank(FilterBank *bank) noexcept nogil:
 
 
 cdef double filter_frame(FilterBank *bank, const int16_t *frame, double *band_powers) noexcept nogil:
-    """Set the mean square of each band, return that of all above 80 Hz, in squared steps of int16."""
-    # Everything is copied, since the compiler keeps only what is local in registers.
+    """Set the mean square of each band; return that of everything above 80 Hz. The unit is a squared step of int16."""
+    # All state is copied to local variables, because the compiler keeps only these in registers.
     cdef double a1 = bank.a1, a2 = bank.a2, y1 = bank.y1, y2 = bank.y2, y, power = 0.0
     cdef int32_t x, x1 = bank.x1, x2 = bank.x2
     cdef float v, v1 = bank.v1, v2 = bank.v2, u, w
@@ -143,7 +146,7 @@ cdef double filter_frame(FilterBank *bank, const int16_t *frame, double *band_po
 
 
 cdef inline void settle(FilterBank *k) noexcept nogil:
-    """Let states that fade in silence end at 0."""
+    """Set filter states that fade out in silence to 0."""
     cdef int lane
     if fabs(k.y1) < INAUDIBLE and fabs(k.y2) < INAUDIBLE:
         k.y1 = k.y2 = 0.0
@@ -166,18 +169,18 @@ cdef void slide(Least *least, int64_t tick, double value) noexcept nogil:
 
 
 cdef inline double decibels(double power) noexcept nogil:
-    """dBFS of a mean square in squared steps of int16."""
+    """A mean square, in squared steps of int16, in dBFS."""
     power /= FULL_SCALE_POWER
     return 10.0 * log10(power) if power > 1e-12 else SILENCE_DB
 
 
 @cython.final
 cdef class EnergyDetector:
-    """Voice activity by energy: the decision of tick n comes with the frame of tick n + 20, and is final.
+    """Voice activity by energy. The decision on tick n comes with the frame of tick n + 20, and is final.
 
-    It stands on nothing after that frame. Start and end are not biased by the averaging: the band must also stand out
-    in a single tick within 20 ms on either side. The less the loudest tick of 2 s stands above the background, the more
-    of how speech begins and dies away is hidden by it: up to 40 ms are added before, and up to 80 ms after.
+    It depends on no later frame. Averaging does not bias start and end, because the band must also stand out in a
+    single tick within 20 ms on either side. The less the loudest tick in 2 s stands out from the background, the more
+    of the onset and decay of speech it hides: so up to 40 ms are added before speech, and up to 80 ms after it.
     """
 
     cdef FilterBank _bank
@@ -226,7 +229,7 @@ cdef class EnergyDetector:
         return tick >= DELAY_TICKS and self._active[(tick - DELAY_TICKS) & (RING - 1)]
 
     def finish(self):
-        """The activity of the last 20 ticks (fewer if fewer were pushed); ends the stream."""
+        """The activity of the last 20 ticks (fewer if fewer were pushed). It ends the stream."""
         active = []
         if not self._ended:
             for tick in range(self._ticks, self._ticks + DELAY_TICKS):
@@ -238,18 +241,18 @@ cdef class EnergyDetector:
 
     @property
     def level_dbfs(self):
-        """Level of the last tick above 80 Hz: RMS, 0 for a constant at full scale; -120 for silence, or before any."""
+        """RMS level of the last tick above 80 Hz in dBFS (a constant at full scale is 0); -120 without sound."""
         return self._level[(self._ticks - 1) & (RING - 1)] if self._ticks else SILENCE_DB
 
     @property
     def band_levels_dbfs(self):
-        """The same of 80-1000, 1000-4000 and 4000-8000 Hz."""
+        """The same for 80-1000, 1000-4000 and 4000-8000 Hz."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)
         return tuple([self._band[slot][band] if self._ticks else SILENCE_DB for band in range(BANDS)])
 
     @property
     def floors_dbfs(self):
-        """Noise floor of each band, from 160 ms on: the least level, averaged over 50 ms, of 2 s; None before that."""
+        """The noise floor of each band: the least level (averaged over 50 ms) in 2 s; None in the first 160 ms."""
         if self._ticks <= DECISION_TICKS:
             return None
         return tuple([self._floor[band].value[self._floor[band].first] for band in range(BANDS)])
@@ -257,7 +260,7 @@ cdef class EnergyDetector:
     cdef void _measure(self, const int16_t *frame) noexcept nogil:
         cdef int64_t slot = self._ticks & (RING - 1)
         cdef int band
-        if self._ticks == 0:  # as if the first sample had always been: a DC offset is no step
+        if self._ticks == 0:  # as if the first sample had always been there, so that a DC offset makes no step
             self._bank.x1 = self._bank.x2 = frame[0]
         self._level[slot] = decibels(filter_frame(&self._bank, frame, self._power[slot]))
         for band in range(BANDS):
@@ -266,7 +269,7 @@ cdef class EnergyDetector:
         slide(&self._peak, self._ticks, -self._level[slot])
 
     cdef void _advance(self, int64_t tick) noexcept nogil:
-        """Do what has become possible with `tick`, which may lie beyond the last one."""
+        """Do the steps that `tick` makes possible. At the end of the stream, `tick` may lie beyond the last one."""
         if SMOOTH_TICKS <= tick < self._ticks + SMOOTH_TICKS:
             self._average(tick - SMOOTH_TICKS)
         if tick == DECISION_TICKS:
@@ -287,7 +290,7 @@ cdef class EnergyDetector:
             self._smooth[tick & (RING - 1)][band] = decibels(power / (last - first + 1))
 
     cdef void _start_background(self, int64_t last) noexcept nogil:
-        """Guess the background from ticks 0 to `last`, and give the floors a past of 2 s that is no louder."""
+        """Guess the background from ticks 0 to `last`, and start the floors as if the 2 s before had been no louder."""
         cdef double[BANDS] least
         cdef double greatest, total
         cdef bint steady = True
@@ -318,7 +321,7 @@ cdef class EnergyDetector:
             slide(&self._floor[band], tick, self._smooth[tick & (RING - 1)][band])
 
     cdef void _judge(self, int64_t tick) noexcept nogil:
-        """Decide whether `tick` is heard as speech, mark what that makes active, and learn the background."""
+        """Decide whether `tick` is speech, mark the ticks that this makes active, and learn the background."""
         cdef double peak = -self._peak.value[self._peak.first]
         cdef double background = SILENCE_DB, floor, level, least_db
         cdef bint fades
@@ -349,7 +352,7 @@ cdef class EnergyDetector:
         self._learn(tick)
 
     cdef bint _rises(self, int64_t tick, double start_db) noexcept nogil:
-        """Whether the level rises from tick to tick up to where speech starts, within what is known."""
+        """Whether the level rises from tick to tick until it reaches `start_db`, within the ticks known so far."""
         cdef int64_t other
         for other in range(tick + 1, min(tick + DECISION_TICKS, self._ticks - 1) + 1):
             if self._level[other & (RING - 1)] <= self._level[(other - 1) & (RING - 1)]:
@@ -366,7 +369,7 @@ cdef class EnergyDetector:
         return False
 
     cdef bint _starts(self, int64_t tick) noexcept nogil:
-        """Whether the level, without falling back, reaches the threshold of a start within what is known."""
+        """Whether the level reaches the threshold for a start, without falling back, within the ticks known so far."""
         cdef int64_t other
         for other in range(tick, min(tick + DECISION_TICKS - SMOOTH_TICKS, self._ticks - 1) + 1):
             if self._stands_out(self._smooth[other & (RING - 1)], self._on):
@@ -376,7 +379,7 @@ cdef class EnergyDetector:
         return False
 
     cdef bint _sharp(self, int64_t tick) noexcept nogil:
-        """Whether a single tick stands out as well, both among the last and among the next that were averaged."""
+        """Whether a single tick stands out too, both among the averaged ticks before and among those after."""
         cdef bint before = False, after = False
         cdef int64_t other
         for other in range(max(tick - SMOOTH_TICKS, 0), tick + 1):
@@ -393,7 +396,7 @@ cdef class EnergyDetector:
         for band in range(BANDS):
             deviation = self._deviation[band]
             away = self._smooth[tick & (RING - 1)][band] - self._mean[band]
-            if self._speaking:  # no background would lie further away
+            if self._speaking:  # limit the influence of speech: background would not lie further away
                 away = max(min(away, 2.0 * deviation), -2.0 * deviation)
             self._mean[band] += away / ticks
             deviation += (fabs(away) - deviation) / ticks

@@ -1,4 +1,4 @@
-"""Ticks at absolute deadlines, waited for without the GIL, and the evidence of how well they were kept."""
+"""Waits for ticks at absolute deadlines, without the GIL, and measures how well the deadlines were kept."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
@@ -104,7 +104,7 @@ MAX_LATE_TICKS = MAX_LATE
 
 
 cdef int64_t whole(str name, value) except? -1:
-    """`value` as 64-bit integer; left to Cython, 1.5 would silently become 1."""
+    """`value` as a 64-bit integer. Cython itself would silently turn 1.5 into 1."""
     try:
         return PyNumber_Index(value)
     except (TypeError, OverflowError):
@@ -113,9 +113,9 @@ cdef int64_t whole(str name, value) except? -1:
 
 @final
 cdef class LatenessHistogram:
-    """Distribution of lateness in ns; negative is early. All memory is there from the start (30 kB).
+    """The distribution of lateness in ns; negative means early. All memory (30 kB) is allocated at the start.
 
-    Its log-spaced buckets give quantiles at most 1.6 % off; n, smallest and largest are exact.
+    The buckets are log-spaced, so quantiles are off by at most 1.6 %; n, the smallest and the largest are exact.
     """
 
     cdef uint64_t counts[2 * BUCKETS]
@@ -294,11 +294,12 @@ cdef class Pacer:
         return origin_ns + tick * self.period_ns
 
     def wait(self, tick):
-        """Return at the deadline of `tick`, or at once if it has passed; by how many whole periods it is overdue (int).
+        """Sleep until `tick` is due, and return by how many whole periods it is overdue (int).
 
-        Ticks may be left out but not come again: InputError unless `tick` is greater than the last one. A signal
-        handler that raises (Ctrl-C) gets through and leaves the tick uncounted. The GIL is given up only to wait:
-        beside a busy Python thread it comes back after milliseconds, which overdue ticks do not have.
+        Returns at once if the deadline has passed. Ticks may be skipped, but not repeated: InputError unless `tick` is
+        greater than the last one. If a signal handler raises (Ctrl-C), the error goes through, and the tick is not
+        counted. The GIL is released only to wait: if another Python thread is busy, getting it back takes milliseconds,
+        which overdue ticks do not have.
         """
         cdef int64_t number = whole("tick", tick)
         if number <= self.last_tick:
@@ -330,10 +331,10 @@ cdef class Pacer:
     def lateness(self):
         """What was measured so far, as JSON values.
 
-        wake, resume: lateness when the wait was over (no GIL held) and when Python went on (GIL held again), each n,
-        min_us, p50_us, p99_us, p99_9_us, max_us. Another thread that is busy in Python keeps the GIL for up to
-        sys.getswitchinterval() (5 ms), which shows in resume alone. late, missed: numbers of ticks. suspends,
-        clock_steps: lists of {"tick", "ms"}, looked for every 100 ticks.
+        wake: the lateness when the wait was over (without the GIL). resume: the lateness when Python went on (with the
+        GIL). Both have n, min_us, p50_us, p99_us, p99_9_us and max_us. A busy Python thread keeps the GIL for up to
+        sys.getswitchinterval() (5 ms), which only shows in resume. late, missed: numbers of ticks. suspends,
+        clock_steps: lists of {"tick", "ms"}; they are looked for every 100 ticks.
         """
         return {
             "wake": self.wake.summary(),
@@ -346,14 +347,14 @@ cdef class Pacer:
 
     @contextmanager
     def raised_priority(self):
-        """Within a `with` block, ask for real-time priority and 1 ns of timer slack for the calling thread.
+        """Ask for real-time priority and 1 ns of timer slack for the calling thread, as long as the `with` block lasts.
 
-        Gives the report of what was granted, also kept as `priority`: {"fifo": {"granted", "priority", "why_not"},
-        "timer_slack": {"granted", "ns", "why_not"}}, JSON values. Being refused is no error. Threads and processes that
-        the thread starts do not inherit the priority; leaving the block restores what was there before.
+        Yields a report of what was granted, as JSON values; it is also stored as `priority`: {"fifo": {"granted",
+        "priority", "why_not"}, "timer_slack": {"granted", "ns", "why_not"}}. A refusal is not an error. Threads and
+        processes that the thread starts do not inherit the priority. Leaving the block restores the old settings.
         """
         cdef int64_t slack_before_ns = fdb_timer_slack_ns()
-        # First the slack: the kernel takes no setting of it from a real-time thread.
+        # The slack goes first: the kernel does not change it for a real-time thread.
         fdb_set_timer_slack(1)
         policy_before, fifo = ask_for_fifo()
         self.priority = {"fifo": fifo, "timer_slack": timer_slack_report()}
@@ -365,7 +366,10 @@ cdef class Pacer:
 
 
 cdef int64_t sleep_and_spin(int64_t deadline_ns, int64_t spin_ns) noexcept nogil:
-    """The time of waking; before the deadline only for the caller to look for signals: one came, or a slice is over."""
+    """Sleep, then spin, until the deadline; return the time.
+
+    It may return before the deadline, after a signal or a slice of sleep, so that the caller can handle signals.
+    """
     cdef int64_t now_ns = fdb_now_ns()
     cdef int64_t asleep_until_ns = deadline_ns - spin_ns
     if now_ns < asleep_until_ns:
@@ -388,11 +392,11 @@ cdef dict timer_slack_report():
 
 
 cdef tuple ask_for_fifo():
-    """The policy and parameters to go back to (None if nothing changed), and the report of what was granted."""
+    """Ask for SCHED_FIFO. Return the old policy and parameters (None if nothing changed), and a report."""
     if not hasattr(os, "sched_setscheduler"):
         return None, {"granted": False, "priority": None, "why_not": f"{sys.platform} has no SCHED_FIFO"}
     before = os.sched_getscheduler(0), os.sched_getparam(0)
-    # A thread that its user gave a higher priority keeps that.
+    # If the user has given the thread a higher priority, keep that.
     priority = max(FIFO_PRIORITY, before[1].sched_priority)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
@@ -409,5 +413,5 @@ cdef restore_policy(tuple before):
     try:
         os.sched_setscheduler(0, policy, parameters)
     except PermissionError:
-        # Without the privilege a thread cannot take back that its children start at ordinary priority.
+        # Without the privilege a thread cannot clear SCHED_RESET_ON_FORK, so it stays set.
         os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, parameters)

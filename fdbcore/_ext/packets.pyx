@@ -1,4 +1,4 @@
-"""RTP packets (RFC 3550) of one receiver, put in order: wrap, reorder, duplicates, losses, restarts, other sources."""
+"""Puts the RTP packets (RFC 3550) of one receiver in order: wraps, reordering, duplicates, losses, restarts."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -12,8 +12,8 @@ cdef enum:
     LONGEST_PACKET = 5760  # 120 ms
     MAX_DROPOUT = 3000  # RFC 3550, A.1
     MAX_MISORDER = 100
-    STREAM_GAP = 128  # numbers left out between sources: the new one's first packets may be out of order
-    LEAP = 20 * 48  # further ahead than numbers and time account for: not believed by itself
+    STREAM_GAP = 128  # numbers skipped between sources, because the new one's first packets may be out of order
+    LEAP = 20 * 48  # a timestamp further ahead than numbers and time explain is not believed by itself
 
 cdef int64_t SECOND_NS = 1_000_000_000
 cdef int64_t NEVER = -(<int64_t>1 << 60)
@@ -39,7 +39,7 @@ cdef int32_t samples_of(const uint8_t *payload, Py_ssize_t size) noexcept nogil:
 
 
 cdef int32_t grid_of(int32_t samples) noexcept nogil:
-    """The greatest common divisor with a tick."""
+    """The greatest common divisor of a packet's length and a tick."""
     cdef int32_t a = TICK_SAMPLES, b = samples
     while b:
         a, b = b, a % b
@@ -47,7 +47,7 @@ cdef int32_t grid_of(int32_t samples) noexcept nogil:
 
 
 cdef bint follows(const Packet *before, const Packet *packet) noexcept nogil:
-    """Whether the timestamps of two packets of one source agree with their numbers, or with the time between them."""
+    """Whether the timestamps of two packets of one source fit their numbers, or the time between their arrivals."""
     cdef int64_t span = packet.timestamp - before.timestamp
     cdef int64_t numbers = packet.number - before.number
     if numbers < 0:
@@ -57,9 +57,9 @@ cdef bint follows(const Packet *before, const Packet *packet) noexcept nogil:
 
 
 def opus_samples(bytes payload not None):
-    """Length of an Opus packet at 48 kHz by its first bytes (RFC 6716, 3.1 and 3.2); 0 if it is none.
+    """The length of an Opus packet in samples at 48 kHz, from its first bytes (RFC 6716, 3.1 and 3.2); 0 if invalid.
 
-    None are: nothing, more than 120 ms, and more than the 1500 bytes that a network carries.
+    Invalid are empty packets, and those of more than 120 ms or 1500 bytes (an Ethernet frame).
     """
     return samples_of(<const uint8_t *>PyBytes_AS_STRING(payload), PyBytes_GET_SIZE(payload))
 
@@ -67,14 +67,14 @@ def opus_samples(bytes payload not None):
 @cython.final
 @cython.auto_pickle(False)
 cdef class PacketWindow:
-    """The last 256 packets of one receiver by their unwrapped sequence numbers, and what became of each number.
+    """The last 256 packets of one receiver by their unwrapped sequence numbers, and the fate of each number.
 
-    Numbers go on for ever, across wraps, restarts and sources. What does not go on from before is believed at its second
-    packet in a row: a sequence that jumps by more than RFC 3550's limits (3000 ahead, 100 back), a timestamp that lies
-    behind, or 20 ms further ahead than the numbers left out and the time since account for, and another source. Where
-    the source there was has sent in between, it keeps its place until it has been silent for a second.
+    Numbers continue across wraps, restarts and sources. A packet that does not follow the ones before is believed only
+    if the next one confirms it. Such are: a sequence number that jumps beyond RFC 3550's limits (3000 ahead, 100 back);
+    a timestamp that lies behind, or is 20 ms further ahead than the skipped numbers and the time explain; and a packet
+    of another source. If the old source still sends, it keeps its place until it has been silent for a second.
 
-    What timestamps leave out between two packets that are played is lost as far as numbers are missing, else a pause.
+    Time that timestamps skip between two played packets is lost if numbers are missing, otherwise it is a pause.
     """
 
     def __cinit__(self):
@@ -94,7 +94,7 @@ cdef class PacketWindow:
     cdef Packet *take_in(
         self, const uint8_t *data, Py_ssize_t size, uint32_t ssrc, uint16_t sequence, uint32_t timestamp, int64_t arrival_ns
     ) noexcept nogil:
-        """Copy the packet; NULL if it is none to be played."""
+        """Store a packet and return it; NULL if it is not to be played."""
         cdef int32_t samples = samples_of(data, size)
         cdef int64_t number
         cdef Packet *packet
@@ -128,7 +128,7 @@ cdef class PacketWindow:
         return NULL
 
     cdef Packet *waiting_from(self, int64_t number) noexcept nogil:
-        """The first packet with this number or a later one that waits to be played; NULL if there is none."""
+        """The first waiting packet with this number or a later one; NULL if there is none."""
         cdef Packet *packet
         cdef int64_t candidate
         for candidate in range(max(number, self.next), self.newest + 1):
@@ -141,7 +141,7 @@ cdef class PacketWindow:
         return self.payloads + (packet.number % HELD) * PAYLOAD_BYTES
 
     cdef void pass_to(self, int64_t number) noexcept nogil:
-        """No number below this one is played any more; those that never came are lost."""
+        """Give up all numbers below this one: those that never came are lost."""
         cdef Packet *packet
         cdef int64_t passed
         for passed in range(self.next, min(number, self.newest + 1)):
@@ -158,7 +158,7 @@ cdef class PacketWindow:
         self.dropped_samples += packet.samples
 
     cdef void take_out(self, Packet *packet, int64_t hole) noexcept nogil:
-        """It is played now, `hole` samples after what was heard before it: count what was not."""
+        """Take out a packet that is played now, `hole` samples after the last audio; count what was lost between."""
         cdef int64_t missing = packet.number - self.played - 1
         cdef int64_t left_out = packet.timestamp - self.played_until
         cdef int64_t lost, longer = max(packet.samples, self.played_samples)
@@ -180,13 +180,13 @@ cdef class PacketWindow:
         packet.waiting = False
 
     cdef void lose(self, int64_t samples) noexcept nogil:
-        """So many more in a row will never be heard."""
+        """Count samples, in a row with those before, that will never be heard."""
         self.lost_samples += samples
         self.losing += samples
         self.longest_loss_samples = max(self.longest_loss_samples, self.losing)
 
     cdef bint takes_over(self, uint32_t ssrc, int64_t arrival_ns) noexcept nogil:
-        """Whether this packet shows that its source has come in the place of the one there was."""
+        """Whether this packet shows that its source has replaced the old one."""
         if arrival_ns - self.rival_ns > SECOND_NS:
             self.rival_ssrc, self.rival_ns, self.contested = ssrc, arrival_ns, False
             return False
@@ -209,7 +209,7 @@ cdef class PacketWindow:
         self.trusted.number = self.doubted.number = -1
 
     cdef int64_t number_of(self, uint16_t sequence) noexcept nogil:
-        """The unwrapped sequence number; -1 if it is far off and not the second in a row that is."""
+        """The unwrapped sequence number; -1 if it jumps too far, unless it is the second in a row after that jump."""
         cdef int32_t ahead = <int16_t>(sequence - self.newest_sequence)
         if -MAX_MISORDER <= ahead < MAX_DROPOUT:
             return self.newest + ahead
@@ -236,7 +236,7 @@ cdef class PacketWindow:
         return packet
 
     cdef bint is_believed(self, const Packet *packet) noexcept nogil:
-        """Whether its timestamp goes on from what is believed, or vouches for the one that did not before it."""
+        """Whether the packet's timestamp follows those believed, or confirms the doubted one before it."""
         cdef Packet *before = &self.packets[self.doubted.number % HELD]
         if self.trusted.number >= 0 and not follows(&self.trusted, packet):
             if self.doubted.number < 0 or not follows(&self.doubted, packet):

@@ -1,4 +1,4 @@
-"""Framing: any block of PCM to int16, and a playout queue that gives exactly one frame of 480 samples per tick."""
+"""Framing: converts any block of PCM to int16, and queues audio to be played as one frame of 480 samples per tick."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
@@ -16,13 +16,13 @@ from fdbcore.types import FRAME_SAMPLES as _FRAME_SAMPLES, SAMPLE_RATE_HZ as _SA
 cdef enum:
     FRAME = 480
     SAMPLES_PER_MS = 48
-    RESTART_SAMPLES = 2 * FRAME  # 20 ms: what must be queued before playout goes on after an underrun
-    ITEMS = 256  # items known at once; older ones are forgotten once they are over
-    LONG_BLOCK_SAMPLES = 16_384  # about 15 us of work: from here on others need not wait for it
+    RESTART_SAMPLES = 2 * FRAME  # 20 ms must be queued before playout goes on after an underrun
+    ITEMS = 256  # items known at a time; older ones are forgotten once they are over
+    LONG_BLOCK_SAMPLES = 16_384  # about 15 us of work; from this length on the GIL is released
 
 assert FRAME == _FRAME_SAMPLES and SAMPLES_PER_MS * 1000 == _SAMPLE_RATE_HZ
 
-# Added and taken away again, 1.5 * 2**52 leaves no bit for a fraction: the FPU rounds half to even, four lanes at once.
+# Adding and subtracting 1.5 * 2**52 leaves no bit for a fraction: the FPU rounds half to even, in four lanes at once.
 cdef double ROUNDER = 6755399441055744.0
 
 ctypedef fused sample_t:
@@ -90,7 +90,7 @@ cdef void mix(const Block *block, Py_ssize_t start, Py_ssize_t rows, int16_t *ou
 cdef Py_ssize_t first_not_finite_of(const cython.floating *samples, Py_ssize_t count) noexcept nogil:
     cdef Py_ssize_t index
     cdef int32_t bad = 0
-    for index in range(count):  # without an early exit the compiler takes several at a time
+    for index in range(count):  # no early exit, so that the compiler can vectorise the loop
         bad |= samples[index] - samples[index] != 0
     if bad:
         for index in range(count):
@@ -109,7 +109,7 @@ cdef Py_ssize_t first_not_finite(const Block *block) noexcept nogil:
 
 
 cdef bint lend(object pcm, int flags, Py_buffer *view) except -1:
-    """Whether `pcm` is a C-contiguous buffer (writable if flags say so); if True, `view` is to be released."""
+    """Whether `pcm` is a C-contiguous buffer (writable if `flags` ask for it). If True, `view` must be released."""
     try:
         PyObject_GetBuffer(pcm, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | flags)
     except (BufferError, TypeError, ValueError):
@@ -123,7 +123,7 @@ cdef bint has_format(const Py_buffer *view, bytes formats) noexcept:
 
 
 cdef int open_block(object pcm, bytes formats, str expected, Py_buffer *view, Block *block) except -1:
-    """Lend the samples of `pcm` as a block, or raise FrameError; `view` is to be released."""
+    """Open the samples of `pcm` as a block, or raise FrameError. `view` must be released."""
     if lend(pcm, 0, view):
         if has_format(view, formats) and (view.ndim == 1 or (view.ndim == 2 and view.shape[1] > 0)):
             block.format = view.format[0]
@@ -151,11 +151,11 @@ cdef int raise_not_finite(object pcm, Py_ssize_t index, int64_t start_sample) ex
 
 
 def to_int16(pcm, int64_t start_sample=0):
-    """`pcm` as int16 of the same shape: rounded half to even, saturated.
+    """`pcm` as int16 of the same shape, rounded half to even and saturated.
 
-    pcm: (n,) or (n, channels), C-contiguous; float32 or float64 with full scale 1.0 (x 32768), int32 of full scale
-    (/ 65536), uint8 around 128 (x 256), or int16. FrameError if it is anything else, or names the first value that is
-    not finite, counting samples from `start_sample`.
+    pcm: (n,) or (n, channels), C-contiguous: float32 or float64 with full scale 1.0 (x 32768), int32 of full scale
+    (/ 65536), uint8 around 128 (x 256), or int16. FrameError for anything else, and for a value that is not finite; it
+    names the first one, counting samples from `start_sample`.
     """
     cdef Py_buffer view
     cdef Block block
@@ -179,7 +179,7 @@ def to_int16(pcm, int64_t start_sample=0):
 
 
 def to_mono(pcm):
-    """The mean of the channels of `pcm` as int16 (n,): summed in float64, rounded once, half to even, saturated.
+    """The mean of the channels of `pcm` as int16 (n,), summed in float64, rounded once (half to even), and saturated.
 
     pcm: int16 or float32 (full scale 1.0), (n,) or (n, channels), C-contiguous. FrameError as in `to_int16`.
     """
@@ -214,13 +214,13 @@ HeardItem = NamedTuple(
         ("ended", bool),
     ],
 )
-HeardItem.__doc__ = """What became of one item (one utterance or response) in a PlayoutQueue.
+HeardItem.__doc__ = """How much of one item (one utterance or response) in a PlayoutQueue was heard.
 
 number: 0, 1, 2, ... in the order of their first samples.
 start_sample: index of its first sample among all samples pushed.
 pushed_samples, heard_samples, flushed_samples: taken by the queue, played, dropped by a flush; the rest is queued.
-first_frame: index of the frame that its first sample was played in (the tick, if one frame is popped per tick).
-ended: nothing more will be added to it.
+first_frame: index of the frame in which its first sample was played (the tick, if one frame is popped per tick).
+ended: whether it is complete.
 """
 
 PlayoutStats = NamedTuple(
@@ -240,11 +240,11 @@ PlayoutStats = NamedTuple(
 PlayoutStats.__doc__ = """Counts of a PlayoutQueue since its construction.
 
 pushed_samples = heard_samples + flushed_samples + queued_samples: all samples that push took. pushed_samples is the
-    index of the next sample to be written, heard_samples + flushed_samples that of the next one to be read.
+    index of the next sample to be written; heard_samples + flushed_samples is that of the next one to be read.
 480 x frames popped = heard_samples + padded_samples + idle_samples: all samples that pop_into gave.
-dropped_samples: offered to push and not taken.
-padded_samples: silence between two samples of one item, or filling up its last frame; idle_samples: other silence.
-underruns: the holes inside items that padded_samples counts; longest_underrun_samples: the longest of them.
+dropped_samples: offered to push, but not taken.
+padded_samples: silence between two samples of one item, or at the end of its last frame. idle_samples: other silence.
+underruns: the number of holes inside items. longest_underrun_samples: the longest of them.
 """
 
 ctypedef struct Item:
@@ -257,18 +257,18 @@ ctypedef struct Item:
 @cython.final
 @cython.auto_pickle(False)
 cdef class PlayoutQueue:
-    """Takes the audio of items in bursts and plays it as exactly one 480-sample frame per tick, 48 kHz mono.
+    """Takes audio in bursts and plays it as exactly one frame of 480 samples per tick, 48 kHz mono.
 
-    An *item* is one utterance or response; it begins with the first push and ends with `end_item` or `flush`. A frame
-    holds one item only, and is wholly audio or wholly silence; only the last frame of an ended item is filled up with
-    silence. When an item runs dry before its end, its playout goes on once 20 ms of it are queued, or it has ended.
+    An *item* is one utterance or response. It begins with its first push and ends with `end_item` or `flush`. A frame
+    holds only one item, and is wholly audio or wholly silence; only the last frame of an ended item is filled up with
+    silence. If an item runs dry before its end, its playout goes on once 20 ms of it are queued, or once it has ended.
 
-    One thread may push, end and flush while another one pops; any may ask. The indexes change only with the GIL held
-    (it is given away while a long block is copied, into room that only the producer uses). Only the consumer moves the
-    read index: a flush publishes the write index, and the next pop drops what lies before it.
+    One thread may push, end and flush while another one pops; any thread may ask. The indexes change only with the GIL
+    held. (It is released while a long block is copied, into room that only the producer uses.) Only the consumer moves
+    the read index: a flush publishes the write index, and the next pop drops the samples before it.
 
-    capacity_ms: what the queue can hold, 20 to 3,600,000; its memory (96 bytes a ms) is allocated once.
-    Raises SettingsError.
+    capacity_ms: how much the queue can hold, 20 to 3,600,000; its memory (96 bytes per ms) is allocated once.
+    SettingsError if it is out of range.
     """
 
     cdef int16_t *ring
@@ -291,11 +291,11 @@ cdef class PlayoutQueue:
         PyMem_Free(self.ring)
 
     def push(self, pcm):
-        """Queue `pcm` as the next audio of the current item; returns how many samples (per channel) were taken.
+        """Queue `pcm` as the next audio of the current item; return how many samples (per channel) were taken.
 
         pcm: int16, or float32 of full scale 1.0 (x 32768, half to even, saturated), (n,) or interleaved (n, channels),
-        C-contiguous, 48 kHz; several channels are mixed to their mean, rounded once, half to even. What does not fit
-        is not taken. FrameError, and nothing is taken, if it is of another kind or not finite.
+        C-contiguous, 48 kHz. Several channels are mixed to their mean, rounded once, half to even. Samples that do not
+        fit are not taken. If `pcm` is of another kind or not finite, FrameError is raised and nothing is taken.
         """
         cdef Py_buffer view
         cdef Block block
@@ -317,19 +317,19 @@ cdef class PlayoutQueue:
         return taken
 
     def end_item(self):
-        """The current item is complete; the next push begins another one. Nothing happens if there is none."""
+        """End the current item, if there is one. The next push begins another one."""
         if self.is_open():
             self.items[(self.opened - 1) % ITEMS].end = self.written
 
     def flush(self):
-        """Drop all that is queued now (barge-in) and end the current item; what is pushed later is not touched."""
+        """Drop everything that is queued now (barge-in), and end the current item. Later pushes are not affected."""
         self.end_item()
         self.flush_to = self.written
 
     def pop_into(self, frame):
-        """Write the next frame to `frame`; returns how many of its samples are audio: 480, 0, or the end of an item.
+        """Write the next frame to `frame`; return how many of its samples are audio.
 
-        frame: int16 (480,), writable; FrameError otherwise.
+        That is 480 or 0, or less than 480 at the end of an item. frame: int16 (480,), writable, else FrameError.
         """
         cdef Py_buffer view
         if not lend(frame, PyBUF_WRITABLE, &view):
@@ -342,15 +342,15 @@ cdef class PlayoutQueue:
             PyBuffer_Release(&view)
 
     def heard(self):
-        """The items so far, oldest first, each with what was really heard of it; at most the last 256.
+        """The items so far, oldest first, with how much of each was really heard; at most the last 256.
 
-        After a flush no more is heard of the items before it, so their heard_samples are final at once; they count as
-        flushed from the next pop on.
+        After a flush nothing more is heard of the items before it, so their heard_samples are final at once. Their
+        flushed_samples are counted from the next pop on.
         """
         return [self.heard_item(number) for number in range(max(0, self.opened - ITEMS), self.opened)]
 
     def stats(self):
-        """All counts so far; see PlayoutStats."""
+        """The counts so far; see PlayoutStats."""
         return PlayoutStats(
             self.written,
             self.heard_total,
@@ -372,7 +372,7 @@ cdef class PlayoutQueue:
         return min(rows, self.capacity - (self.written - self.read))
 
     cdef Py_ssize_t store(self, const Block *block, Py_ssize_t rows) noexcept nogil:
-        """Copy the first `rows` behind the write index; returns the index of a value that is not finite, or -1."""
+        """Copy the first `rows` rows behind the write index; return the index of a value that is not finite, or -1."""
         cdef Py_ssize_t bad = first_not_finite(block)
         cdef int64_t at = self.written % self.capacity
         cdef Py_ssize_t before_wrap = min(rows, self.capacity - at)

@@ -1,4 +1,4 @@
-"""Streaming conversion between sample rates: a linear-phase polyphase filter over int16."""
+"""Streaming sample-rate conversion of int16 audio by a linear-phase polyphase filter."""
 
 cimport cython
 from libc.stddef cimport ptrdiff_t
@@ -14,7 +14,7 @@ from fdbcore.errors import FrameError
 
 cdef enum:
     CHUNK_SAMPLES = 2048
-    # A shorter block takes microseconds; once given away, a busy thread may keep the GIL for 5 ms.
+    # Shorter blocks take microseconds, but a busy thread may keep a released GIL for 5 ms.
     RELEASE_GIL_SAMPLES = 9600
 
 
@@ -22,18 +22,18 @@ cdef enum:
 cdef class Resampler:
     """Converts a stream of int16 samples from `rate_in_hz` to `rate_out_hz`.
 
-    Served are 8, 16, 22.05, 24, 32, 44.1, 48 and 96 kHz to 48 kHz, and 48 kHz to 8, 16 and 24 kHz; 48 to 48 kHz copies.
-    `quality` is the filter, a low-pass with its edges at 0.9 and 1.1 of the Nyquist frequency of the lower rate: "best"
-    (files) keeps within 0.012 dB and rejects by 102 dB, looking 24 samples of the lower rate ahead (3 ms at 8 kHz);
-    "fast" (live) keeps within 0.063 dB and rejects by 71 dB, looking 16 ahead (2 ms at 8 kHz). Sums are float32, rounded
-    half to even, saturated, without dither.
+    It converts 8, 16, 22.05, 24, 32, 44.1, 48 and 96 kHz to 48 kHz, and 48 kHz to 8, 16 and 24 kHz (48 to 48 copies).
+    quality: the filter, a low-pass with its edges at 0.9 and 1.1 of the Nyquist frequency of the lower rate. "best"
+    (files) has 0.012 dB of ripple and rejects by 102 dB; it looks 24 samples of the lower rate ahead (3 ms at 8 kHz).
+    "fast" (live) has 0.063 dB of ripple and rejects by 71 dB; it looks 16 samples ahead (2 ms at 8 kHz). Sums are
+    float32, rounded half to even and saturated, without dither.
 
-    The output does not depend on how the input is cut into blocks. Its sample j is the input at second j / rate_out_hz:
-    the delay is taken out, so the stream is short by up to `delay_samples` (of the output) until `flush` gives the rest;
-    a player that must never wait starts with that much silence. Serves one thread at a time; blocks of more than 9,600
-    samples release the GIL.
+    The output does not depend on how the input is cut into blocks. Output sample j is the input at second
+    j / rate_out_hz: the delay is compensated. So the output is short by up to `delay_samples` (of the output) until
+    `flush` gives the rest; a player that must never wait starts with that much silence. Use it from one thread at a
+    time. Blocks of more than 9,600 samples release the GIL.
 
-    Raises SettingsError for other rates or another quality.
+    SettingsError for other rates or another quality.
     """
 
     cdef readonly int rate_in_hz
@@ -55,16 +55,17 @@ cdef class Resampler:
         self._start()
 
     def process(self, pcm):
-        """The output that `pcm`, int16 (n,), completes: int16 (m,). Raises FrameError for any other input."""
+        """Take `pcm`, int16 (n,), and return the output that is now complete, int16 (m,). FrameError otherwise."""
         cdef const int16_t[::1] block = _readable(pcm)
         out = np.empty(self._due(block.shape[0]), np.int16)
         self._convert(block, out)
         return out
 
     def process_into(self, pcm, out):
-        """Write what `process` would return to the start of `out`, int16 (m,), and return its length; makes no array.
+        """Write what `process` would return to the start of `out`, int16 (m,), and return its length.
 
-        The two must not overlap. Raises FrameError, having taken nothing in, for other arrays or too short an `out`.
+        This allocates no array. The two must not overlap. If an array is of another kind or `out` is too short,
+        FrameError is raised and nothing is taken.
         """
         cdef const int16_t[::1] block = _readable(pcm)
         cdef int16_t[::1] place = _writable(out)
@@ -75,9 +76,9 @@ cdef class Resampler:
         return due
 
     def flush(self):
-        """The rest of the output, int16 (m,), as if silence followed; the next sample begins a new stream.
+        """The rest of the output, int16 (m,), as if silence followed. The next input begins a new stream.
 
-        n samples in give floor((2 n rate_out_hz + rate_in_hz) / (2 rate_in_hz)) out, over all calls.
+        Over all calls, n input samples give floor((2 n rate_out_hz + rate_in_hz) / (2 rate_in_hz)) output samples.
         """
         out = np.empty(self._length(self._taken) - self._made, np.int16)
         self._convert(np.zeros(self._bank.shape[1], np.int16), out)
@@ -85,17 +86,17 @@ cdef class Resampler:
         return out
 
     cdef void _start(self) noexcept nogil:
-        """Begin a stream, with silence before it."""
+        """Begin a stream, as if silence came before it."""
         self._filled = self._bank.shape[1] - 1 - self._lookahead
         memset(&self._pending[0], 0, self._filled * sizeof(float))
         self._phase = self._taken = self._made = 0
 
     cdef long long _length(self, long long samples) noexcept nogil:
-        """Input samples in output samples, rounded half up."""
+        """A number of input samples as a number of output samples, rounded half up."""
         return (2 * samples * self.rate_out_hz + self.rate_in_hz) // (2 * self.rate_in_hz)
 
     cdef ptrdiff_t _due(self, ptrdiff_t more) noexcept nogil:
-        """How many outputs have all their taps once `more` samples have come."""
+        """How many outputs have all their inputs once `more` samples have come."""
         cdef ptrdiff_t phases_ahead = (self._filled + more - self._bank.shape[1] + 1) * self._bank.shape[0] - self._phase
         return (phases_ahead + self._step - 1) // self._step if phases_ahead > 0 else 0
 
@@ -107,7 +108,7 @@ cdef class Resampler:
             self._run(pcm, out)
 
     cdef void _run(self, const int16_t[::1] pcm, int16_t[::1] out) noexcept nogil:
-        """Take `pcm` in and fill `out` with the next outputs, at most as many as are due."""
+        """Take `pcm`, and fill `out` with the next outputs, at most as many as are due."""
         cdef ptrdiff_t taken = 0, made = 0, chunk, ready, i
         while taken < pcm.shape[0]:
             chunk = min(pcm.shape[0] - taken, <ptrdiff_t>CHUNK_SAMPLES)
@@ -122,9 +123,10 @@ cdef class Resampler:
         self._made += made
 
     cdef void _filter(self, int16_t[::1] out, ptrdiff_t ready) noexcept nogil:
-        """Write the next `ready` outputs and drop the input that no later one needs.
+        """Write the next `ready` outputs, and drop the input that no later output needs.
 
-        Phase by phase: outputs one row of phases apart have the same coefficients, over windows `_step` samples apart.
+        It goes phase by phase: outputs that lie `phases` apart share coefficients, and their windows lie `_step`
+        samples apart.
         """
         cdef ptrdiff_t phases = self._bank.shape[0], taps = self._bank.shape[1]
         cdef ptrdiff_t rounds = ready // phases, rest = ready % phases

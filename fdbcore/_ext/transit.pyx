@@ -1,4 +1,4 @@
-"""Minimum transit of a packet stream: what the path takes at its quickest, and how the two clocks drift apart."""
+"""Minimum transit of a packet stream: the fastest transit of the path, and the drift between the two clocks."""
 
 from libc.string cimport memmove
 
@@ -8,8 +8,8 @@ cdef enum:
     SECOND = 48_000
     WINDOW = SECOND // 2
     MEMORY = WINDOWS * WINDOW  # 10 s
-    LEAST_SPAN = 3 * SECOND // 2  # of minima, for a drift to be told from jitter
-    STEP = SECOND // 1000  # 1 ms below the line: the path has become shorter
+    LEAST_SPAN = 3 * SECOND // 2  # the minima must span this much before drift can be told from jitter
+    STEP = SECOND // 1000  # a packet 1 ms below the line shows that the path has become shorter
     MOST_DRIFT = 1000  # 1/1000 = 1000 ppm
 
 
@@ -18,21 +18,21 @@ cdef enum:
 cdef class MinimumTransit:
     """The line of minimum transit, in samples at 48 kHz: arrival - timestamp of packets that met no queue.
 
-    It lies below the minima per 0.5 s of the last 10 s and is as high over their mean as it can be (Moon, Skelly and
-    Towsley 1999): jitter, which only adds, does not bend it, and its slope, at most 1000 ppm, is the drift of the clocks;
-    it is level until 1.5 s are known. A path that becomes shorter by 1 ms or more is believed at once, and what lies
-    before is forgotten; one that becomes longer when 10 s have passed.
+    The line lies below the minima of each 0.5 s in the last 10 s, as high as possible at their mean time (Moon, Skelly
+    and Towsley 1999). Jitter only delays packets, so it does not bend the line. The slope, at most 1000 ppm, is the
+    drift of the clocks; it is 0 until 1.5 s are known. If the path becomes shorter by 1 ms or more, the line follows at
+    once, and earlier minima are forgotten. If it becomes longer, the line follows after 10 s.
     """
 
     def __cinit__(self):
         self.run = 1
 
     cpdef void forget(self) noexcept nogil:
-        """Begin anew."""
+        """Forget all packets."""
         self.count = self.first = 0
 
     cpdef void observe(self, int64_t arrival, int64_t transit) noexcept nogil:
-        """Take in a packet; they come in order of arrival."""
+        """Take a packet: its arrival, and its transit (arrival - timestamp). Packets come in order of arrival."""
         cdef bint opens = self.count == 0 or arrival - self.windows[self.count - 1].start >= WINDOW
         cdef Window *window
         if opens:
@@ -48,12 +48,12 @@ cdef class MinimumTransit:
         window.peak = max(window.peak, transit - self.at(arrival))
 
     cpdef int64_t at(self, int64_t sample) noexcept nogil:
-        """Minimum transit at `sample`; the drift is followed for 10 s after the last packet."""
+        """The minimum transit at `sample`. The drift is extrapolated for at most 10 s after the last packet."""
         cdef int64_t ahead = min(sample, self.last_arrival + MEMORY) - self.line_at
         return self.line_low + ahead * self.rise // self.run
 
     cpdef int64_t peak_since(self, int64_t sample) noexcept nogil:
-        """The furthest that a packet since `sample`, by 0.5 s, was above the line as it was then."""
+        """How far above the line (as it was then) the slowest packet since `sample` was, to within 0.5 s."""
         cdef int64_t peak = 0
         cdef int32_t index
         for index in range(self.count):
@@ -86,7 +86,10 @@ cdef class MinimumTransit:
         self.line_at, self.line_low = windows[lowest].at, windows[lowest].low
 
     cdef void fit_slope(self) noexcept nogil:
-        """Go along the lower hull of the minima to its edge over their mean: no line below them is higher there."""
+        """Set the slope to that of the edge of the minima's lower convex hull at their mean time.
+
+        No other line below all minima is higher there.
+        """
         cdef Window *windows = self.windows
         cdef int32_t other, left = 0, right = self.first
         cdef int64_t rise, run, mean = 0

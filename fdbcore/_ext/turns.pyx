@@ -1,4 +1,4 @@
-"""The turn detector: activity of both sides in, turn events out, one tick at a time."""
+"""The turn detector: takes the activity of both sides tick by tick, and returns turn events."""
 
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint8_t
 from fdbcore.errors import FrameError, SettingsError
 from fdbcore.types import TurnEvent, TurnSettings
 
-# What an event log entry is; the names are those of `fdbcore.types.TurnKind`.
+# The kinds of events; the names are those of `fdbcore.types.TurnKind`.
 cdef enum Kind:
     SPEECH_START, SPEECH_END, PAUSE, GAP, OVERLAP_WITHIN, OVERLAP_BETWEEN, INTRUSION, TURN, NO_RESPONSE
 
@@ -68,12 +68,12 @@ cdef int append_span(Spans* spans, int64_t start, int64_t end) except -1 nogil:
 cdef class TurnDetector:
     """Turn events of a session, from the activity of both sides, as a stream.
 
-    Layer 0 finds the inter-pausal units of each side; the joint floor reads them min_silence_ms - 10 ms behind the
-    pushed tick, when both are final. An event once given is never changed.
+    Layer 0 finds the inter-pausal units of each side. The joint floor reads them min_silence_ms - 10 ms behind the
+    pushed tick, when both are final. An event never changes once it is returned.
 
     Args:
-        settings: limits in ms; the defaults if left out.
-        vad_delay_ticks: how many ticks after its own the activity of a tick is known; added to every `known_tick`.
+        settings: limits in ms; None for the defaults.
+        vad_delay_ticks: how many ticks later the activity of a tick becomes known; added to every `known_tick`.
 
     Terms: Sacks, Schegloff and Jefferson (1974); floor transfer offset: Heldner and Edlund (2010).
     """
@@ -117,7 +117,7 @@ cdef class TurnDetector:
         PyMem_Free(self.log)
 
     def push(self, int64_t tick, bint active_a, bint active_b) -> list:
-        """The events that become known with the activity of `tick`; ticks are 0, 1, 2, ... in order."""
+        """The events that become known with the activity of `tick`. Ticks come in order from 0, else FrameError."""
         if self.finished:
             raise FrameError("push: the detector is finished")
         if tick != self.pushed:
@@ -126,7 +126,10 @@ cdef class TurnDetector:
         return self.take() if self.n_log else []
 
     def push_all(self, const uint8_t[::1] active_a, const uint8_t[::1] active_b) -> list:
-        """The events that become known with the next n ticks of both sides (uint8 or bool, shape (n,))."""
+        """The events that become known with the next n ticks of both sides, uint8 (n,) each.
+
+        FrameError if the two sides differ in length.
+        """
         cdef Py_ssize_t i
         if self.finished:
             raise FrameError("push_all: the detector is finished")
@@ -138,7 +141,7 @@ cdef class TurnDetector:
         return self.take()
 
     def finish(self) -> list:
-        """What min_silence + resume_ms more of silence decide, and the last turn: all of it censored."""
+        """The events that min_silence_ms + resume_ms of further silence decide, and the last turn; all are censored."""
         cdef int64_t i, end = self.pushed
         cdef Py_ssize_t k
         if self.finished:
@@ -146,7 +149,7 @@ cdef class TurnDetector:
         with nogil:
             for i in range(self.min_silence + self.W):
                 self.step(False, False)
-            # The floor is one tick short of the end of that silence; the last tick decides nothing but what is left.
+            # The floor is still one tick short of the end of that silence; this tick settles what is open.
             self.t = end + self.W
             for k in range(self.n_intrusions):
                 if self.intrusions[k].decided:
@@ -170,7 +173,7 @@ cdef class TurnDetector:
         return 0
 
     cdef int listen(self, int side, bint active) except -1 nogil:
-        """Advance layer 0 of a side by the pushed tick, and what the floor sees of it by its own tick t."""
+        """Advance layer 0 of a side by the pushed tick, and the floor's view of it by the floor's own tick t."""
         cdef Voice* voice = &self.voices[side]
         voice.run = voice.run + 1 if active != voice.in_ipu else 0
         voice.ends = False
@@ -190,7 +193,7 @@ cdef class TurnDetector:
     # The joint floor
 
     cdef int decide(self) except -1 nogil:
-        """The first rule of the table that fits tick t."""
+        """Apply the first rule of the table (see `fdbcore.session.turns`) that fits tick t."""
         cdef int64_t t = self.t, since, length
         cdef Voice* a = &self.voices[0]
         cdef Voice* b = &self.voices[1]
@@ -238,7 +241,7 @@ cdef class TurnDetector:
         return 0
 
     cdef int open_candidate(self, int64_t start) except -1 nogil:
-        """C becomes the IPU of the side without the floor that began at `start`."""
+        """Make C the IPU that began at `start`, of the side without the floor."""
         cdef Voice* H = &self.voices[self.holder]
         self.pending, self.from_overlap = True, H.speaks
         self.c_start, self.c_end, self.c_silence = start, NEVER, H.end
@@ -254,7 +257,7 @@ cdef class TurnDetector:
             both = False
         if H.starts:
             append_span(&self.silences, H.end, self.t)
-            if not self.from_overlap and both:  # H's own record, should C get the floor
+            if not self.from_overlap and both:  # it is an intrusion of H if C gets the floor
                 self.begin_intrusion(self.holder, self.t, O)
         if both and self.both_since == NEVER:
             self.both_since = self.t
@@ -292,13 +295,13 @@ cdef class TurnDetector:
         if O.starts:
             self.tell(PAUSE, new, O.end, self.t, H.end > O.end)
         self.holder, self.turn_start, self.pending = new, self.c_start, False
-        if H_goes_on:  # its running IPU is the new C, with its own start; what was noted of it stays
+        if H_goes_on:  # its running IPU becomes the new C, with its own start; its intrusion record stays open
             self.pending, self.from_overlap = True, True
             self.c_start, self.c_end = H.start, NEVER
             self.silences.n = self.stretches.n = 0
         return 0
 
-    # Intrusions: followed from their start, told once their outcome and the other's silence are known
+    # Intrusions: followed from their start, emitted once their outcome and the other side's silence are known
 
     cdef int begin_intrusion(self, int side, int64_t start, Voice* other) except -1 nogil:
         cdef Intrusion* grown
@@ -317,7 +320,7 @@ cdef class TurnDetector:
         return 0
 
     cdef void follow_intrusions(self) noexcept nogil:
-        """What tick t adds to each open record: its end, the other's end, the other's silence."""
+        """Update each open record by tick t: its end, the other side's end, the other side's silence."""
         cdef Py_ssize_t i
         cdef Intrusion* one
         cdef Voice* other
@@ -335,9 +338,9 @@ cdef class TurnDetector:
                 one.stop = other.end - one.start
 
     cdef void decide_intrusions(self, int side, bint taken) noexcept nogil:
-        """The records of `side` have their outcome, those of the other side were part of its turn.
+        """Set the outcome of the records of `side`, and drop those of the other side, which were part of its turn.
 
-        A running IPU of the holder stays open: it is the next candidate.
+        A running IPU of the holder stays open, because it is the next candidate.
         """
         cdef Py_ssize_t i, kept = 0
         cdef Intrusion* one
@@ -353,7 +356,7 @@ cdef class TurnDetector:
         self.n_intrusions = kept
 
     cdef int settle_intrusions(self) except -1 nogil:
-        """Tell the decided records; one whose other side is silent waits until that silence is long enough, or over."""
+        """Emit the decided records. If the other side is silent, wait until that silence is long enough or over."""
         cdef Py_ssize_t i, kept = 0
         cdef Intrusion* one
         for i in range(self.n_intrusions):
@@ -407,7 +410,7 @@ cdef class TurnDetector:
         return 0
 
     cdef list take(self, int64_t end=-1):
-        """The log as objects; it is empty afterwards. From tick `end` of the activity on, events are censored."""
+        """Return the log as objects, and empty it. Events known at tick `end` of the activity or later are censored."""
         cdef Py_ssize_t i
         events = [self.as_object(&self.log[i], end) for i in range(self.n_log)]
         self.n_log = self.told_stretches.n = 0

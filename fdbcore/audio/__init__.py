@@ -1,4 +1,4 @@
-"""Audio as files and bytes: decoding, codecs, containers, levels.
+"""Audio files and bytes: decoding, codecs, containers, levels.
 
 May import: _ext.
 """

@@ -1,4 +1,4 @@
-"""Decode any audio file as a stream of int16 blocks, placed by its timestamps."""
+"""Decodes any audio file as a stream of int16 blocks, placed by their timestamps."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from fdbcore.errors import AudioError, FrameError
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 Block = npt.NDArray[np.int16]
-"""int16 (n, channels) at the rate of its file."""
+"""int16 (n, channels), at the sample rate of the file."""
 
 LEAST_RATE_HZ: Final = 8_000
 MOST_RATE_HZ: Final = 192_000
 
-JITTER_MS: Final = 5  # containers round timestamps, mostly to 1 ms: half a tick tells rounding from a gap
+JITTER_MS: Final = 5  # containers round timestamps, mostly to 1 ms; a deviation above half a tick is a real gap
 MOST_GAP_S: Final = 3600
 MOST_OVERLAP_S: Final = 1
 
 _DTYPES: Final = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32, "dbl": np.float64}
 
-# MPEG clocks start anywhere, and MP3 counts the encoder's delay: their time 0 is their first timestamp.
+# MPEG clocks start anywhere, and MP3 timestamps include the encoder's delay: here the first timestamp is time 0.
 _STARTS_ANYWHERE: Final = frozenset({"mp3", "mpegts", "mpeg"})
 
-# These never store by how much encoder and decoder delay the audio; others may.
+# These containers never store the codec delay (of encoder and decoder together); others may.
 _LOSES_DELAY: Final = frozenset({"asf", "avi", "flv", "mpeg", "mpegts"})
 
-# That delay where it is not stored, from the common encoder with the least to that with the most.
+# The codec delay to expect if it is not stored: the least and the most among common encoders.
 _DELAY_SAMPLES: Final = {
     "aac": (1024, 2112),
     "aac_latm": (1024, 2112),
@@ -48,28 +48,28 @@ _DELAY_SAMPLES: Final = {
     "amr_nb": (40, 50),
     "eac3": (256, 256),
     "mp2": (481, 481),
-    "mp3": (481, 1690),  # MPEG streams call layer II so, too
+    "mp3": (481, 1690),  # from 481, because MPEG streams report layer II as mp3, too
     "nellymoser": (128, 128),
     "wmav1": (512, 2048),
     "wmav2": (512, 2048),
 }
 _MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
 
-# Only the end of each page is placed: a gap is known, but not where in the page it lies.
+# Ogg FLAC has a timestamp only at the end of each page: a gap can be seen, but not where in the page it lies.
 _PLACED_BY_PAGE: Final = {("ogg", "flac")}
 
 AUDIO_SUFFIXES: Final = frozenset(
     ".wav .flac .mp3 .ogg .opus .m4a .mp4 .webm .mka .mkv .aac .aiff .aif .au .wma".split()
 )
-"""Of the files in a folder that are taken for audio; a file that is named may have any suffix."""
+"""Files in a folder with these suffixes are taken as audio. A file that the user names may have any suffix."""
 
 OTHER_AUDIO_SUFFIXES: Final = frozenset(
     ".3gp .ac3 .aifc .amr .ape .avi .awb .caf .dts .eac3 .flv .gsm .mov .mp2 .oga .rf64 .sph .spx .tta .voc "
     ".w64 .wave .wmv .wv".split()
 )
-"""Of files in a folder that are not taken for audio, and may be read where they are named."""
+"""Files in a folder with these suffixes are not taken as audio, but can be read if the user names them."""
 
-_PLAYABLE: Final = {  # what every current browser plays: (container, suffix): codecs
+_PLAYABLE: Final = {  # codecs that every current browser plays, by container and suffix
     ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
     ("flac", ".flac"): {"flac"},
     ("mp3", ".mp3"): {"mp3"},
@@ -87,64 +87,68 @@ def content_hash(path: Path) -> str:
 
 
 def state_of(path: Path) -> dict[str, Any]:
-    """Size and time of a file, by which it is known to be the same without reading all of it. Raises OSError."""
+    """Size and modification time of a file: if both are the same, its content counts as the same. Raises OSError."""
     stat = path.stat()
     return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
 
 
 class ToSessionRate(Protocol):
-    """A streaming resampler of mono int16 to 48 kHz: delay compensated, round(n x 48,000 / rate) samples in all."""
+    """A streaming resampler of mono int16 to 48 kHz. It compensates its own delay.
+
+    n samples in give round(n x 48,000 / rate) samples out in all.
+    """
 
     def process(self, pcm: Pcm) -> Pcm:
-        """The output that is complete with `pcm`."""
+        """Take `pcm`, int16 (n,), and return the output samples that are now complete, int16 (m,)."""
 
     def flush(self) -> Pcm:
-        """The rest."""
+        """The remaining output samples, int16 (m,), after the last input."""
 
 
 def resampler_to_48k(rate_hz: int) -> ToSessionRate:
-    """The resampler from `rate_hz` to 48 kHz: our own at the rates that it serves, soxr at others."""
+    """A resampler from `rate_hz` to 48 kHz: our own if it serves that rate, otherwise soxr."""
     return Resampler(rate_hz, SAMPLE_RATE_HZ) if is_served(rate_hz, SAMPLE_RATE_HZ) else _SoxrResampler(rate_hz)
 
 
 class _SoxrResampler:
-    """Soxr at its HQ setting. In float32, because its int16 output is dithered with another seed in each run."""
+    """Soxr at its HQ setting. It runs in float32, because its int16 output is dithered with a new seed in each run."""
 
     def __init__(self, rate_hz: int) -> None:
         import soxr
 
         self._stream = soxr.ResampleStream(rate_hz, SAMPLE_RATE_HZ, 1, dtype="float32", quality="HQ")
         self._rate_hz = rate_hz
-        self._taken_samples = 0
-        self._made_samples = 0
+        self._in_samples = 0
+        self._out_samples = 0
 
     def process(self, pcm: Pcm) -> Pcm:
-        self._taken_samples += len(pcm)
-        made = self._run(pcm, last=False)
-        self._made_samples += len(made)
-        return made
+        self._in_samples += len(pcm)
+        out = self._run(pcm, last=False)
+        self._out_samples += len(out)
+        return out
 
     def flush(self) -> Pcm:
-        in_all = (2 * self._taken_samples * SAMPLE_RATE_HZ + self._rate_hz) // (2 * self._rate_hz)
-        due = in_all - self._made_samples
-        end = self._run(np.zeros(0, np.int16), last=True)[:due]
-        return np.pad(end, (0, due - len(end)))
+        # soxr may end some samples early or late: cut or pad to the exact length, rounded half up
+        total_samples = (2 * self._in_samples * SAMPLE_RATE_HZ + self._rate_hz) // (2 * self._rate_hz)
+        due_samples = total_samples - self._out_samples
+        end = self._run(np.zeros(0, np.int16), last=True)[:due_samples]
+        return np.pad(end, (0, due_samples - len(end)))
 
     def _run(self, pcm: Pcm, last: bool) -> Pcm:
         return to_int16(self._stream.resample_chunk(pcm.astype(np.float32) / 32768, last=last))
 
 
 class AudioFile:
-    """One audio file with one or two channels, decoded once from start to end; memory does not grow with its length.
+    """One audio file with one or two channels, decoded once from start to end. Memory does not grow with its length.
 
-    Sample 0 is the file's time 0 (of MP3 and MPEG streams the first timestamp). Gaps in the timestamps become silence
-    (an error in Ogg FLAC, which does not tell where they lie), what overlaps is dropped; deviations below 5 ms, and
-    those of a single frame, are the container's and change nothing.
+    Sample 0 is the file's time 0; for MP3 and MPEG streams it is the first timestamp. A gap in the timestamps becomes
+    silence (in Ogg FLAC it is an error, because the file does not say where the gap lies). Audio that overlaps is
+    dropped. Deviations up to 5 ms, and those of a single frame, come from the container and are ignored.
 
-    path, container, codec, rate_hz, channels: of the file; the rate is that of the decoded audio.
-    bit_depth: of uncompressed and lossless audio, otherwise None.
+    path, container, codec, channels: as the file has them. rate_hz: the sample rate of the decoded audio.
+    bit_depth: for uncompressed and lossless audio, otherwise None.
     stated_s: the length that the file claims, or None.
-    samples: how many (per channel) `blocks` has given so far.
+    samples: how many samples per channel `blocks` has yielded so far.
     Raises AudioError: one line with the path, what was expected and what was found.
     """
 
@@ -155,13 +159,13 @@ class AudioFile:
         self._refuse_what_is_no_file()
         self._wav = wav_data(self.path)
         try:
-            # Titles in old encodings are no reason to refuse a file; PyAV has seen to that itself since 19.
+            # A title in an old encoding is no reason to refuse a file. From 19 on PyAV does this by itself.
             lenient: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
             # "file:" keeps a colon in a name from being taken for a protocol
             options = {"ignore_length": "1"} if self._unstated_bytes else {}
             self._container: Any = av.open(f"file:{self.path}", options=options, **lenient)
         except (av.error.FFmpegError, ValueError) as error:
-            raise self._error("data that no decoder takes for audio") from error
+            raise self._error("data that no decoder recognises as audio") from error
         try:
             self._open_stream()
         except BaseException:
@@ -169,9 +173,11 @@ class AudioFile:
             raise
 
     def blocks(self) -> Iterator[Block]:
-        """The audio as int16 (n, channels); once. Float is x 32768, wider integers lose their low bits: half to even.
+        """Yield the audio as int16 (n, channels); it can be read once.
 
-        AudioError also for NaN or infinity (names the first), damage inside, a change of rate or channels.
+        Float samples are multiplied by 32768, and wider integers lose their low bits; both round half to even.
+        AudioError for NaN or infinity (it names the first), for damage before the end, and for a change of rate or
+        channels.
         """
         for frame, following in pairwise(chain(self._frames, [None])):
             shift = self._shift(frame, following)
@@ -187,13 +193,14 @@ class AudioFile:
 
     @property
     def notes(self) -> list[str]:
-        """What was odd so far, a line each: a length that is wrong, an unknown delay, gaps, overlaps."""
+        """What was odd so far, a line each: a wrong length in the header, an unknown delay, gaps, overlaps."""
         notes = []
         if self._unstated_bytes:
             notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
-        if (late := self._unknown_delay) is not None:
+        if (delay := self._unknown_delay) is not None:
             notes.append(
-                f"{self.container.split(',')[0]} does not store its {self.codec} encoder's delay: all is {late} late"
+                f"{self.container.split(',')[0]} does not store the {self.codec} encoder's delay:"
+                f" all audio is {delay} late"
             )
         if self.inserted_samples:
             notes.append(f"{self._ms(self.inserted_samples)} of silence inserted where timestamps leave a gap")
@@ -203,15 +210,15 @@ class AudioFile:
 
     @property
     def damage(self) -> str | None:
-        """What is missing at the end, known once `blocks` is through; the audio before it is as good as any."""
+        """What is missing at the end, or None; known once `blocks` has ended. The audio before that is sound."""
         held_s = self.samples / self.rate_hz
         if self._damaged and (self.stated_s is None or held_s < self.stated_s):
             return f"damaged from {held_s:.3f} s to its end"
         if self._ended and self._wav and self._wav.missing_bytes:
-            return f"cut off: {self._wav.missing_bytes} bytes fewer than its header states, {held_s:.3f} s are there"
+            return f"cut off: {self._wav.missing_bytes} bytes fewer than its header states, {held_s:.3f} s remain"
         if self._ended and self.stated_s and held_s < 0.98 * self.stated_s - 0.1:
             return f"cut off: it states {self.stated_s:.3f} s and holds {held_s:.3f} s"
-        return f"cut off within its last frame, {held_s:.3f} s are there" if self._cut else None
+        return f"cut off within its last frame, {held_s:.3f} s remain" if self._cut else None
 
     @cached_property
     def sha256(self) -> str:
@@ -220,7 +227,7 @@ class AudioFile:
 
     @property
     def playable_in_browser(self) -> bool:
-        """Whether a browser can play the file itself, at the times that `blocks` has given so far."""
+        """Whether a browser can play the file itself with the same timing that `blocks` has yielded so far."""
         codecs = _PLAYABLE.get((self.container, self.path.suffix.lower()), set())
         moved_samples = self.inserted_samples + self.overlapping_samples
         in_time = moved_samples <= self._at_rate(JITTER_MS, 1000)
@@ -228,7 +235,7 @@ class AudioFile:
         return self.codec in codecs and len(self._container.streams) == 1 and whole
 
     def describe(self) -> dict[str, Any]:
-        """All of the above as JSON values, with the absolute path and the file's state."""
+        """The properties above as JSON values, with the absolute path and the file's size and time."""
         names = ("sha256", "container", "codec", "rate_hz", "channels", "bit_depth", "samples", "notes", "damage")
         state = state_of(self.path)
         return {"path": str(self.path.resolve())} | state | {name: getattr(self, name) for name in names}
@@ -247,7 +254,7 @@ class AudioFile:
 
     @property
     def _unknown_delay(self) -> str | None:
-        """By how much all is late, because the file does not say that it is; None if that is known and undone."""
+        """By how much the audio is late because the codec delay is not stored; None if it is known and compensated."""
         if self._delay_is_undone or self.codec not in _DELAY_SAMPLES:
             return None
         least, most = (f"{1000 * samples / self.rate_hz:.0f}" for samples in _DELAY_SAMPLES[self.codec])
@@ -258,11 +265,11 @@ class AudioFile:
         return self._wav.unstated_bytes if self._wav else 0
 
     def _refuse_what_is_no_file(self) -> None:
-        # os.path, because Path raises for a name that is too long and for a folder that may not be searched
+        # os.path, because Path raises for a name that is too long and for a folder without search permission
         if os.path.isdir(self.path):
             raise self._error("a folder", expected="an audio file, or a folder with input.wav and output.wav")
         if os.path.islink(self.path) and not os.path.exists(self.path):
-            raise self._error("a link to nothing, or onto itself", expected="an audio file")
+            raise self._error("a link that leads nowhere", expected="an audio file")
         if not os.path.exists(self.path):
             raise self._error("no such file, or no permission to look for it", expected="an audio file")
         if not os.path.isfile(self.path) or not os.access(self.path, os.R_OK):
@@ -277,7 +284,7 @@ class AudioFile:
             raise self._error(f"{len(streams) or 'none'}{remedy}", expected="one audio stream")
         if streams[0].codec_context is None:
             raise self._error("a codec that no decoder knows")
-        if streams[0].codec_context.name == "flac":  # without this it decodes damaged frames to noise
+        if streams[0].codec_context.name == "flac":  # without these options a damaged frame decodes to noise
             streams[0].codec_context.options = {"err_detect": "crccheck+explode"}
         self.container: str = container.format.name
         self.stated_s = None if self._unstated_bytes else stated_s(container, streams[0], self.path)
@@ -297,7 +304,7 @@ class AudioFile:
         self._refuse_what_is_no_conversation()
         start_us = (container.start_time or 0) if self.container in _STARTS_ANYWHERE else 0
         self._origin_samples = self._at_rate(start_us, 1_000_000)
-        # What a container says of the delay lies before time 0, or at the latest before a start that it places.
+        # A container that stores the delay places the first packet before time 0, or the first frame after it.
         early = self._first_packet_us < start_us
         self._delay_is_undone = self.container not in _LOSES_DELAY and (early or (first.pts and self._start(first) > 0))
 
@@ -311,7 +318,7 @@ class AudioFile:
             raise self._error(f"the format {self._format}", expected="samples of at most 32 bits, or floating point")
 
     def _decode(self, stream: Any) -> Iterator[Any]:  # noqa: ANN401
-        """The frames; what cannot be decoded is passed over before the first and after the last one, not between."""
+        """The decoded frames. Damage before the first or after the last frame is skipped; elsewhere it is an error."""
         from av.error import FFmpegError
 
         packets = self._container.demux(stream)
@@ -320,7 +327,7 @@ class AudioFile:
             try:
                 packet = next(packets, None)
                 frames = [] if packet is None else packet.decode()
-            except (FFmpegError, ValueError):  # ValueError: no decoder, since PyAV 19
+            except (FFmpegError, ValueError):  # PyAV 19 raises ValueError if there is no decoder
                 self._damaged = started
                 continue
             if packet is None:
@@ -338,10 +345,11 @@ class AudioFile:
         self._cut = stream.codec_context.codec.canonical_name in _MPEG_AUDIO and is_cut_mpeg_frame(bytes(last or b""))
 
     def _shift(self, frame: Any, following: Any) -> int:  # noqa: ANN401
-        """Samples from the end of what was given to the start of `frame`; 0 if that is only rounding.
+        """How many samples `frame` starts after the end of the audio so far; negative if it overlaps, 0 for rounding.
 
-        The frame `following` (None at the end) has to agree: FFmpeg misplaces single frames of Ogg Vorbis, by up to
-        19 ms, where the sizes of its blocks change. Of two that differ, the one nearer to 0 is right, or neither.
+        FFmpeg misplaces single frames of Ogg Vorbis by up to 19 ms where the block size changes. So the frame
+        `following` (None at the end) has to agree. If the two differ, the shift nearer to 0 is taken, and 0 if they
+        point in opposite directions.
         """
         if frame.pts is None:
             return 0
@@ -362,7 +370,7 @@ class AudioFile:
         return shift
 
     def _start(self, frame: Any) -> int:  # noqa: ANN401
-        """The sample at which `frame` begins, by its timestamp."""
+        """The sample at which `frame` begins, from its timestamp."""
         unit = frame.time_base
         return self._at_rate(frame.pts * unit.numerator, unit.denominator) - self._origin_samples
 
@@ -382,7 +390,7 @@ class AudioFile:
             raise AudioError(f"{self.path}: {str(error).removeprefix('pcm: ')}") from error
 
     def _at_rate(self, numerator: int, denominator: int) -> int:
-        """Seconds given as a fraction, in samples, rounded."""
+        """The samples in numerator / denominator seconds, rounded half up."""
         return (2 * numerator * self.rate_hz + denominator) // (2 * denominator)
 
     def _ms(self, samples: int) -> str:

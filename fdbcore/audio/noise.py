@@ -1,4 +1,4 @@
-"""Comfort noise: what lies between the words of a party, where that is not digital silence."""
+"""Comfort noise: background noise for a party that would otherwise be digitally silent between its words."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FULL_SCALE: Final = 32768
 
 
 class ComfortNoise:
-    """White Gaussian noise, the same for the same seed.
+    """White Gaussian noise; the same seed gives the same noise.
 
-    level_dbov: its power, -96 to -30 dBov (0 dBov: a square wave of full scale); None: digital silence.
-    seed: 0 or more.
+    level_dbov: its power, -96 to -30 dBov (0 dBov is a square wave at full scale); None for digital silence.
+    seed: 0 or more. SettingsError if either is out of range.
     """
 
     def __init__(self, level_dbov: float | None, seed: int) -> None:
@@ -29,7 +29,7 @@ class ComfortNoise:
         self._random = np.random.default_rng(seed)
 
     def under(self, speech: Pcm) -> Pcm:
-        """`speech`, a frame, with the noise of the next tick, saturated."""
+        """The frame `speech`, int16 (480,), plus the noise of the next tick, saturated."""
         if not self._rms:
             return speech
         noise = np.rint(self._random.normal(0.0, self._rms, FRAME_SAMPLES))

@@ -1,6 +1,7 @@
-"""Ogg Opus as a stream: packets to pages and pages to packets, each as soon as it is whole (RFC 3533, RFC 7845).
+"""Ogg Opus as a live stream: turns packets into pages and back, each as soon as it is whole (RFC 3533, RFC 7845).
 
-libavformat is for whole files: it probes, buffers and times by granule position. A live stream can afford none of it.
+libavformat is made for whole files: it probes, buffers, and takes times from granule positions. Each of these would
+delay a live stream.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def checksum(page: bytes) -> int:
-    """The CRC of a page whose CRC field is zero: polynomial 0x04c11db7, most significant bit first, nothing inverted.
+    """The CRC of a page whose CRC field is zero (RFC 3533): polynomial 0x04c11db7, most significant bit first.
 
-    zlib's CRC is the same one with the bits of each byte, and of the result, in the opposite order, and inverted.
+    zlib has the same polynomial, but takes the bits of each byte in the opposite order, and inverts and mirrors the
+    result. So bytes and result are mirrored here, and the inversion is undone.
     """
     mirrored = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int.from_bytes(mirrored.to_bytes(4, "little").translate(_REVERSED), "big")
@@ -34,7 +36,7 @@ def checksum(page: bytes) -> int:
 class OggOpusWriter:
     """Writes one mono stream, a page for each packet.
 
-    pre_skip_samples: how much a decoder drops of its beginning (at 48 kHz). serial: the number of the stream.
+    pre_skip_samples: how many samples a decoder drops at the beginning (at 48 kHz). serial: the number of the stream.
     """
 
     def __init__(self, pre_skip_samples: int, serial: int = 1) -> None:
@@ -51,7 +53,7 @@ class OggOpusWriter:
         return self._page(head, _FIRST) + self._page(tags, 0)
 
     def page(self, packet: bytes, samples: int) -> bytes:
-        """The page of the next packet, of `samples` at 48 kHz. SettingsError if it has more than 65,024 bytes."""
+        """The page of the next packet. samples: its length at 48 kHz. SettingsError if it exceeds 65,024 bytes."""
         self._end_sample += samples
         return self._page(packet, 0)
 
@@ -76,13 +78,14 @@ class _Page(NamedTuple):
 
 
 class OggOpusReader:
-    """Reads one stream from bytes that are cut anywhere.
+    """Reads one stream from bytes that may be cut anywhere.
 
-    Bytes that belong to no page with a right checksum are skipped and counted; what only looks like a page is waited
-    for to its stated end, 65 kB at most. Granule positions are not looked at: servers write them wrongly.
+    Bytes outside pages with a correct checksum are skipped and counted. Bytes that only look like a page delay the
+    stream until the end that they state, at most 65 kB later. Granule positions are ignored: servers get them wrong.
 
-    pre_skip_samples: what the stream says is to be dropped of its beginning (at 48 kHz), None before its first page.
-    skipped_bytes: of garbage. breaks: how often pages were missing; a packet cut by one is left out.
+    pre_skip_samples: how many samples to drop at the beginning (at 48 kHz); None before the first page.
+    skipped_bytes: how many bytes of garbage were skipped. breaks: how often pages were missing; a packet that a missing
+    page cuts is left out.
     """
 
     def __init__(self) -> None:
@@ -114,7 +117,7 @@ class OggOpusReader:
         return audio
 
     def _next_page(self) -> _Page | None:
-        """The next page with a right checksum, None while it is not whole."""
+        """The next page with a correct checksum; None until it is complete."""
         while True:
             start = self._bytes.find(_CAPTURE)
             self._skip(start if start >= 0 else max(len(self._bytes) - len(_CAPTURE) + 1, 0))
@@ -136,10 +139,10 @@ class OggOpusReader:
         self.skipped_bytes += count
 
     def _packets_of(self, page: _Page) -> list[bytes]:
-        """The packets that end on a page; what remains of it is kept open."""
+        """The packets that end on this page. A packet that goes on is kept for the next page."""
         self._check_order(page)
         packets = []
-        packet = self._open if page.flags & _CONTINUED else bytearray()  # None: its beginning is missing
+        packet = self._open if page.flags & _CONTINUED else bytearray()  # None: its beginning was lost
         at = 0
         for length in page.lacing:
             if packet is not None:
@@ -158,7 +161,7 @@ class OggOpusReader:
     def _check_order(self, page: _Page) -> None:
         if self._serial is None:
             if not page.flags & _FIRST:
-                raise AudioError("ogg: expected the beginning of a stream, got a later page of one")
+                raise AudioError("ogg: expected the beginning of a stream, got a later page")
             self._serial = page.serial
         elif page.serial != self._serial or page.flags & _FIRST:
             raise AudioError(f"ogg: expected one stream, got a second one (serial {page.serial})")

@@ -1,7 +1,7 @@
-"""Opus (RFC 6716), frame by frame. It codes at 48 kHz whatever the rate of its source was.
+"""Opus (RFC 6716), frame by frame, always at 48 kHz.
 
-The codec is the libopus that PyAV brings, called without giving up the GIL: a frame takes 20 to 50 us, and beside a
-busy Python thread the GIL would come back only after sys.getswitchinterval(), once for every call.
+The codec is the libopus that PyAV ships. It is called without releasing the GIL: a frame takes 20 to 50 us, but if
+another Python thread is busy, getting the GIL back would take sys.getswitchinterval() (5 ms) on every call.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from fdbcore.errors import FrameError, MissingExtraError
 from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Pcm
 
 APPLICATIONS: Final = {"voip": 2048, "lowdelay": 2051}
-_SET_BITRATE: Final = 4002
-_LOOKAHEAD: Final = 4027
-_MAX_PACKET_BYTES: Final = 1275 * 3 + 7
-_MAX_PACKET_SAMPLES: Final = SAMPLE_RATE_HZ * 120 // 1000
+_SET_BITRATE: Final = 4002  # OPUS_SET_BITRATE_REQUEST in opus_defines.h
+_LOOKAHEAD: Final = 4027  # OPUS_GET_LOOKAHEAD_REQUEST
+_MAX_PACKET_BYTES: Final = 1275 * 3 + 7  # the size that libopus's documentation recommends for one packet
+_MAX_PACKET_SAMPLES: Final = SAMPLE_RATE_HZ * 120 // 1000  # a packet holds at most 120 ms
 
 
 class OpusEncoder:
-    """Encodes mono frames of one length, each to one packet.
+    """Encodes mono frames of one length at 48 kHz, each to one packet.
 
-    frame_ms: 10, 20, 40 or 60. application: "voip" shapes speech, "lowdelay" has the shorter look-ahead.
-    look_ahead_samples: by which the decoded signal lags the encoded one.
+    frame_ms: 10, 20, 40 or 60. bit_rate: in bit/s. application: "voip" is tuned for speech, "lowdelay" has the
+    shorter look-ahead. look_ahead_samples: by how much the decoded signal lags the input.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class OpusEncoder:
         self._packet = ctypes.create_string_buffer(_MAX_PACKET_BYTES)
 
     def encode(self, pcm: Pcm) -> bytes:
-        """The packet of the next frame, int16 (frame_samples,); FrameError if it is anything else."""
+        """The packet of the next frame. pcm: contiguous int16 (frame_samples,), otherwise FrameError."""
         if pcm.shape != (self.frame_samples,) or pcm.dtype != np.int16 or not pcm.flags.c_contiguous:
             raise FrameError(f"opus: expected int16 ({self.frame_samples},), got {pcm.dtype} {pcm.shape}")
         size = self._opus.opus_encode(
@@ -63,7 +63,7 @@ class OpusEncoder:
 
 
 class OpusDecoder:
-    """Decodes packets, mono or stereo and of any length, to mono at 48 kHz, and conceals those that are missing."""
+    """Decodes packets (mono or stereo, of any length) to mono at 48 kHz, and conceals lost ones."""
 
     def __init__(self) -> None:
         self._opus = _libopus()
@@ -72,15 +72,16 @@ class OpusDecoder:
         self._address = self._pcm.ctypes.data
 
     def decode(self, packet: bytes) -> Pcm:
-        """The samples of a packet, int16 (n,), valid until the next call; FrameError if it is not an Opus packet.
+        """The samples of a packet, int16 (n,), valid until the next call. FrameError if it is not an Opus packet.
 
-        A packet of a TOC byte alone (the last one's & 0xFC) conceals the loss of a packet with that many samples.
+        To conceal a lost packet, pass one byte: the TOC byte of the packet before it & 0xFC. It gives as many samples
+        as that packet.
         """
-        samples = -1  # libopus takes no packet at all for 120 ms of loss
+        samples = -1  # refuse an empty packet: libopus would conceal 120 ms for it
         if packet:
             samples = self._opus.opus_decode(self._decoder, packet, len(packet), self._address, _MAX_PACKET_SAMPLES, 0)
         if samples < 0:
-            raise FrameError(f"opus: expected a packet, got {len(packet)} bytes that are none (error {samples})")
+            raise FrameError(f"opus: expected a packet, got {len(packet)} bytes that are not one (error {samples})")
         return self._pcm[:samples]
 
     def __del__(self) -> None:
@@ -89,7 +90,7 @@ class OpusDecoder:
 
 
 @cache
-def _libopus() -> ctypes.PyDLL:
+def _libopus() -> ctypes.PyDLL:  # PyDLL keeps the GIL during a call
     for path in _candidates():
         try:
             opus = ctypes.PyDLL(path)
@@ -105,7 +106,7 @@ def _libopus() -> ctypes.PyDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Where wheels of PyAV keep libopus, on Linux and macOS; then the system's own."""
+    """Paths of libopus: those in PyAV's wheel (Linux, macOS), then the system's own."""
     import av
 
     package = Path(av.__file__).parent

@@ -1,4 +1,4 @@
-"""Write WAV files that stay readable whatever happens to the process."""
+"""Writes WAV files that stay readable whatever happens to the process."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from fdbcore.errors import FrameError, RecordingError
 from fdbcore.types import SAMPLE_RATE_HZ
 
 HEADER_BYTES: Final = 80
-"""Of the files written here: what lies before the audio."""
+"""The length of the header before the audio, in the files written here."""
 _SAMPLE_BYTES: Final = 2
-_IN_DS64: Final = 0xFFFFFFFF  # in a size of 32 bits
+_IN_DS64: Final = 0xFFFFFFFF  # as a 32-bit size: the real size stands in the ds64 chunk
 _LARGEST_RIFF_BYTES: Final = _IN_DS64 - 1
 
 
 def wav_header(channels: int, data_bytes: int) -> bytes:
-    """The 80 bytes before `data_bytes` of int16 audio at 48 kHz.
+    """The header of 80 bytes before `data_bytes` of int16 audio at 48 kHz.
 
-    A JUNK chunk holds the place in which ds64 has the sizes once they need 64 bits (RF64: EBU Tech 3306).
+    A JUNK chunk reserves the place for the ds64 chunk, which holds the sizes once they need 64 bits (RF64, EBU Tech
+    3306).
     """
     riff_bytes = HEADER_BYTES - 8 + data_bytes
     block_bytes = channels * _SAMPLE_BYTES
@@ -43,7 +44,7 @@ def wav_header(channels: int, data_bytes: int) -> bytes:
 
 
 def wav_bytes(pcm: npt.NDArray[np.int16], rate_hz: int) -> bytes:
-    """A whole WAV file of mono int16 (n,): 44 bytes, then the audio."""
+    """A whole WAV file of mono int16 (n,): a header of 44 bytes, then the audio."""
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
         writer.setnchannels(1)
@@ -54,13 +55,13 @@ def wav_bytes(pcm: npt.NDArray[np.int16], rate_hz: int) -> bytes:
 
 
 class WavWriter:
-    """Writes int16 audio at 48 kHz. What `write` has taken is readable after a crash of the process.
+    """Writes int16 audio at 48 kHz. What `write` has taken stays readable if the process crashes.
 
-    The audio, and the sizes in the header, are given to the operating system before `write` returns; beyond 4 GiB the
-    file becomes RF64. When the disk is full, `write` raises one RecordingError, and the file is closed with all that
-    could be written in it.
+    The audio and the sizes in the header reach the operating system before `write` returns. Beyond 4 GiB the file
+    becomes RF64. If the disk is full, `write` raises one RecordingError, and the file is closed with all that could be
+    written.
 
-    path: overwritten if it exists. channels: 1 or more, interleaved. Raises RecordingError if it cannot be opened.
+    path: overwritten if it exists. channels: 1 or more, interleaved. RecordingError if the file cannot be opened.
     """
 
     def __init__(self, path: str | os.PathLike[str], channels: int) -> None:
@@ -75,18 +76,19 @@ class WavWriter:
 
     @property
     def samples(self) -> int:
-        """Whole samples per channel in the file."""
+        """How many whole samples per channel the file holds."""
         return max(0, self._file_bytes - HEADER_BYTES) // self._block_bytes
 
     def write(self, pcm: npt.NDArray[np.int16]) -> None:
-        """Append int16 (n, channels), or (n,) to a mono file; FrameError if it is anything else."""
-        if pcm.dtype != np.int16 or pcm.ndim not in (1, 2) or pcm.shape[1:] not in self._row_shapes:
+        """Append int16 (n, channels); a mono file also takes (n,). FrameError for anything else."""
+        row_shapes = ((1,), ()) if self.channels == 1 else ((self.channels,),)
+        if pcm.dtype != np.int16 or pcm.ndim not in (1, 2) or pcm.shape[1:] not in row_shapes:
             raise FrameError(f"pcm: expected int16 (n, {self.channels}), got {pcm.dtype} {pcm.shape}")
         self._append(np.ascontiguousarray(pcm, dtype="<i2").reshape(-1).view(np.uint8).data)
         self._state_sizes()
 
     def close(self) -> None:
-        """State the final sizes and close the file; a second time, or after a failure, it does nothing."""
+        """Write the final sizes and close the file. Does nothing a second time, or after a failure."""
         if not self._file.closed:
             with self._file:
                 self._state_sizes()
@@ -102,10 +104,6 @@ class WavWriter:
     @property
     def _block_bytes(self) -> int:
         return self.channels * _SAMPLE_BYTES
-
-    @property
-    def _row_shapes(self) -> tuple[tuple[int, ...], ...]:
-        return ((1,), ()) if self.channels == 1 else ((self.channels,),)
 
     def _append(self, data: memoryview) -> None:
         if self._file.closed:
@@ -124,7 +122,7 @@ class WavWriter:
             raise self._failure(error) from error
 
     def _failure(self, error: OSError) -> RecordingError:
-        """Close the file, with its sizes right where that is still possible: readers stop at its end anyway."""
+        """Close the file, with correct sizes if they can still be written; readers stop at its end anyway."""
         with self._file, contextlib.suppress(OSError):
             os.pwrite(self._file.fileno(), wav_header(self.channels, self.samples * self._block_bytes), 0)
         return RecordingError(f"{self.path}: expected to write audio, got: {error.strerror}; {self._length()} are kept")

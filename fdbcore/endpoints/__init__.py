@@ -1,4 +1,4 @@
-"""The parties that can sit on a side of the loop: a file each, a package where one is large.
+"""The parties that can take a side of the loop: a file each, or a package if one is large.
 
 May import: _ext, audio, models, recording, runtime, sources.
 """

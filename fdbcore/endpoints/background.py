@@ -1,4 +1,4 @@
-"""What a connected party runs on the network's event loop, from its handshake to its last message."""
+"""Runs the connection of a party on the network's event loop, from its handshake to its last message."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from fdbcore.errors import PartyError
 from fdbcore.runtime.network import event_loop
 
 Connection: TypeAlias = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
-"""Connects, calls its argument once the party is ready, ends when the party has left; releases all when cancelled."""
+"""A coroutine function that connects, calls its argument once the party is ready, and returns when the party has left.
+If it is cancelled, it releases everything."""
 
 
 class Background:
-    """One coroutine on the network's loop: `open` returns once it is ready, `close` once it has ended."""
+    """One connection on the network's loop: `open` returns once it is ready, `close` once it has ended."""
 
     def __init__(self) -> None:
         self._ready: Future[None] = Future()
@@ -23,9 +24,10 @@ class Background:
         self._task: asyncio.Task[None] | None = None
 
     def open(self, connection: Connection, timeout_s: float) -> None:
-        """Start it and wait until it is ready; its own error if it ends before.
+        """Start the connection and wait until it is ready. If it ends before that, its own error is raised.
 
-        TimeoutError, once it has ended, if it is not ready after `timeout_s`. PartyError if another thread closes it.
+        If it is not ready after `timeout_s`, it is cancelled, and TimeoutError is raised once it has ended. PartyError
+        if another thread closes it meanwhile.
         """
         event_loop().call_soon_threadsafe(self._launch, connection)
         try:
@@ -42,19 +44,17 @@ class Background:
         raise TimeoutError
 
     def close(self) -> None:
-        """Cancel it and wait until it has ended; its error, if it failed after it was ready."""
+        """Cancel the connection and wait until it has ended. Raises its error if it failed after it was ready."""
         event_loop().call_soon_threadsafe(self._cancel)
         wait((self._ended,))
         if self._ready.done():
             self._ended.result()
 
     def _launch(self, connection: Connection) -> None:
-        if not self._ended.done():
-            self._task = asyncio.get_running_loop().create_task(self._run(connection))
+        if not self._ended.done():  # it was not closed before it began
+            started = connection(lambda: self._ready.set_result(None))
+            self._task = asyncio.get_running_loop().create_task(started)
             self._task.add_done_callback(self._note_end)
-
-    async def _run(self, connection: Connection) -> None:
-        await connection(lambda: self._ready.set_result(None))
 
     def _cancel(self) -> None:
         if self._task is not None:

@@ -1,9 +1,9 @@
-"""A recorded user: one file, played from tick 0, then silence in which the other side may answer.
+"""A recorded user: plays one file from tick 0, then stays silent so that the other side can answer.
 
     clip:FILE
     clip:FILE?channel=left&level_dbov=-26&tail_s=5&noise_dbov=-65&seed=1
 
-FILE is any audio; sample 0 of the file is sample 0 of tick 0. If its name has a "?", append another one.
+FILE is any audio file; its sample 0 is sample 0 of tick 0. If its name has a "?", append another one.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ SETTINGS: Final = (
 
 
 def clip(address: str) -> ClipEndpoint:
-    """The recorded user at an address (see the module). SettingsError for a file or setting that is not there."""
+    """The recorded user at an address (see the module). SettingsError for a missing file or a wrong setting."""
     found = parsed(address, SETTINGS, file=True)
     return ClipEndpoint(Path(found.place), **found.settings)
 
 
 class ClipEndpoint(Endpoint):
-    """Plays one file, decoded before tick 0, and hears nothing; the settings are SETTINGS."""
+    """Plays one file, which is decoded before tick 0, and ignores what it hears. The arguments are SETTINGS."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ClipEndpoint(Endpoint):
         self._frames: Sequence[Pcm] = ()
 
     def open(self, side: Side) -> None:
-        """Decode the file. PartyError if it cannot be used, or is clipped at the level asked for."""
+        """Decode the file. PartyError if it cannot be used, or would clip at the level in the settings."""
         try:
             pcm, file = read_clip(self._path, self._channel)
             recorded_dbov = active_level_dbov(pcm)
@@ -93,7 +93,7 @@ class ClipEndpoint(Endpoint):
         }
 
     def say(self, tick: int) -> Pcm | None:
-        """The clip's frame of `tick`, filled up with silence at its end; then the tail."""
+        """The clip's frame of `tick`, int16 (480,); then the tail. The last frame is filled up with silence."""
         if tick < len(self._frames):
             return self._frames[tick]
         if tick < len(self._frames) + self._tail_ticks:
@@ -102,8 +102,8 @@ class ClipEndpoint(Endpoint):
         return None
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """A recording does not listen."""
+        """Do nothing: a recording does not listen."""
 
     def describe(self) -> Mapping[str, Any]:
-        """File and settings; once opened also what the file is, its active level as recorded, and the gain on it."""
+        """File and settings; once opened also the file's properties, its active speech level, and the gain applied."""
         return dict(self._described)

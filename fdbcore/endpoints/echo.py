@@ -1,4 +1,4 @@
-"""A party that says back what it heard: what the loop, the recording and the measures are tried on."""
+"""A party that says back what it heard, to try the loop, the recording and the measures on."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ SETTINGS: Final = (
 
 
 def echo(address: str) -> Endpoint:
-    """The party of "echo" or "echo:delay_ms=200"; SettingsError if it is spelt otherwise."""
+    """The party "echo" or "echo:delay_ms=200". SettingsError for anything else."""
     kind, colon, rest = address.partition(":")
     name, _, value = rest.partition("=")
     return EchoEndpoint(**values(kind, {name: value} if colon else {}, SETTINGS))
 
 
 class EchoEndpoint(Endpoint):
-    """Says what it heard `delay_ms` before: a function of the tick. At least one tick, since it speaks before it hears.
+    """Says what it heard `delay_ms` before.
 
-    delay_ms: a multiple of 10.
+    delay_ms: a multiple of 10, at least one tick, because in each tick a side speaks before it hears.
     """
 
     def __init__(self, delay_ms: int = TICK_MS) -> None:
         self._delay_ms = delay_ms
         self._heard = np.zeros((delay_ms // TICK_MS, FRAME_SAMPLES), dtype=np.int16)
         self._next_tick = 0
-        # The partner hears it only after this side has heard the partner, which takes its place in the ring.
+        # A copy, because `hear` overwrites this frame's place in the ring before the partner reads the frame.
         self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
 
     def say(self, tick: int) -> Pcm | None:
-        """What was heard `delay_ms` before `tick`; silence before that."""
+        """The frame that was heard `delay_ms` before `tick`, int16 (480,); silence if there was none."""
         self._fall_silent_until(tick)
         self._frame[:] = self._heard[tick % len(self._heard)]
         return self._frame
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Keep the frame for as long as the delay."""
+        """Store the frame until its delay is over."""
         self._fall_silent_until(tick)
         self._heard[tick % len(self._heard)] = frame
         self._next_tick = tick + 1
 
     def describe(self) -> Mapping[str, Any]:
-        """Kind and delay."""
+        """Kind and delay, as JSON values."""
         return {"kind": "echo", "delay_ms": self._delay_ms}
 
     def _fall_silent_until(self, tick: int) -> None:

@@ -1,4 +1,4 @@
-"""A system that is a command: frames of 960 bytes on its standard input and output."""
+"""A system that is a command: it reads and writes frames of 960 bytes on its standard input and output."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TI
 MOST_LINE_BYTES: Final = 500
 MOST_BLOCK_BYTES: Final = 64 * 1024
 MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
-"""Beyond it a command that writes ahead has to wait, as at any full pipe."""
+"""If more than this is queued, a command that writes ahead must wait, as it would for any full pipe."""
 
 GRACE_S: Final = 1.0
-"""To end by itself once its input has ended, and again once it was told to terminate."""
+"""How long the command may take to end after its input has ended, and again after SIGTERM."""
 
 Task: TypeAlias = "asyncio.Task[None]"
 
 _POLL_S = 0.01
-_QUIET_S = 0.1
+_QUIET_S = 0.1  # how long to wait for output that should not come, or for the last lines of standard error
+
 SETTINGS: Final = (
     Setting("clocking", "see below", default="input", choices=("input", "burst")),
     Setting(
@@ -51,20 +52,18 @@ SETTINGS: Final = (
 
 
 def command(address: str) -> Endpoint:
-    """The party of "exec:COMMAND ARGUMENT ...", split as by a shell; SETTINGS may precede the command.
+    """The party "exec:COMMAND ARGUMENT ...", split as a shell splits it. SETTINGS may precede the command.
 
-    SettingsError if they are wrong or nothing is left.
+    SettingsError if the settings are wrong or there is no command.
     """
     words, settings = command_of(address, SETTINGS)
     return CommandEndpoint(words, Pace(settings["clocking"], settings["step_ms"]), settings["timeout_s"])
 
 
 class CommandEndpoint(Endpoint):
-    """A command in a process group of its own, which is gone when this is closed, or its process has ended.
+    """A command in a process group of its own. The whole group is killed by `close`, or when the command ends.
 
-    docs/systems.md is the contract.
-
-    timeout_s: for its first frame; in lockstep, for each of its answers.
+    docs/systems.md has the contract. timeout_s: how long to wait for the first frame and, in lockstep, for each answer.
     """
 
     def __init__(self, arguments: Sequence[str], pace: Pace | None = None, timeout_s: float = 60.0) -> None:
@@ -78,28 +77,31 @@ class CommandEndpoint(Endpoint):
         self._stdin: asyncio.WriteTransport | None = None
         self._last_line = ""
         self._fault_at_parting: str | None = None
-        self._told_to_end = False
+        self._was_terminated = False  # SIGTERM was sent
         self._guard: Guard | None = None
 
     def open(self, side: Side) -> None:
-        """Start the command, and wait for its first frame: of one that is input-clocked, for its answer to silence."""
+        """Start the command and wait for its first frame; an input-clocked one must answer a step of silence.
+
+        PartyError if it cannot be started, ends, or is too slow.
+        """
         process, ours = self._spawn(side)
         try:
             self._background.open(lambda ready: self._attend(process, ours, ready), self._timeout_s)
         except TimeoutError:
             raise self._error(f"no frame within {self._timeout_s:g} s; it is ready once it has written one") from None
         except BaseException:
-            if self._stdin is None:  # it was closed before the loop came to attend to it
+            if self._stdin is None:  # `_attend` never ran, so nobody else cleans up
                 _kill(process, ours)
             raise
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now: go on reading what the command writes."""
+        """Tick 0 is now: continue to read what the command writes."""
         self._stream.start(origin_ns)
         event_loop().call_soon_threadsafe(self._started.set)
 
     def say(self, tick: int) -> Pcm | None:
-        """The command's frame of `tick`; in lockstep it waits for the answer that is due."""
+        """The command's frame of `tick`, int16 (480,). In lockstep this waits for the answer that is due."""
         frame = self._stream.say(tick)
         self.left = self._stream.left
         return frame
@@ -111,15 +113,15 @@ class CommandEndpoint(Endpoint):
             event_loop().call_soon_threadsafe(self._write, tick, b"".join(frames))
 
     def log(self) -> Sequence[Happening]:
-        """Lines of the command's standard error, its exit, underruns, slips, arrivals."""
+        """Lines of the command's standard error, its exit, underruns, slips and arrivals."""
         return self._stream.log()
 
     def measured(self) -> Mapping[str, Any]:
-        """Samples by what became of them, and the lateness of the frames written."""
+        """Counts of samples (played, dropped, ...), and the lateness of the frames written."""
         return self._stream.measured()
 
     def describe(self) -> Mapping[str, Any]:
-        """The command without its secrets, and its pace."""
+        """The command without secrets, and its pace, as JSON values."""
         return {
             "kind": "exec",
             "command": without_secrets(self._arguments),
@@ -128,9 +130,9 @@ class CommandEndpoint(Endpoint):
         }
 
     def close(self) -> None:
-        """End the command's input; after a second terminate its process group, after another one kill it.
+        """End the command's input; after a second terminate its process group, after another second kill it.
 
-        A command that ends wrongly meanwhile, of its own accord, has `left` for that reason.
+        If the command ends by itself meanwhile, but with an error, `left` says so.
         """
         self._stream.leave("closed")
         try:
@@ -144,9 +146,9 @@ class CommandEndpoint(Endpoint):
         return PartyError(f"exec: {self._arguments[0]}: {reason}")
 
     def _spawn(self, side: Side) -> tuple[subprocess.Popen[bytes], list[socket.socket]]:
-        """The command, running, and our ends of its input, output and error.
+        """Start the command; return it and our ends of its input, output and error.
 
-        Sockets, not pipes: an event loop owns a socket wholly, but closes a pipe's number a second time (uvloop 0.23).
+        They are sockets, because with pipes the event loop closes a file descriptor twice (uvloop 0.23).
         """
         ours, theirs = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         stdin, stdout, stderr = theirs
@@ -168,7 +170,7 @@ class CommandEndpoint(Endpoint):
     async def _attend(
         self, process: subprocess.Popen[bytes], ours: list[socket.socket], ready: Callable[[], None]
     ) -> None:
-        """The command from its start to its end: its first frame, the conversation, and that nothing of it is left."""
+        """Attend to the command: wait for its first frame, hold the conversation, and end its process group."""
         (_, stdin), (stdout, stdout_end), (stderr, stderr_end) = [
             await asyncio.open_unix_connection(sock=end, limit=4 * FRAME_BYTES) for end in ours
         ]
@@ -178,7 +180,7 @@ class CommandEndpoint(Endpoint):
             try:
                 await self._read_first(process, stdout, lines)
             except BaseException:
-                _signal(process, signal.SIGTERM)  # it may not read yet, and so not see that its input ends
+                _signal(process, signal.SIGTERM)  # it may not read yet, and would not notice that its input ends
                 raise
             ready()
             await self._started.wait()
@@ -191,12 +193,13 @@ class CommandEndpoint(Endpoint):
             self._stream.leave("closed")
             for writer in (stdin, stdout_end):
                 writer.transport.abort()
-            await _end(process, (signal.SIGKILL,) if self._told_to_end else (signal.SIGTERM, signal.SIGKILL))
+            signals = (signal.SIGKILL,) if self._was_terminated else (signal.SIGTERM, signal.SIGKILL)
+            await _end(process, signals)
             lines.cancel()
             stderr_end.transport.abort()
 
     async def _read_first(self, process: subprocess.Popen[bytes], stdout: asyncio.StreamReader, lines: Task) -> None:
-        """Wait until the command is ready: what it answers to a step of silence, or its first frame in a burst."""
+        """Wait until the command is ready: until it has answered a step of silence with as many frames."""
         assert self._stdin is not None
         self._stdin.write(SILENT_FRAME.tobytes() * self._pace.step_ticks)
         try:
@@ -205,13 +208,13 @@ class CommandEndpoint(Endpoint):
             if self._pace.clocking == "input":
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stdout.readexactly(1), _QUIET_S)
-                    raise self._error("answered more than it heard; its standard output is for frames alone")
+                    raise self._error("answered more than it heard; its standard output must hold only frames")
         except asyncio.IncompleteReadError as end:
             reason = await self._farewell(process, lines, len(end.partial))
             raise self._error(f"left before tick 0: {reason}") from None
 
     async def _read(self, stdout: asyncio.StreamReader) -> int:
-        """Take frames until there are no more; how many bytes were left of the last one."""
+        """Take frames until the output ends; return how many bytes of an incomplete frame were left."""
         try:
             while True:
                 self._stream.receive(await stdout.readexactly(FRAME_BYTES))
@@ -223,7 +226,7 @@ class CommandEndpoint(Endpoint):
     async def _part(
         self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: asyncio.StreamReader, lines: Task
     ) -> None:
-        """End the command's input in the middle of the conversation, and see what it makes of that within a second."""
+        """End the command's input in mid-conversation, and note whether it ends properly within GRACE_S."""
         stdin.close()
         left_bytes = 0
         try:
@@ -234,14 +237,14 @@ class CommandEndpoint(Endpoint):
                 self._fault_at_parting = None if farewell == "finished" else farewell
         except TimeoutError:
             _signal(process, signal.SIGTERM)
-            self._told_to_end = True
+            self._was_terminated = True
 
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
         rest = b""
         while (block := await stderr.read(MOST_LINE_BYTES)) and not self._stream.flooded:
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) >= MOST_LINE_BYTES:
-                cut = rest.rfind(b" ") + 1 or len(rest)  # a secret cut in two would not be known
+                cut = rest.rfind(b" ") + 1 or len(rest)  # at a space: half a secret would not be recognised
                 lines, rest = [*lines, rest[:cut]], rest[cut:]
             for line in lines:
                 self._note_line(line)
@@ -250,11 +253,11 @@ class CommandEndpoint(Endpoint):
     def _note_line(self, line: bytes) -> None:
         line = line.rstrip()
         if line and self._stream.allows(len(line)):
-            self._last_line = text = redacted(line.decode(errors="replace"))  # it may quote its own arguments
+            self._last_line = text = redacted(line.decode(errors="replace"))  # it may quote arguments with secrets
             self._stream.note("event", name="stderr", data=text)
 
     async def _farewell(self, process: subprocess.Popen[bytes], lines: Task, cut_bytes: int) -> str:
-        """Why the command's output has ended, with the last line of its standard error if something went wrong."""
+        """Why the command's output ended; if something went wrong, with the last line of its standard error."""
         status = await _exit_status(process, GRACE_S)
         await asyncio.wait((lines,), timeout=_QUIET_S)
         if status is not None:
@@ -277,18 +280,18 @@ class CommandEndpoint(Endpoint):
         self._stream.sent(tick)
 
 
-async def _end(process: subprocess.Popen[bytes], resorts: Sequence[signal.Signals]) -> None:
-    """See the command off, whose input has ended, and all that it started in its group; a second for each resort."""
-    for last_resort in resorts:
+async def _end(process: subprocess.Popen[bytes], signals: Sequence[signal.Signals]) -> None:
+    """End the command, whose input has ended, and its whole group. Before each signal it gets GRACE_S to end."""
+    for number in signals:
         if await _exit_status(process, GRACE_S) is None:
-            _signal(process, last_resort)
-    _signal(process, signal.SIGKILL)
+            _signal(process, number)
+    _signal(process, signal.SIGKILL)  # processes that it started may still run
     await _exit_status(process, GRACE_S)
     process.wait()
 
 
 async def _exit_status(process: subprocess.Popen[bytes], within_s: float) -> str | None:
-    """How the command ended, or None if it has not `within_s`."""
+    """How the command ended; None if it has not ended `within_s`."""
     for _ in range(round(within_s / _POLL_S)):
         if (status := _status(process)) is not None:
             return status
@@ -297,7 +300,7 @@ async def _exit_status(process: subprocess.Popen[bytes], within_s: float) -> str
 
 
 def _status(process: subprocess.Popen[bytes]) -> str | None:
-    """How the command ended, if it has. It stays unreaped, so that its number keeps naming its group."""
+    """How the command ended; None if it has not. It is not reaped, so that its id still names its process group."""
     result = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if result is None:
         return None

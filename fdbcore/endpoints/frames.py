@@ -1,4 +1,4 @@
-"""The frames of a party that sends and takes them plainly, 480 samples each: between the ticks and its transport."""
+"""Passes frames of 480 samples between the ticks and the transport of a party that sends and takes plain frames."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from fdbcore.recording.floods import EventAllowance
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICK_NS, TICKS_PER_S, Happening, Pcm
 
 MOST_AHEAD_S: Final = 60
-"""What a party may send before it is played."""
+"""How much audio a party may send ahead of its playout."""
 
 MOST_UNSENT_FRAMES: Final = 3 * TICKS_PER_S
-"""What may wait for a party that does not read."""
+"""How many frames may wait for a party that does not read."""
 
 MOST_SILENT_TICKS: Final = 10 * TICKS_PER_S
-"""How long a party that always sends may send nothing."""
+"""How long a party that should always send may send nothing."""
 
 MOST_BEHIND_TICKS: Final = 20
-"""By how much more than its steps a party that always sends may be played later than it arrived."""
+"""The playout delay, beyond its step, that a party which always sends may build up."""
 
 PAUSE_TICKS: Final = 20
-"""Silence of a burst party from which on it is a pause of its own, and no underrun."""
+"""If a burst party sends nothing for this long, it is a pause of its own and not an underrun."""
 
 MOST_EARLY_EVENTS: Final = 256
-"""Kept of what a party tells before tick 0."""
+"""How many events of a party are kept from before tick 0."""
 
 MOST_STEP_MS: Final = 1000
 
@@ -48,8 +48,8 @@ _Note: TypeAlias = tuple[str, Mapping[str, Any]]
 class Pace:
     """What a party's output follows.
 
-    clocking: "burst", "realtime" or "input". step_ms: of an input-clocked party, how much it hears before it answers as
-    much at once. Raises SettingsError.
+    clocking: "burst", "realtime" or "input". step_ms: how much an input-clocked party hears before it answers with as
+    much. SettingsError if they are not valid.
     """
 
     clocking: Clocking = "burst"
@@ -73,16 +73,15 @@ class Pace:
 
 
 class FrameStream:
-    """Both directions of one party, and what happened in them.
+    """Both directions of one party's audio, and a log of what happened.
 
-    `receive`, `flush`, `end_utterance`, `allows`, `note`, `sent` are of the thread that owns the transport, the rest of
-    that of the ticks; any may `leave`. What was received before the party left is still said. Live, it is said as it
-    comes; in lockstep the answer to the frame of tick n is said at n + step, and `say` waits for it.
+    The transport's thread calls `receive`, `flush`, `end_utterance`, `allows`, `note` and `sent`; the thread of the
+    ticks calls the rest; both may call `leave`. Frames that were received before the party left are still said. Live,
+    frames are said as they come. In lockstep, the answer to the frame of tick n is said at n + step, and `say` waits
+    for it at most `answer_timeout_s`.
 
-    Live audio goes through a `Playout`, which never waits and may leave some out. Lockstep has a queue of its own, as
-    `say` must wait for each answer, none may be left out, and what the party tells keeps its place among them.
-
-    answer_timeout_s: how long, in lockstep.
+    Live audio goes through a `Playout`, which never waits and may leave some out. Lockstep has a queue of its own:
+    `say` must wait for each answer, none may be left out, and the party's events keep their place among the answers.
     """
 
     def __init__(self, pace: Pace, answer_timeout_s: float) -> None:
@@ -110,13 +109,13 @@ class FrameStream:
 
     @property
     def queued_samples(self) -> int:
-        """What was received and not yet said, or dropped."""
+        """How many samples were received, but not yet said or dropped."""
         return self._playout.queued_samples
 
-    # The thread of the transport
+    # Called on the transport's thread
 
     def receive(self, data: bytes) -> None:
-        """Take one frame of the party: 960 bytes, little endian. What comes before tick 0 is dropped and counted."""
+        """Take one frame of the party: 960 bytes, little endian. Frames before tick 0 are dropped and counted."""
         if not self._started:
             self._early_frames += 1
         elif self.left is not None:
@@ -127,22 +126,26 @@ class FrameStream:
             self._received_frames += 1
             self._answers.put(data)
         else:
-            self._receive_live(data)
+            pcm = np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)
+            if self._playout.push(pcm, now_ns()) < FRAME_SAMPLES:
+                self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
+                return
+            self._received_frames += 1
 
     def flush(self) -> None:
-        """Drop what is queued. In lockstep nothing is: each frame answers one that was heard, and is said."""
+        """Drop the queued audio. Does nothing in lockstep, where each frame answers one that was heard."""
         if self._started and not self._in_lockstep:
             self._playout.flush()
 
     def end_utterance(self) -> None:
-        """The utterance is complete: what follows is another one, and the silence between them is no underrun."""
+        """Mark the utterance as complete: the silence before the next one is not an underrun."""
         self._playout.end_item()
 
     def allows(self, size_bytes: int) -> bool:
-        """Whether one more event of this size may be told; a party that floods us has left.
+        """Whether one more event of this size may be logged. A party that floods us is made to leave.
 
-        In lockstep the time is that of its answers, so that it is the same in every run. Before tick 0, when a command
-        tells how it loads its model, what is too much is not told.
+        Before tick 0, when a command reports how it loads its model, surplus events are only dropped. In lockstep, time
+        is counted in the party's answers, so that every run decides alike.
         """
         if not self._started:
             allowed = len(self._happenings) < MOST_EARLY_EVENTS
@@ -159,35 +162,37 @@ class FrameStream:
         return allowed
 
     def note(self, kind: str, **fields: object) -> None:
-        """Keep what happened now for `log`; of what a party tells it `allows` so much."""
+        """Log an event that happens now. For events that the party itself sends, ask `allows` first."""
         if self._started and self._in_lockstep and self.left is None:
             self._answers.put((kind, fields))  # among the answers, so that its tick is the same in every run
         else:
-            self._note(self._tick if self._origin_ns is None else self._tick_now(), kind, fields)
+            origin_ns = self._origin_ns
+            tick = self._tick if origin_ns is None else max(0, now_ns() - origin_ns) // TICK_NS
+            self._note(tick, kind, fields)
 
     def sent(self, tick: int) -> None:
-        """The frame of `tick` was handed to the transport now."""
+        """Record that the frame of `tick` was handed to the transport now."""
         if self._origin_ns is not None:
             self._wire.record(now_ns() - self._origin_ns - tick * TICK_NS)
 
     def leave(self, reason: str) -> None:
-        """The party will say no more than was received; the first reason stays."""
+        """Note that the party has left: it will say no more than was received. The first reason stays."""
         if self.left is None:
             self._playout.end_item()
             self.left = reason
             self._answers.put(None)
 
-    # The thread of the ticks
+    # Called on the thread of the ticks
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now; see `Endpoint.start`."""
         self._origin_ns = origin_ns
-        self._playout = self._made_playout()  # its pace may be known only now
+        self._playout = self._made_playout()  # made again, because `pace` may have been set while the party opened
         self._playout.start(origin_ns)
         self._started = True
 
     def say(self, tick: int) -> Pcm | None:
-        """The party's frame of `tick`; None once it has left and all was said."""
+        """The party's frame of `tick`, int16 (480,); None once it has left and everything was said."""
         self._tick = tick
         if self._over:
             return None
@@ -196,7 +201,7 @@ class FrameStream:
         return frame
 
     def hear(self, tick: int, frame: Pcm) -> list[bytes]:
-        """What the party is to be sent for `tick`: silence for each missed tick, and the frame, 960 bytes each."""
+        """The frames to send to the party, 960 bytes each: silence for each missed tick, and the frame of `tick`."""
         missed_ticks = tick - self._next_heard_tick
         self._next_heard_tick = tick + 1
         if self.left is not None:
@@ -204,7 +209,7 @@ class FrameStream:
         return [_SILENCE] * missed_ticks + [frame.astype(_WIRE_FORMAT, copy=False).tobytes()]
 
     def log(self) -> Sequence[Happening]:
-        """What happened since the last call, and once a second what arrived."""
+        """What happened since the last call; once a second also what arrived."""
         tick = self._tick
         happened = [self._happenings.popleft() for _ in range(len(self._happenings))]
         if self._lost_events:
@@ -224,14 +229,17 @@ class FrameStream:
         return happened
 
     def measured(self) -> Mapping[str, Any]:
-        """Samples counted since tick 0 (`dropped`: before it, or in missed ticks), the speed of a party that sends
-        always (48,000 where it keeps up), the lateness of each frame on the wire, and live our own delays."""
+        """Counts of samples since tick 0, speed, lateness and our own delays, as JSON values.
+
+        dropped_samples: from before tick 0, or in missed ticks. received_samples_per_s: only for a party that always
+        sends; 48,000 if it keeps up. wire: the lateness of the frames sent. Delays are given live only.
+        """
         playout, stats = self._playout, self._playout.stats()
         early_samples = self._early_frames * FRAME_SAMPLES
         counts = playout.counts()
         live = not self._in_lockstep and self._sends_always
         speed = {"received_samples_per_s": self._received_frames * SAMPLE_RATE_HZ / (self._tick + 1)} if live else {}
-        # A frame goes out at the beginning of its own tick, as it is: the way out adds nothing.
+        # A frame is sent unchanged at the start of its own tick, so the way out adds no delay.
         delays = {} if self._in_lockstep else {"out_delay_samples": 0, **playout.certificate()}
         return {
             **speed,
@@ -253,18 +261,8 @@ class FrameStream:
     def _sends_always(self) -> bool:
         return self.pace.clocking != "burst"
 
-    def _tick_now(self) -> int:
-        return max(0, now_ns() - (self._origin_ns or 0)) // TICK_NS
-
     def _note(self, tick: int, kind: str, fields: Mapping[str, Any]) -> None:
         self._happenings.append(Happening(tick, kind, fields))
-
-    def _receive_live(self, data: bytes) -> None:
-        pcm = np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)
-        if self._playout.push(pcm, now_ns()) < FRAME_SAMPLES:
-            self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
-            return
-        self._received_frames += 1
 
     def _say_answer(self, tick: int) -> Pcm | None:
         self._answer[:] = 0
@@ -288,7 +286,7 @@ class FrameStream:
             self._note(self._tick, *item)
 
     def _say_live(self) -> Pcm | None:
-        left = self.left  # asked before the queue, in which nothing comes after it was set
+        left = self.left  # read before the queue: once it is set, nothing more is queued
         slipped_samples = self._playout.slipped_samples
         played = self._playout.play(self._tick, to_the_end=left is not None)
         if slips := self._playout.slipped_samples - slipped_samples:
@@ -302,10 +300,12 @@ class FrameStream:
         if self._sends_always and self._dry_ticks >= MOST_SILENT_TICKS:
             self.leave(f"sent nothing for {MOST_SILENT_TICKS // TICKS_PER_S} s")
         elif not self._sends_always and self._dry_ticks == PAUSE_TICKS:
-            self._playout.end_item()  # as only a producer may, but for blocks as short as a frame, which keep the GIL
+            # Normally only the producer may call this. It is safe here, because pushes of one frame hold the GIL.
+            self._playout.end_item()
         return self._playout.frame if left is None else None
 
     def _made_playout(self) -> Playout:
         step = self.pace.step_ticks
-        kept_frames = {"input": 0, "realtime": 1}.get(self.pace.clocking)  # whose clock is its own meets ours anywhere
+        # A realtime party has its own clock, so its frames may come at any point of our tick: keep one in reserve.
+        kept_frames = {"input": 0, "realtime": 1}.get(self.pace.clocking)
         return Playout(step, kept_frames, MOST_BEHIND_TICKS + step)

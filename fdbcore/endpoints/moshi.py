@@ -1,14 +1,16 @@
-"""Moshi (kyutai-labs/moshi) and PersonaPlex (NVIDIA/personaplex): Ogg Opus over a WebSocket, driven by what they hear.
+"""Moshi (kyutai-labs/moshi) and PersonaPlex (NVIDIA/personaplex): Ogg Opus over a WebSocket, clocked by their input.
 
-What is heard of them, sample for sample. The frame of tick n goes out in tick n. Every 8 ticks are one step of 80 ms,
-and the server answers a step with 80 ms of audio, but for its first `lag_steps` steps, which it only takes in. In
-lockstep its sample s is heard as sample s + 3840 * (1 + lag_steps) of the session, however long it took to compute:
-no sooner could it have been heard live. Live it is heard as it arrives. Samples are counted from the first one that it
-sends, never by granule position, which servers write wrongly; those in the pre-skip of its stream are silent in place.
+When their audio is heard: The frame of tick n is sent in tick n. Every 8 ticks make one step of 80 ms. The server
+answers each step with 80 ms of audio, except its first `lag_steps` steps, which it does not answer. In lockstep, its
+sample s is heard as sample s + 3840 * (1 + lag_steps) of the session, however long it took to compute; live it could
+not have been heard sooner. Live, audio is heard as it arrives. Samples are counted from the first one that the server
+sends. Granule positions are ignored, because servers write them wrongly. Samples in the pre-skip of its stream are
+silenced, but keep their place.
 
-What the harness adds itself: its encoder's look-ahead of 2.5 ms (servers drop no pre-skip, so none is declared: a step
-is complete with our fourth packet); nothing for packets, as four of 20 ms make a step; live, what lies between an
-arrival and the next tick, and what the jitter of earlier arrivals has cost (happenings "delay" and "underrun").
+The delay of the harness itself: 2.5 ms for the encoder's look-ahead (servers ignore a pre-skip, so we declare none, and
+a step is complete with our fourth packet); nothing for packetisation, because four packets of 20 ms make a step; and,
+live, the time from an arrival to the next tick, plus what the jitter of earlier arrivals has cost (happenings "delay"
+and "underrun").
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
-from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection, Text
+from fdbcore.endpoints.moshi_connection import BIT_RATE, CLOSE_S, PACKET_MS, MoshiConnection
 from fdbcore.endpoints.playout import DelayChange, Playout
 from fdbcore.errors import MissingExtraError, PartyError
 from fdbcore.protocols import Clocking, Endpoint
@@ -46,7 +48,7 @@ _LAG: Final = Setting(
     "lag_steps",
     "first steps that the server leaves unanswered; only lockstep needs it",
     int,
-    unset="found out",
+    unset="detected",
     least=0,
     most=9,
 )
@@ -67,11 +69,11 @@ PERSONAPLEX: Final = (
     Setting("voice_prompt", "always sent", default="NATF2.pt"),
     Setting("text_prompt", "always sent", default=""),
 )
-_KEPT_FRAMES: Final = 1  # of what waits, for the jitter of a server that may be far away
+_KEPT_FRAMES: Final = 1  # the reserve of the playout, against the jitter of a distant server
 
 
 class Place(NamedTuple):
-    """Where a server is and what it is asked for; made from an address."""
+    """The server that an address names, and the query that it is sent. lag_steps: None if not given."""
 
     kind: str
     url: str
@@ -85,26 +87,27 @@ class Place(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """Why it may hang up before the handshake."""
+        """Why the server may hang up before the handshake, to end a message with."""
         return "; is there such a voice_prompt?" if "voice_prompt" in self.query else ""
 
 
 def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
-    """The party at `moshi://host[:port][/path][?tls=1&lag_steps=N&...]`; port 8998 and /api/chat unless given.
+    """The party at `moshi://host[:port][/path][?tls=1&lag_steps=N&...]`. The defaults are port 8998 and /api/chat.
 
-    tls=1: wss, as the Rust server always wants it; no certificate is verified, as the servers make their own.
-    lag_steps: how many first steps the server leaves unanswered; only lockstep needs it. Unless given it is 1 (the
-    Python server), or 2 if the handshake is that of the Rust server; the MLX server needs 0. All else
-    (text_temperature, audio_seed, ...) is passed on: the Rust server obeys it, the others do not. Raises SettingsError.
+    tls=1: use wss, which the Rust server requires. Certificates are not verified, because the servers sign their own.
+    lag_steps: how many first steps the server leaves unanswered; only lockstep needs it. The default is 1 (the Python
+    server), or 2 if the handshake is the Rust server's; the MLX server needs 0. All other settings (text_temperature,
+    audio_seed, ...) are passed on; only the Rust server obeys them. SettingsError if the address is wrong.
     """
     return MoshiEndpoint(_place(address, MOSHI), handshake_timeout_s, answer_timeout_s)
 
 
 def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
-    """The party at `personaplex://host[:port][?voice_prompt=NATF2.pt&text_prompt=...]`; as for `moshi` otherwise.
+    """The party at `personaplex://host[:port][?voice_prompt=NATF2.pt&text_prompt=...]`; see `moshi` for the rest.
 
-    Both prompts are always sent, as the server demands; it shakes hands once it has taken them in. TLS is on unless
-    tls=0. A `seed`, which makes its requests fail, is refused. Raises SettingsError.
+    Both prompts are always sent, because the server requires them; it shakes hands once it has processed them. TLS is
+    on unless tls=0. A `seed` is refused, because it makes the server's requests fail. SettingsError if the address is
+    wrong.
     """
     return MoshiEndpoint(_place(address, PERSONAPLEX), handshake_timeout_s, answer_timeout_s)
 
@@ -121,8 +124,8 @@ def _place(address: str, known: Sequence[Setting]) -> Place:
 class MoshiEndpoint(Endpoint):
     """One conversation with a Moshi or PersonaPlex server: live, or in lockstep on a clock that never waits.
 
-    handshake_timeout_s: how long `open` waits; a server that talks to somebody else keeps silent as long as it does.
-    answer_timeout_s: without audio for so long (live: so many ticks) the party counts as gone.
+    handshake_timeout_s: how long `open` waits; a server that is busy with another session stays silent.
+    answer_timeout_s: if the party sends no audio for this long, it counts as gone.
     """
 
     clocking: Clocking = "input"
@@ -138,12 +141,12 @@ class MoshiEndpoint(Endpoint):
         self._origin_ns: int | None = None
         self._packet: Pcm = np.zeros(_PACKET_TICKS * FRAME_SAMPLES, dtype=np.int16)
         self._said_ticks = self._heard_ticks = 0
-        self._offset_samples: int | None = None  # from a place in the party's stream to where it is heard
+        self._offset_samples: int | None = None  # from a sample of the party's stream to the session's sample
         self._steps_ahead = 0
         self._last_received = self._ticks_without_audio = 0
 
     def open(self, side: Side) -> None:
-        """Connect and wait for the handshake. PartyError if there is none; MissingExtraError without aiohttp."""
+        """Connect and wait for the handshake. PartyError if none comes; MissingExtraError without aiohttp."""
         line, host = self._line, self._place.host
         try:
             import aiohttp
@@ -168,14 +171,14 @@ class MoshiEndpoint(Endpoint):
             self._lag_steps = 2 if line.handshake_bytes == _RUST_HANDSHAKE_BYTES else 1
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now; None: lockstep."""
+        """Tick 0 is now. origin_ns: None for lockstep."""
         self._origin_ns = origin_ns
         self._playout.start(origin_ns)
         self._line.started = True
 
     def say(self, tick: int) -> Pcm | None:
-        """The next 480 samples of the party; in lockstep once they are there, live if they are there."""
-        ended = self._line.ended  # before the queue is asked, as it is final once this is set
+        """The next frame of the party, int16 (480,). Lockstep waits until it is there; live it may be silence."""
+        ended = self._line.ended  # read before the queue: once it is set, nothing more is queued
         if self._origin_ns is None:
             start_tick = _STEP_TICKS * (1 + (self._lag_steps or 0))
             if tick < start_tick:
@@ -193,27 +196,27 @@ class MoshiEndpoint(Endpoint):
         return SILENT_FRAME if ended is None else None
 
     def _await_answer(self, samples: int) -> str | None:
-        """Wait until so many samples have come; why the party has gone if they never will."""
+        """Wait until this many samples have come. Returns why the party has gone if they never will, else None."""
         line = self._line
         self._steps_ahead = max(self._steps_ahead, (line.received_samples - samples) // (_STEP_TICKS * FRAME_SAMPLES))
         with line.changed:
             if not line.changed.wait_for(lambda: self._has_ended_or(samples), self._answer_timeout_s):
-                event_loop().call_soon_threadsafe(line.end, self._no_answer(samples))
+                step = samples // (_STEP_TICKS * FRAME_SAMPLES) + (self._lag_steps or 0)
+                reason = f"no answer to step {step} within {self._answer_timeout_s:g} s"
+                if not line.received_samples:
+                    reason += f"; does it leave more than lag_steps={self._lag_steps} unanswered?"
+                event_loop().call_soon_threadsafe(line.end, reason)
                 line.changed.wait_for(lambda: self._has_ended_or(samples))
         return line.ended if line.received_samples < samples else None
 
     def _has_ended_or(self, samples: int) -> bool:
         return self._line.ended is not None or self._line.received_samples >= samples
 
-    def _no_answer(self, samples: int) -> str:
-        step = samples // (_STEP_TICKS * FRAME_SAMPLES) + (self._lag_steps or 0)
-        told = f"no answer to step {step} within {self._answer_timeout_s:g} s"
-        if self._line.received_samples:
-            return told
-        return f"{told}; does it leave more than lag_steps={self._lag_steps} unanswered?"
-
     def _watch_silence(self) -> None:
-        """Counted in ticks that were asked for: where the whole machine stood still, nobody was silent."""
+        """End the connection after too many ticks without audio.
+
+        Ticks are counted instead of time, so that a stall of our own machine does not count as the party's silence.
+        """
         received = self._line.received_samples
         self._ticks_without_audio = self._ticks_without_audio + 1 if received == self._last_received else 0
         self._last_received = received
@@ -221,7 +224,7 @@ class MoshiEndpoint(Endpoint):
             event_loop().call_soon_threadsafe(self._line.end, f"silent for {self._answer_timeout_s:g} s")
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Send the partner's frame, and silence for ticks that were missed before it."""
+        """Send the partner's frame, and before it silence for each missed tick."""
         while self._heard_ticks < tick:
             self._send(SILENT_FRAME, tick)
         self._send(frame, tick)
@@ -235,18 +238,22 @@ class MoshiEndpoint(Endpoint):
             self._line.send(self._packet.copy(), due_ns)
 
     def log(self) -> Sequence[Happening]:
-        """Delays, underruns, the model's words, and live once a second the arrivals of its audio."""
-        tick, line = max(self._said_ticks, self._heard_ticks) - 1, self._line
-        found = [self._told(change) for change in self._playout.drain()]
-        # A word is in lockstep logged where audio behind it is heard: all that came before that audio is there.
-        while line.texts and (self._origin_ns is not None or line.texts[0].start_sample < self._played_samples()):
-            found.append(Happening(tick, "text", self._timed(line.texts.popleft())))
+        """Delays, underruns, the model's words and, once a second live, the arrivals of its audio."""
+        tick, texts = max(self._said_ticks, self._heard_ticks) - 1, self._line.texts
+        found = [self._change_event(change) for change in self._playout.drain()]
+        # In lockstep a word is logged once audio after it is heard: then every run has received it by that tick.
+        while texts and (self._origin_ns is not None or texts[0].start_sample < self._playout.stats().heard_samples):
+            text = texts.popleft()
+            fields: dict[str, Any] = {"text": text.text, "start_sample": text.start_sample}
+            if self._origin_ns is not None:
+                fields["at_us"] = (text.at_ns - self._origin_ns) // 1000
+            found.append(Happening(tick, "text", fields))
         if tick % TICKS_PER_S == TICKS_PER_S - 1 and (arrivals := self._playout.arrivals()):
             found.append(Happening(tick, "arrivals", arrivals))
         return found
 
-    def _told(self, change: DelayChange) -> Happening:
-        """Where the party's stream is heard from now on, and live at what delay."""
+    def _change_event(self, change: DelayChange) -> Happening:
+        """The event for a change of the delay: where the party's stream is heard from now on and, live, how late."""
         fields: dict[str, Any] = {"start_sample": change.start_sample, "offset_samples": change.offset_samples}
         if self._origin_ns is not None:
             fields |= {"why": change.why, "delay_samples": change.delay_samples}
@@ -255,17 +262,8 @@ class MoshiEndpoint(Endpoint):
             return Happening(change.tick, "delay", fields)
         return Happening(change.tick, "underrun", {**fields, "padded_samples": change.offset_samples - before})
 
-    def _played_samples(self) -> int:
-        return self._playout.stats().heard_samples
-
-    def _timed(self, text: Text) -> dict[str, Any]:
-        fields: dict[str, Any] = {"text": text.text, "start_sample": text.start_sample}
-        if self._origin_ns is not None:
-            fields["at_us"] = (text.at_ns - self._origin_ns) // 1000
-        return fields
-
     def measured(self) -> Mapping[str, Any]:
-        """Samples sent, heard and lost on the way, the harness's own delays, and live the system's speed."""
+        """Samples sent, heard and lost, the harness's own delays and, live, the system's speed; as JSON values."""
         line, playout = self._line, self._playout
         look_ahead_ms = line.look_ahead_samples * 1000 / SAMPLE_RATE_HZ
         counts = {
@@ -282,13 +280,13 @@ class MoshiEndpoint(Endpoint):
             "ignored_messages": line.ignored_messages,
         }
         if self._origin_ns is None:
-            return counts | {"steps_ahead": self._steps_ahead}  # not 0: lag_steps is too large by so many
+            return counts | {"steps_ahead": self._steps_ahead}  # if not 0, lag_steps is too large by this many
         live = {"received_samples": line.received_samples, "received_samples_per_s": line.received_per_s()}
         delays = {"out_delay_samples": line.look_ahead_samples, **playout.certificate()}
         return counts | live | delays | {"wire": line.wire.summary()}
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, what it is asked for and told of itself; lag_steps may be known only after `open`."""
+        """The server's place, the query, and what it reports of itself; lag_steps may be known only after `open`."""
         return {
             "kind": self._place.kind,
             "url": self._place.url,
@@ -302,5 +300,5 @@ class MoshiEndpoint(Endpoint):
         }
 
     def close(self) -> None:
-        """Leave the conversation; a server that keeps the connection open is left all the same."""
+        """Leave the conversation, even if the server keeps the connection open."""
         await_result(self._line.close(), 5 * CLOSE_S)

@@ -1,4 +1,4 @@
-"""The connection to a Moshi server: messages of one byte of type and a payload, the audio as Ogg Opus."""
+"""The connection to a Moshi server. Each message is one byte of type and a payload; audio is Ogg Opus."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HANDSHAKE, _AUDIO, _TEXT, _METADATA, _ERROR = 0, 1, 2, 4, 5
 
 
 class Text(NamedTuple):
-    """A piece of the model's words, and the sample of its stream before which it came."""
+    """A piece of the model's text. start_sample: how much of its audio had come before it."""
 
     at_ns: int
     start_sample: int
@@ -38,9 +38,9 @@ class Text(NamedTuple):
 
 
 class MoshiConnection:
-    """The connection, on the thread of the network: encodes and sends what it is given, decodes and queues what comes.
+    """The connection, on the network's thread: encodes and sends our audio, decodes and queues the server's.
 
-    The other thread reads its counts, which only grow, and waits on `changed` for them.
+    The thread of the ticks reads its counts, which only grow, and waits on `changed` for them.
     """
 
     _encoder: OpusEncoder
@@ -69,21 +69,21 @@ class MoshiConnection:
 
     @property
     def pre_skip_samples(self) -> int | None:
-        """What the server's stream states."""
+        """The pre-skip that the server's stream states, at 48 kHz; None until its first page."""
         return self._reader.pre_skip_samples
 
     @property
     def skipped_bytes(self) -> int:
-        """Bytes that were no Ogg."""
+        """How many bytes were not Ogg."""
         return self._reader.skipped_bytes
 
     def received_per_s(self) -> float | None:
-        """Samples a second, from the end of the first arrival to the last one: 48,000 where the system keeps up."""
+        """Samples per second from the end of the first arrival to the last one; 48,000 if the system keeps up."""
         elapsed_ns = self._last_ns - self._first_ns
         return (self.received_samples - self._first_end_sample) * 1e9 / elapsed_ns if elapsed_ns else None
 
     async def open(self) -> None:
-        """Connect, and return at the handshake, or when the connection has ended before it."""
+        """Connect, and return at the handshake, or if the connection ends before it."""
         from aiohttp import ClientSession, ClientWSTimeout
 
         self._decoder = OpusDecoder()
@@ -112,17 +112,17 @@ class MoshiConnection:
             try:
                 await socket.send_bytes(bytes([_AUDIO]) + headers + page)
             except ConnectionError:
-                return  # what ended the connection is told by the listener
+                return  # the listener reports what ended the connection
             if due_ns is not None:
                 self.wire.record(now_ns() - due_ns)
             headers = b""
 
     def send(self, pcm: Pcm, due_ns: int | None) -> None:
-        """Hand over the samples of one packet, which were to be sent at `due_ns`; from any thread."""
+        """Queue the samples of one packet for sending. due_ns: when it was due, for the lateness. From any thread."""
         event_loop().call_soon_threadsafe(self._outgoing.put_nowait, (pcm, due_ns))
 
     async def _take(self, socket: ClientWebSocketResponse) -> None:
-        """Wait for one message and do what it says."""
+        """Wait for one message and handle it."""
         from aiohttp import WSMsgType
 
         message = await socket.receive()
@@ -137,7 +137,10 @@ class MoshiConnection:
         elif message.data[0] == _HANDSHAKE:
             self.handshake_bytes = len(message.data) - 1
         elif message.data[0] == _METADATA:
-            self.metadata = _json(message.data[1:])
+            try:
+                self.metadata = json.loads(message.data[1:])
+            except ValueError:
+                self.metadata = None
         elif message.data[0] == _ERROR:
             self.end(f"error of the server: {message.data[1:].decode(errors='replace')}")
         else:
@@ -156,7 +159,7 @@ class MoshiConnection:
             for packet in self._reader.push(payload):
                 self._queue_up(self._decoder.decode(packet), at_ns)
         except (AudioError, FrameError) as error:
-            self.end(f"sent what is no Ogg Opus: {error}")
+            self.end(f"sent something that is not Ogg Opus: {error}")
             return
         if self.received_samples > start_sample:
             if not start_sample:
@@ -169,13 +172,13 @@ class MoshiConnection:
         if not self.started:
             self.dropped_samples += len(pcm)
             return
-        pcm[: max((self.pre_skip_samples or 0) - self.received_samples, 0)] = 0
+        pcm[: max((self.pre_skip_samples or 0) - self.received_samples, 0)] = 0  # silent, but in its place
         taken = self._playout.push(pcm, at_ns)
         self.dropped_samples += len(pcm) - taken
         self.received_samples += taken
 
     def end(self, reason: str) -> None:
-        """Nothing more will come, or be taken; what has come is played to its end."""
+        """Note that nothing more will come or be taken. What has come is played to its end."""
         if self.ended is None:
             self._playout.end_item()
             with self.changed:
@@ -183,7 +186,7 @@ class MoshiConnection:
                 self.changed.notify_all()
 
     async def close(self) -> None:
-        """End the tasks, the socket and the session, whichever there are."""
+        """End the tasks, the socket and the session, as far as they exist."""
         for task in self._tasks:
             task.cancel()
         results = await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -204,11 +207,3 @@ def _farewell(message: WSMessage) -> str:
     if message.type is WSMsgType.ERROR:
         return f"closed: {message.data}"
     return "connection lost"
-
-
-def _json(payload: bytes) -> Any:  # noqa: ANN401
-    """The JSON value in `payload`, None if it is none."""
-    try:
-        return json.loads(payload)
-    except ValueError:
-        return None

@@ -3,12 +3,12 @@
     gemini:NAME
     openai-chat:NAME?base_url=http://localhost:8000/v1&pause_ms=1500&system=@FILE&user=TEXT
 
-What it is sent is all that it has heard since tick 0, at 24 kHz. Live, its reply begins in the tick after it has come,
-and the request is no part of any tick. On a clock that never waits the reply begins in the tick of the request: compute
-time is not counted. A reply without a voice is logged, and silent.
+The model is sent everything it has heard since tick 0, at 24 kHz. Live, the request runs outside the ticks, and the
+reply starts in the tick after it arrives. On a clock that never waits, the reply starts in the tick of the request, so
+compute time is not counted. A reply without a voice is logged, and stays silent.
 
-A refusal is the model's own, and logged. A server that is away or fails may be asked again in another call; live, this
-one does not wait for that. A wrong key or an unknown model is the user's fault, and ends the run.
+If the model refuses, that is its answer, and is logged. If the server is down or fails, another call may ask again;
+live, this call does not wait. A wrong key or an unknown model is the user's error, and ends the run.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def reply(address: str) -> ReplyEndpoint:
     if isinstance(model, VendorModel):
         try:
             model.key()
-        except PartyError as error:  # a key that is missing is said before any case is run
+        except PartyError as error:  # report a missing key before any case is held
             raise SettingsError(str(error)) from None
     return party
 
 
 def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
-    """`address` with these settings where it has none of its own; that of any other kind of party as it is."""
+    """`address` with these settings added unless it sets them itself; unchanged for any other kind of party."""
     place, query = split_query(address)
     is_ours = address.partition(":")[0] in _VENDORS
     return f"{place}?{urlencode({**defaults, **query_of(query)})}" if is_ours else address
@@ -103,7 +103,7 @@ def _text(value: str) -> str:
 
 
 class Answer(NamedTuple):
-    """What came back: the reply, its voice in frames (none: no voice), and how long it took."""
+    """A model's reply, its voice in frames (empty if it has none), and how many ms it took."""
 
     reply: Reply
     frames: Sequence[Pcm]
@@ -111,9 +111,9 @@ class Answer(NamedTuple):
 
 
 class ReplyEndpoint(Endpoint):
-    """Keeps what it hears, asks once the other side's utterance is over, says the reply, and leaves.
+    """Stores what it hears, asks the model once the other side's utterance is over, says the reply, and leaves.
 
-    The settings are SETTINGS.
+    See SETTINGS. pause_ms: a silence of the other side this long ends its utterance.
     """
 
     clocking: Clocking = "input"
@@ -126,29 +126,30 @@ class ReplyEndpoint(Endpoint):
         self._down = Resampler(SAMPLE_RATE_HZ, REQUEST_RATE_HZ)
         self._heard: list[npt.NDArray[np.int16]] = []
         self._heard_ticks = 0
-        self._over_tick: int | None = None  # where the other side's last speech ended; None while it speaks
+        self._silent_since: int | None = None  # the tick at which the other side's last speech ended; None: it speaks
         self._answer: Future[Answer] | None = None
         self._thread: Thread | None = None
         self._frames: Sequence[Pcm] = ()
-        self._start_tick: int | None = None  # where the reply begins
+        self._start_tick: int | None = None  # the tick at which the reply begins
         self._happened: list[Happening] = []
         self._measured: dict[str, int] = {}
 
     def open(self, side: Side) -> None:
-        """Load the model's SDK; nobody is contacted. MissingExtraError without the SDK."""
+        """Load the model's SDK, without contacting a server. MissingExtraError if the SDK is not installed."""
         self._side = side
         if isinstance(self._model, VendorModel):
             self._model.prepare()
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now; None: lockstep."""
+        """Tick 0 is now. origin_ns: None for lockstep."""
         self._origin_ns = origin_ns
         if isinstance(self._model, VendorModel) and origin_ns is not None:
-            self._model.attempts = 1  # further ones would outlast the call, which then tells nothing of the server
+            self._model.attempts = 1  # retries would outlast the call, and hide that the server failed
 
     def say(self, tick: int) -> Pcm | None:
-        """Silence, then the frames of the reply; in lockstep it waits for the model."""
-        if self._answer is None and self._is_over(tick):
+        """Silence, then the frames of the reply, int16 (480,) each. In lockstep this waits for the model."""
+        pause_ticks = self._pause_ms // TICK_MS
+        if self._answer is None and self._silent_since is not None and tick >= self._silent_since + pause_ticks:
             self._ask(tick)
         if self._answer is not None and self._start_tick is None and (self._in_lockstep or self._answer.done()):
             self._begin(tick, self._answer)
@@ -162,9 +163,6 @@ class ReplyEndpoint(Endpoint):
     def _in_lockstep(self) -> bool:
         return self._origin_ns is None
 
-    def _is_over(self, tick: int) -> bool:
-        return self._over_tick is not None and tick >= self._over_tick + self._pause_ms // TICK_MS
-
     def _ask(self, tick: int) -> None:
         heard = np.concatenate((*self._heard, self._down.flush()))
         request = Request(user=self._user, system=self._system, wav=wav_bytes(heard, REQUEST_RATE_HZ))
@@ -175,62 +173,58 @@ class ReplyEndpoint(Endpoint):
         self._thread.start()
 
     def _await(self, request: Request, answer: Future[Answer]) -> None:
-        """The life of the thread."""
+        """What the thread does: ask the model, and set the answer."""
         begun_ns = now_ns()
         try:
             found = self._model.ask(request)
             ms = (now_ns() - begun_ns) // 1_000_000
             answer.set_result(Answer(found, _voice(found), ms))
-        except BaseException as error:  # whoever waits for it must know
+        except BaseException as error:  # passed on to the thread of the ticks
             answer.set_exception(error)
 
     def _begin(self, tick: int, answered: Future[Answer]) -> None:
-        """Say the reply from now on, or leave without one."""
+        """Begin to say the reply, or leave if there is none."""
         try:
             answer = answered.result()
         except PartyError as error:
-            self._leave(tick, error)
+            reason = " ".join(str(error).split())
+            if isinstance(error, RefusalError):
+                self._happened.append(Happening(tick, REFUSAL, {"reason": reason}))
+            elif not (error.transient or isinstance(error, _VoiceError)):
+                raise SettingsError(reason) from None  # no other call would get a reply either
+            self.left, self.transient = reason, error.transient
             return
         self._frames, self._start_tick = answer.frames, tick
         self._measured["answer_ms"] = answer.ms
-        told = {"text": answer.reply.text, "model": answer.reply.model}
+        said = {"text": answer.reply.text, "model": answer.reply.model}
         tokens = {"tokens_in": answer.reply.tokens_in, "tokens_out": answer.reply.tokens_out}
-        took = {} if self._in_lockstep else {"ms": answer.ms}  # in lockstep it is no part of the conversation
-        self._happened.append(Happening(tick, REPLY, {**told, **tokens, **took}))
-
-    def _leave(self, tick: int, error: PartyError) -> None:
-        """Leave without a reply. SettingsError where no other call would get one either."""
-        reason = " ".join(str(error).split())
-        if isinstance(error, RefusalError):
-            self._happened.append(Happening(tick, REFUSAL, {"reason": reason}))
-        elif not (error.transient or isinstance(error, _VoiceError)):
-            raise SettingsError(reason)
-        self.left, self.transient = reason, error.transient
+        duration = {} if self._in_lockstep else {"ms": answer.ms}  # in lockstep every run must log the same
+        self._happened.append(Happening(tick, REPLY, {**said, **tokens, **duration}))
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Keep the frame, and silence for ticks that were missed before it, until the model is asked."""
+        """Store the frame, and before it silence for each missed tick, until the model is asked."""
         if self._answer is None:
             missed_ticks = tick - self._heard_ticks
             self._heard += [self._down.process(heard) for heard in [SILENT_FRAME] * missed_ticks + [frame]]
         self._heard_ticks = tick + 1
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
-        """Where the other side's speech begins and ends."""
+        """Note when the other side's speech begins and ends."""
         for event in events:
             if event.side == other_side(self._side) and event.kind in ("speech_start", "speech_end"):
-                self._over_tick = event.end_tick
+                self._silent_since = event.end_tick  # None for a start
 
     def log(self) -> Sequence[Happening]:
-        """The request, and the reply with its text and what it cost."""
+        """The request, and the reply with its text and tokens."""
         happened, self._happened = self._happened, []
         return happened
 
     def measured(self) -> Mapping[str, Any]:
-        """Samples of the request, and how long its answer took, retries included."""
+        """The length of the request in samples, and how many ms the answer took, retries included."""
         return dict(self._measured)
 
     def describe(self) -> Mapping[str, Any]:
-        """The model, its server and SDK, and the whole prompts."""
+        """The model, its server and SDK, and the full prompts, as JSON values."""
         return {
             "kind": self._kind,
             "model": dict(self._model.describe()),
@@ -240,17 +234,17 @@ class ReplyEndpoint(Endpoint):
         }
 
     def close(self) -> None:
-        """Leave; a request that nobody waits for any more ends by its own time-out."""
+        """Leave. A request that is still running ends by its own time-out."""
         if self._thread is not None:
             self._thread.join(CLOSE_S)
 
 
 class _VoiceError(PartyError):
-    """A voice that is no audio."""
+    """The voice of a reply is not audio."""
 
 
 def _voice(found: Reply) -> Sequence[Pcm]:
-    """The voice of a reply in frames, the last one filled up. PartyError if it is no audio."""
+    """The voice of a reply in frames, int16 (480,) each, the last one filled up. PartyError if it is not audio."""
     if found.wav is None:
         return ()
     with NamedTemporaryFile(suffix=".wav") as file:

@@ -1,4 +1,4 @@
-"""Any system that keeps the plain contract: a WebSocket with frames of 960 bytes and JSON events, each way."""
+"""A system behind a WebSocket that carries frames of 960 bytes and JSON events in both directions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_DEPTH: Final = 32
 MOST_GREETINGS: Final = 1000
 CLOSE_TIMEOUT_S: Final = 1.0
 
-# The rest of what was not read lies in the system's own buffers, which may grow to megabytes: a minute of audio.
+# The kernel's send buffer may grow to megabytes, a minute of audio, before we notice that the system does not read.
 _SEND_BUFFER_BYTES = 64 * 1024
 
 _SCHEMES = {"pcm_ws": "ws", "pcm_wss": "wss"}
@@ -38,18 +38,18 @@ Json = dict[str, Any]
 
 
 def pcm_ws(address: str) -> Endpoint:
-    """The party at "pcm_ws://host:port/path", with TLS at "pcm_wss://..."; SettingsError if it is spelt otherwise."""
+    """The party at "pcm_ws://host:port/path", or with TLS at "pcm_wss://...". SettingsError for any other form."""
     return PcmWs(address)
 
 
 class PcmWs(Endpoint):
-    """A system behind a WebSocket. docs/systems.md is the contract.
+    """A system behind a WebSocket. docs/systems.md has the contract.
 
-    timeout_s: for the connection and the system's `ready`; in lockstep, for each of its answers.
-    Raises SettingsError, and MissingExtraError on opening.
+    timeout_s: how long to wait for the connection and the system's `ready` and, in lockstep, for each answer.
+    SettingsError for a wrong address; `open` raises MissingExtraError without aiohttp.
     """
 
-    clocking: Clocking = "input"  # until its `ready` tells: it may turn out to follow any clock
+    clocking: Clocking = "input"  # until its `ready` states it
 
     def __init__(self, address: str, timeout_s: float = 30.0) -> None:
         self._url, self._address = _url_of(address)
@@ -62,7 +62,7 @@ class PcmWs(Endpoint):
         self._sockets: list[socket.socket] = []
 
     def open(self, side: Side) -> None:
-        """Connect, greet, and wait until the system is ready."""
+        """Connect, greet, and wait until the system is ready. PartyError if it cannot be reached or is too slow."""
         try:
             import aiohttp
         except ImportError:
@@ -82,11 +82,11 @@ class PcmWs(Endpoint):
         self.clocking = self._stream.pace.clocking
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now; what the system said before it is dropped and counted."""
+        """Tick 0 is now. What the system said before is dropped and counted."""
         self._stream.start(origin_ns)
 
     def say(self, tick: int) -> Pcm | None:
-        """The system's frame of `tick`; in lockstep it waits for the answer that is due."""
+        """The system's frame of `tick`, int16 (480,). In lockstep this waits for the answer that is due."""
         frame = self._stream.say(tick)
         self.left = self._stream.left
         return frame
@@ -107,11 +107,11 @@ class PcmWs(Endpoint):
         return self._stream.log()
 
     def measured(self) -> Mapping[str, Any]:
-        """Samples by what became of them, and the lateness of the frames sent."""
+        """Counts of samples (played, dropped, ...), and the lateness of the frames sent."""
         return self._stream.measured()
 
     def describe(self) -> Mapping[str, Any]:
-        """Address without its secrets, pace, and what the system says of itself."""
+        """Address without secrets, pace, and what the system reports of itself, as JSON values."""
         return {
             "kind": "pcm_ws",
             "address": self._address,
@@ -123,7 +123,7 @@ class PcmWs(Endpoint):
         }
 
     def close(self) -> None:
-        """Say `bye` and close; what a system that stopped reading was to be sent is thrown away."""
+        """Say `bye` and close. If the system has stopped reading, what it was to be sent is dropped."""
         self._stream.leave("closed")
         self._background.close()
 
@@ -199,7 +199,7 @@ class PcmWs(Endpoint):
             await asyncio.gather(sender, return_exceptions=True)
 
     async def _take(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """One message: audio, an event, or the end."""
+        """Wait for one message and handle it: audio, an event, or the end."""
         import aiohttp
 
         message = await ws.receive()
@@ -251,7 +251,7 @@ class PcmWs(Endpoint):
                 self._stream.sent(tick)
 
     async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """Close in good order if the system lets us, within a second; one that floods us would not stop until then."""
+        """Close the connection properly if the system allows it within a second; at once if it floods us."""
         reason = self._stream.left or "closed"
         code = 1000 if reason in ("closed", "finished") else 1008
         with suppress(TimeoutError):
@@ -261,13 +261,13 @@ class PcmWs(Endpoint):
                         await ws.send_json({"type": "bye", "reason": reason})
                     await ws.close(code=code, message=reason.encode()[:120])
                 return
-        for opened in self._sockets:  # or what it does not read would keep the connection open
+        for opened in self._sockets:  # otherwise unread data would keep the connection open
             with suppress(OSError):
                 opened.shutdown(socket.SHUT_RDWR)
 
 
 def _url_of(address: str) -> tuple[str, str]:
-    """The WebSocket URL, and the address as it may be shown: without user, password and the values of the query."""
+    """The WebSocket URL, and the address to show: without user, password and the values of the query."""
     scheme = address.partition(":")[0]
     form = "pcm_ws://host:port/path or pcm_wss://host:port/path"
     parts = location(address, form, user=True)
@@ -280,7 +280,7 @@ def _url_of(address: str) -> tuple[str, str]:
 
 
 def _event_of(text: str) -> Json | None:
-    """The event of a text message; None unless it is one that can be written down again as JSON."""
+    """The event in a text message; None unless it is a JSON object with a type that can be written as JSON again."""
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -290,12 +290,15 @@ def _event_of(text: str) -> Json | None:
     return value
 
 
-def _refuse(constant: str) -> None:
+def _refuse(constant: str) -> None:  # json.loads takes NaN and Infinity unless this callback refuses them
     raise ValueError(f"{constant} is no JSON")
 
 
 def _is_sound(value: object, depth: int) -> bool:
-    """Whether it is not too deep, and all text is text: JSON may hold half a surrogate pair, and 1e999 is infinite."""
+    """Whether a JSON value can be written again: it is not too deep, and all text and numbers are valid.
+
+    JSON may hold half a surrogate pair, which is not text, and 1e999, which is read as infinity.
+    """
     if isinstance(value, str):
         return value.isascii() or _printable(value) == value
     if isinstance(value, float):
@@ -311,7 +314,7 @@ def _printable(text: str) -> str:
 
 
 def _wrong_size(size_bytes: int) -> str:
-    """What a frame of the wrong size may come from: 10 ms at another rate, or of two channels."""
+    """The reason for leaving after a frame of the wrong size, with a guess at the sample rate and channels."""
     may_be = [
         f"{rate_hz} Hz {name}"
         for channels, name in ((1, "mono"), (2, "stereo"))

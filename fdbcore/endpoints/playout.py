@@ -1,4 +1,4 @@
-"""What a live party sends, on its way to the ticks: said as it comes, at a delay that is known and does not stay."""
+"""The playout of a live party: plays its audio as it arrives, at a known delay, and sheds delay that is not needed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from fdbcore._ext.transit import MinimumTransit
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
 
 CALM_TICKS: Final = 2 * TICKS_PER_S
-"""What has waited all this time was not needed, and a quiet frame of it may go."""
+"""Audio that stayed in the queue all this time is a surplus that was not needed: quiet frames may be left out."""
 
 UNNEEDED_TICKS: Final = 10 * TICKS_PER_S
-"""After so long any frame of it may go."""
+"""After this long with a surplus, any frame may be left out."""
 
 MOST_CHANGES: Final = 1000
-"""Changes of the delay that the certificate lists; all of them are events."""
+"""How many changes of the delay the certificate lists. All of them are events."""
 
 
 class DelayChange(NamedTuple):
-    """From `tick` on, place s of the party's own stream is heard as sample s + offset_samples of the session.
+    """From `tick` on, sample s of the party's own stream is heard as sample s + offset_samples of the session.
 
-    why: "anchor" (the first of all, or of a burst), "underrun" (it came too late, and moves what follows), "slip" (left
-    out, as it had waited without need), or "flush". delay_samples: from now on.
+    why: "anchor" (the first audio of all, or of a burst), "underrun" (audio came too late, and what follows moves),
+    "slip" (surplus audio was left out), or "flush". delay_samples: the delay from now on.
     """
 
     tick: int
@@ -38,18 +38,20 @@ class DelayChange(NamedTuple):
 
 
 class Playout:
-    """A PlayoutQueue that does not keep the delay of a hold-up, and states its delay.
+    """A PlayoutQueue that sheds surplus delay, and states its delay.
 
-    *Transit* is arrival - place, *delay* is offset - minimum transit (MinimumTransit): what waiting here adds to audio
-    that came at its quickest; of a step its first sample counts. For a burst it is what its first frame has waited.
+    Definitions: *place* is a sample's index in the party's stream. *Transit* is arrival - place. *Delay* is offset -
+    minimum transit (see MinimumTransit): how much longer the audio waits here than audio with the fastest transit. Of a
+    step, its first sample counts. For a burst, the delay is how long its first frame has waited.
 
-    What waits all the time is a delay that nothing needs: a hold-up has left it behind, a start ahead of time, or a
-    clock that is fast. Beyond `kept_frames` of it, quiet frames are left out once it has waited for 2 s, any frame once
-    it has waited for 10 s, and at once all beyond `most_behind_frames` but the newest 10 ms and a step.
+    Audio that always waits in the queue is a delay without use. It comes from a stall, from audio sent too early, or
+    from a fast clock. Surplus beyond `kept_frames` is left out: quiet frames after 2 s, any frame after 10 s. If more
+    than `most_behind_frames` wait, all are left out at once except the newest 10 ms and a step.
 
-    `push`, `end_item` and `flush` are of the thread of the transport, all else is of that of the ticks.
+    The transport's thread calls `push`, `end_item` and `flush`; the thread of the ticks calls the rest.
 
-    kept_frames: what may wait in a calm; None: of a burst nothing is left out. most_behind_frames: None: any.
+    kept_frames: how many frames may always wait; None for bursts, of which nothing is left out. most_behind_frames:
+    None for no limit.
     """
 
     def __init__(
@@ -57,8 +59,8 @@ class Playout:
     ) -> None:
         self.frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         self.slipped_samples = self.missed_samples = 0
-        self._told: list[dict[str, Any]] = []
-        self._untold = 0
+        self._listed_changes: list[dict[str, Any]] = []
+        self._unlisted_changes = 0
         self._step_samples = step_ticks * FRAME_SAMPLES
         self._kept_frames = kept_frames
         self._most_behind_frames = most_behind_frames
@@ -71,7 +73,7 @@ class Playout:
         self._last_step = -1
         self._transit = MinimumTransit()
         self._floor = NoiseFloor()
-        self._waited: deque[int] = deque(maxlen=CALM_TICKS)  # samples in the queue after each tick
+        self._waited: deque[int] = deque(maxlen=CALM_TICKS)  # queued after each tick, plus all samples slipped so far
         self._unneeded_ticks = 0
         self._tick = -1
         self._offset_samples: int | None = None
@@ -81,10 +83,10 @@ class Playout:
         self._slipped_before = 0
         self._changes: list[DelayChange] = []
 
-    # The thread of the transport
+    # Called on the transport's thread
 
     def push(self, pcm: Pcm, at_ns: int) -> int:
-        """Queue what came at `at_ns` (monotonic clock); how many samples were taken."""
+        """Queue audio, int16 (n,), that arrived at `at_ns` (monotonic clock); return how many samples were taken."""
         if self._origin_ns is not None:
             self._incoming.append((at_ns - self._origin_ns, self._pushed_samples, len(pcm)))
         taken = self._queue.push(pcm)
@@ -92,37 +94,37 @@ class Playout:
         return taken
 
     def end_item(self) -> None:
-        """As of PlayoutQueue."""
+        """See `PlayoutQueue.end_item`."""
         self._queue.end_item()
 
     def flush(self) -> None:
-        """As of PlayoutQueue."""
+        """See `PlayoutQueue.flush`."""
         self._queue.flush()
 
-    # The thread of the ticks
+    # Called on the thread of the ticks
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now; None: on a clock that never waits, nothing has a delay, and nothing is left out."""
+        """Tick 0 is now. origin_ns: None on a clock that never waits: there is no delay, and nothing is left out."""
         self._origin_ns = origin_ns
 
     @property
     def queued_samples(self) -> int:
-        """What was pushed and not yet said, or dropped."""
+        """How many samples were pushed, but not yet played or dropped."""
         return self.stats().queued_samples
 
     @property
     def delay_samples(self) -> int:
-        """By how much later than at its minimum transit the party is heard now; 0 before it was."""
+        """How much later than with the minimum transit the party is heard now; 0 before it was heard."""
         if self._kept_frames is None or self._offset_samples is None:
             return self._burst_delay_samples
         return self._offset_samples - self._transit.at(self._tick * FRAME_SAMPLES)
 
     def stats(self) -> PlayoutStats:
-        """All counts of the queue; what was left out here it counts as heard."""
+        """The counts of the queue. They count samples that were left out here as heard."""
         return self._queue.stats()
 
     def counts(self) -> dict[str, int]:
-        """Since tick 0, for what an endpoint has `measured`; what was left out here was not heard."""
+        """The counts since tick 0, for `Endpoint.measured`. Samples that were left out here do not count as heard."""
         stats = self.stats()
         return {
             "heard_samples": stats.heard_samples - self.slipped_samples - self.missed_samples,
@@ -133,45 +135,46 @@ class Playout:
         }
 
     def play(self, tick: int, to_the_end: bool = False) -> int:
-        """Fill `frame` for `tick`; how many of its samples are audio. to_the_end: nothing more comes, or is left out.
+        """Fill `frame` for `tick`, and return how many of its samples are audio.
 
-        What was due in ticks that were missed is not heard, but for a burst, which goes on where it was.
+        to_the_end: nothing more will come, so nothing is left out. Audio that was due in missed ticks is dropped; only
+        a burst continues where it was.
         """
-        falls = self._kept_frames is not None and self._origin_ns is not None
+        sheds_delay = self._kept_frames is not None and self._origin_ns is not None
         self._take_in()
-        if falls:
+        if sheds_delay:
             for _ in range(self._tick + 1, tick):
                 self.missed_samples += self._pop()
         self._tick = tick
-        if falls and not to_the_end:
-            self._cut_short()
+        if sheds_delay and not to_the_end:
+            self._drop_backlog()
         played = self._pop()
-        if falls and not to_the_end:
-            played = self._fall_back(played)
+        if sheds_delay and not to_the_end:
+            played = self._drop_surplus(played)
         self._note_place(tick, played)
         return played
 
     def drain(self) -> Sequence[DelayChange]:
-        """The changes since the last call, one a tick at most."""
+        """The changes of the delay since the last call, at most one per tick."""
         found, self._changes = self._changes, []
         return found
 
     def arrivals(self) -> dict[str, Any]:
-        """What came since the last call, and the delay now, for an event; empty if nothing came."""
+        """What arrived since the last call, and the delay now, as fields of an event; {} if nothing arrived."""
         arrived, self._arrived = self._arrived, []
         if not arrived:
             return {}
         at_ns, start_sample, samples = zip(*arrived, strict=True)
         at_us = [each // 1000 for each in at_ns]
-        told = {"at_us": at_us, "start_sample": list(start_sample), "samples": list(samples)}
-        return told | {"delay_samples": self.delay_samples}
+        fields = {"at_us": at_us, "start_sample": list(start_sample), "samples": list(samples)}
+        return fields | {"delay_samples": self.delay_samples}
 
     def certificate(self) -> dict[str, Any]:
         """The delay at the end and its changes, for the timing certificate."""
         return {
             "delay_samples": self.delay_samples,
-            "delay_changes": self._told,
-            "untold_delay_changes": self._untold,
+            "delay_changes": self._listed_changes,
+            "untold_delay_changes": self._unlisted_changes,
         }
 
     def _pop(self) -> int:
@@ -181,7 +184,7 @@ class Playout:
         for _ in range(len(self._incoming)):
             at_ns, start_sample, samples = self._incoming.popleft()
             at_sample = at_ns * (SAMPLE_RATE_HZ // 1000) // 1_000_000
-            if self._arrived and self._arrived[-1][0] == at_ns:  # in one message
+            if self._arrived and self._arrived[-1][0] == at_ns:  # packets of one message are one arrival
                 _, start_of_all, samples_before = self._arrived.pop()
                 self._arrived.append((at_ns, start_of_all, samples_before + samples))
             else:
@@ -192,8 +195,8 @@ class Playout:
                 self._last_step = step
                 self._transit.observe(at_sample, at_sample - start_sample)
 
-    def _cut_short(self) -> None:
-        """Leave out what came too late for its place by far."""
+    def _drop_backlog(self) -> None:
+        """If far too much waits, leave out all but the newest 10 ms and a step."""
         if self._most_behind_frames is None or self.queued_samples <= self._most_behind_frames * FRAME_SAMPLES:
             return
         surplus_samples = self.queued_samples - self._step_samples - FRAME_SAMPLES
@@ -201,13 +204,14 @@ class Playout:
             self.slipped_samples += played
             surplus_samples -= played
 
-    def _fall_back(self, played: int) -> int:
-        """Leave out frames that were not needed; how many samples of `frame` are audio now."""
+    def _drop_surplus(self, played: int) -> int:
+        """Leave out frames that were not needed, and return how many samples of the new `frame` are audio."""
         assert self._kept_frames is not None
         quiet = played == FRAME_SAMPLES and self._floor.is_quiet(self.frame)
         self._waited.append(self.queued_samples + self.slipped_samples)
         spare_frames = 0
         if len(self._waited) == CALM_TICKS:
+            # The least queue of the last 2 s, less what has been left out since then: nothing needed these frames.
             spare_frames = (min(self._waited) - self.slipped_samples) // FRAME_SAMPLES - self._kept_frames
         self._unneeded_ticks = self._unneeded_ticks + 1 if spare_frames > 0 else 0
         forced = self._unneeded_ticks > UNNEEDED_TICKS - CALM_TICKS
@@ -219,7 +223,7 @@ class Playout:
         return played
 
     def _note_place(self, tick: int, played: int) -> None:
-        """Keep it if the party's stream is heard elsewhere from now on."""
+        """Note a change if the party's stream has moved against the session's timeline."""
         if not played:
             self._dry = True
             return
@@ -228,26 +232,23 @@ class Playout:
         before, offset = self._offset_samples, tick * FRAME_SAMPLES - place
         self._offset_samples = offset
         if self._kept_frames is None:
-            arrival = self._arrival_of(place, tick)
+            while len(self._waiting) > 1 and self._waiting[1][0] <= place:
+                self._waiting.popleft()
+            arrival = self._waiting[0][1] if self._waiting else tick * FRAME_SAMPLES
             if self._dry or place != self._next_place:
                 self._burst_delay_samples = tick * FRAME_SAMPLES - arrival
                 self._note("anchor", place)
         elif offset != before:
-            fell = "slip" if self.slipped_samples > self._slipped_before else "flush"
-            self._note("anchor" if before is None else "underrun" if offset > before else fell, place)
+            earlier = "slip" if self.slipped_samples > self._slipped_before else "flush"
+            self._note("anchor" if before is None else "underrun" if offset > before else earlier, place)
         self._slipped_before = self.slipped_samples
         self._next_place, self._dry = place + played, False
-
-    def _arrival_of(self, place: int, tick: int) -> int:
-        while len(self._waiting) > 1 and self._waiting[1][0] <= place:
-            self._waiting.popleft()
-        return self._waiting[0][1] if self._waiting else tick * FRAME_SAMPLES
 
     def _note(self, why: str, place: int) -> None:
         assert self._offset_samples is not None
         change = DelayChange(self._tick, why, self.delay_samples, place, self._offset_samples)
         self._changes.append(change)
-        if len(self._told) < MOST_CHANGES:
-            self._told.append({"tick": change.tick, "why": why, "delay_samples": change.delay_samples})
+        if len(self._listed_changes) < MOST_CHANGES:
+            self._listed_changes.append({"tick": change.tick, "why": why, "delay_samples": change.delay_samples})
         else:
-            self._untold += 1
+            self._unlisted_changes += 1

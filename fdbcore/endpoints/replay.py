@@ -1,4 +1,4 @@
-"""A side that plays back recorded audio: the two sides of one session, read together."""
+"""Parties that play back a recorded session: both sides are read together."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Block = tuple[Pcm | None, Pcm | None]
 
 
 def replayed_sides(blocks: Iterator[Block]) -> tuple[ReplayEndpoint, ReplayEndpoint]:
-    """The two sides of a session. blocks: int16 (n,) at 48 kHz of A and of B, None where a side has ended."""
+    """The endpoints of both sides. blocks: int16 (n,) at 48 kHz of A and of B; None if a side has ended."""
     tape = _Tape(blocks)
     return ReplayEndpoint(tape, 0), ReplayEndpoint(tape, 1)
 
 
 class _Tape:
-    """The blocks of both sides, read from their files once, when either side runs short.
+    """The blocks of both sides. They are read once, whenever one side runs out.
 
-    It does not know its sides: as a cycle, they and all that they hold would stay until the next full collection.
+    It holds no reference to its sides: such a cycle would keep them in memory until the next full garbage collection.
     """
 
     def __init__(self, blocks: Iterator[Block]) -> None:
@@ -40,7 +40,7 @@ class _Tape:
 
 
 class ReplayEndpoint(Endpoint):
-    """One side of a session. It says what was recorded, and hears nothing."""
+    """One side of a session. It says what was recorded, and ignores what it hears."""
 
     def __init__(self, tape: _Tape, number: int) -> None:
         self._tape = tape
@@ -51,22 +51,20 @@ class ReplayEndpoint(Endpoint):
         self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
 
     def say(self, tick: int) -> Pcm | None:
-        """The next 480 samples; the last frame is filled up with silence; None after it."""
+        """The next 480 samples, int16 (480,); the last frame is filled up with silence. None after it."""
         while self._queued_samples < FRAME_SAMPLES and not self._ended:
-            self._load(self._tape.next(self._number))
+            pcm = self._tape.next(self._number)
+            if pcm is None:
+                self._queue.end_item()
+                self._ended = True
+            else:
+                self._queued_samples += self._queue.push(pcm)
         self._queued_samples -= FRAME_SAMPLES
         return self._frame if self._queue.pop_into(self._frame) else None
 
-    def _load(self, pcm: Pcm | None) -> None:
-        if pcm is None:
-            self._queue.end_item()
-            self._ended = True
-        else:
-            self._queued_samples += self._queue.push(pcm)
-
     def hear(self, tick: int, frame: Pcm) -> None:
-        """A recording does not listen."""
+        """Do nothing: a recording does not listen."""
 
     def describe(self) -> Mapping[str, Any]:
-        """The kind of party; what is on the tape is the recording's source."""
+        """The kind of party. The recording's `source` describes the audio."""
         return {"kind": "replay"}

@@ -1,4 +1,4 @@
-"""What is asked and answers later: language models, speech recognisers, synthesisers; a file each.
+"""Language models, speech recognisers and synthesisers, which answer outside the ticks; a file each.
 
 May import: _ext, audio, runtime.
 """

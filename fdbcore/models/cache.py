@@ -1,7 +1,7 @@
-"""A model whose replies, their texts, are kept in a file: what was asked once, with the same seed, is not asked again.
+"""A cache for a model: it stores the texts of replies in a file, and does not ask the same request (and seed) again.
 
-Each line is one reply, written before anybody sees it, so a process may be killed at any moment and the next one goes
-on from there: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "refusal"}.
+Each line is one reply: {"key", "text", "model", "tokens_in", "tokens_out"}, or {"key", "refusal"}. It is written before
+the caller gets the reply, so a process may be killed at any moment, and the next one resumes from there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fdbcore.types import Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a set of replies took. models: how many came from each exact version."""
+    """The cost of a set of replies: their number and tokens. models: how many came from each exact version."""
 
     replies: int
     refusals: int
@@ -37,10 +37,10 @@ class Usage:
 
 
 class KeptModel(Model):
-    """`model`, with its replies kept in `path`; a context manager, in which no other process uses the file.
+    """`model`, with its replies stored in the file `path`. As a context manager it locks the file.
 
-    Threads may share it, but two that ask the same at once are both sent on. Raises RecordingError where the file
-    cannot be written or another process is at work.
+    Threads may share it; if two ask the same at the same time, both requests are sent. RecordingError if the file
+    cannot be written, or if another process uses it.
     """
 
     def __init__(self, model: Model, path: Path) -> None:
@@ -60,8 +60,11 @@ class KeptModel(Model):
         except OSError as error:
             raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
         try:
-            self._lock_file()
+            lock(self._file)
             self._read()
+        except BlockingIOError:
+            self._file.close()
+            raise RecordingError(f"{self._path}: another process is using it") from None
         except BaseException:
             self._file.close()
             raise
@@ -72,7 +75,7 @@ class KeptModel(Model):
 
     @property
     def usage(self) -> Usage:
-        """Of what was asked through this object, kept before or not; what refusals took is not known."""
+        """The cost of all requests made through this object, stored before or not; that of refusals is not known."""
         with self._lock:
             return Usage(
                 replies=self._models.total(),
@@ -83,11 +86,11 @@ class KeptModel(Model):
             )
 
     def describe(self) -> Mapping[str, Any]:
-        """That of the model."""
+        """The description of the model."""
         return self._model.describe()
 
     def ask(self, request: Request) -> Reply:
-        """The kept reply, or else that of the model; a refusal is kept too, and raised again."""
+        """The stored reply, or else the model's. A refusal is stored too, and raised again."""
         key = self._key(request)
         line = self._lines.get(key) or self._ask(key, request)
         self._count(key, line)
@@ -120,25 +123,19 @@ class KeptModel(Model):
             self._used.add(key)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        data = f"{json.dumps(clean(line))}\n".encode()  # ASCII: what a model says need not be valid Unicode
+        data = f"{json.dumps(clean(line))}\n".encode()  # as ASCII: a model's text need not be valid Unicode
         with self._lock:
             end = self._file.seek(0, os.SEEK_END)
             try:
                 if self._file.write(data) < len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError as error:
-                self._file.truncate(end)  # a part of a line would spoil the next one
+                self._file.truncate(end)  # the next line would be appended to this partial one
                 raise RecordingError(f"{self._path}: cannot be written: {error.strerror}") from error
             self._lines[line["key"]] = line
 
-    def _lock_file(self) -> None:
-        try:
-            lock(self._file)
-        except BlockingIOError:
-            raise RecordingError(f"{self._path}: another process is using it") from None
-
     def _read(self) -> None:
-        """Take the lines that are whole: the last one may have been cut by a kill, and is cut off."""
+        """Read the complete lines. A kill may have cut the last one, which is then removed."""
         self._file.seek(0)
         data = self._file.read()
         whole = data.rfind(b"\n") + 1
@@ -149,5 +146,5 @@ class KeptModel(Model):
                 self._lines[line["key"]] = line
             except (ValueError, TypeError, KeyError) as error:
                 raise RecordingError(
-                    f"{self._path}, line {number}: expected a kept reply, got something else"
+                    f"{self._path}, line {number}: expected a stored reply, got something else"
                 ) from error

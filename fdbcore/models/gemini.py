@@ -1,4 +1,4 @@
-"""Models of Gemini, by the SDK `google-genai`."""
+"""Gemini models, through the SDK `google-genai`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types import Reply, Request
 
-_PASSING: Final = (408, 429, 500, 502, 503, 504)
-_LONGEST_WAIT_S: Final = 120.0
+_TRANSIENT_STATUSES: Final = (408, 429, 500, 502, 503, 504)
+_LONGEST_WAIT_S: Final = 120.0  # a server that asks for a longer wait (an exhausted quota) is not asked again
 
 
 def gemini(address: str) -> Model:
-    """The model "gemini:NAME" at Google, with the key in GOOGLE_API_KEY or GEMINI_API_KEY; or at another server."""
+    """The model "gemini:NAME". It is at Google, with the key in GOOGLE_API_KEY or GEMINI_API_KEY.
+
+    SETTINGS name another server.
+    """
     found = parsed(address, SETTINGS)
     return GeminiModel(found.place, **found.settings)
 
 
 class GeminiModel(VendorModel):
-    """See `gemini`. backoff_s: the first wait before another attempt where the server does not say how long."""
+    """See `gemini`. backoff_s: the first wait before another attempt, if the server does not say how long to wait."""
 
     vendor = "gemini"
     package = "google-genai"
     module = "google.genai"
-    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in the order of the vendor's own rule
+    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in the order that the vendor's SDK uses
     base_url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_base_url = "https://generativelanguage.googleapis.com"
 
@@ -50,10 +53,14 @@ class GeminiModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from google import genai
 
-        stays = {"follow_redirects": False}  # the key is for this server
-        options: Any = {"base_url": self.base_url, "timeout": round(self._timeout_s * 1000), "client_args": stays}
+        no_redirects = {"follow_redirects": False}  # the key must not go to another server
+        options: Any = {
+            "base_url": self.base_url,
+            "timeout": round(self._timeout_s * 1000),
+            "client_args": no_redirects,
+        }
         client = genai.Client(api_key=self.key(), vertexai=False, http_options=options)
-        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
         return client
 
     def prepare(self) -> None:
@@ -67,13 +74,16 @@ class GeminiModel(VendorModel):
         client = self._client
         from google.genai.errors import APIError
 
-        odd = (ValueError, TypeError, AttributeError)  # what the SDK stumbles over in an answer that is none
+        odd = (ValueError, TypeError, AttributeError)  # the SDK raises these on a malformed answer
         failures: tuple[type[Exception], ...] = (APIError, *odd, *_transport_errors())
+        parts: list[dict[str, Any]] = [{"text": request.user}] if request.user else []
+        if request.wav is not None:
+            parts.append({"inline_data": {"data": request.wav, "mime_type": "audio/wav"}})
         try:
             answer = self._retrying()(
                 client.models.generate_content,
                 model=self._model,
-                contents=[{"role": "user", "parts": _parts(request)}],
+                contents=[{"role": "user", "parts": parts}],
                 config=_config(request),
             )
         except failures as error:
@@ -81,7 +91,7 @@ class GeminiModel(VendorModel):
         return self._reply(answer)
 
     def _retrying(self) -> Any:  # noqa: ANN401
-        """Sends a request again where that may help; the SDK's own retries do not wait as long as a server asks."""
+        """A policy that retries where that may help. The SDK's own retries do not wait as long as a server asks."""
         import tenacity
 
         backoff = tenacity.wait_exponential_jitter(initial=self._backoff_s, max=60.0, jitter=self._backoff_s)
@@ -89,7 +99,9 @@ class GeminiModel(VendorModel):
         def passes(error: BaseException) -> bool:
             if isinstance(error, _transport_errors()):
                 return True
-            return getattr(error, "code", None) in _PASSING and (_asked_wait_s(error) or 0.0) <= _LONGEST_WAIT_S
+            return (
+                getattr(error, "code", None) in _TRANSIENT_STATUSES and (_asked_wait_s(error) or 0.0) <= _LONGEST_WAIT_S
+            )
 
         def wait_s(state: tenacity.RetryCallState) -> float:
             asked_s = _asked_wait_s(state.outcome.exception() if state.outcome else None)
@@ -135,13 +147,6 @@ class GeminiModel(VendorModel):
         return self.error(f"{self.server} cannot be reached: {error}", transient=True)
 
 
-def _parts(request: Request) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"text": request.user}] if request.user else []
-    if request.wav is not None:
-        parts.append({"inline_data": {"data": request.wav, "mime_type": "audio/wav"}})
-    return parts
-
-
 def _config(request: Request) -> dict[str, Any]:
     config: dict[str, Any] = {"seed": request.seed, "temperature": request.temperature}
     if request.system:
@@ -152,13 +157,13 @@ def _config(request: Request) -> dict[str, Any]:
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
-    """The SDK lets through the errors of the HTTP library that it found, httpx or httpx2."""
+    """The transport errors of httpx and httpx2: the SDK uses one of them, and passes its errors on."""
     found = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return tuple(module.TransportError for module in found if module is not None)
 
 
 def _asked_wait_s(error: BaseException | None) -> float | None:
-    """How long the server asks to wait: by its header, or by RetryInfo in what it says."""
+    """The wait in seconds that the server asks for, by a header or by RetryInfo in its message; None if none."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     delays = [detail["retryDelay"].removesuffix("s") for detail in _details(error) if "retryDelay" in detail]
     for text in [headers.get("retry-after"), *delays]:
@@ -170,8 +175,8 @@ def _asked_wait_s(error: BaseException | None) -> float | None:
 
 
 def _details(error: BaseException | None) -> list[Mapping[str, Any]]:
-    told = getattr(error, "details", None)
-    inner = told.get("error", told) if isinstance(told, Mapping) else None
+    answer = getattr(error, "details", None)
+    inner = answer.get("error", answer) if isinstance(answer, Mapping) else None
     details = inner.get("details") if isinstance(inner, Mapping) else None
     return [detail for detail in details or () if isinstance(detail, Mapping)]
 

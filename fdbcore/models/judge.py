@@ -1,4 +1,4 @@
-"""A language model as a judge: it marks by a rubric, and answers in the rubric's own form."""
+"""A language model as a judge: it marks by a rubric, and answers in the form of the rubric's schema."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fdbcore.types import Request, Rubric
 
 
 class ModelJudge(Judge):
-    """Asks `model`: the rubric is what it is told, the evidence what it is given. Threads may share it.
+    """Asks `model`: the rubric is its system prompt, the evidence its user prompt. Threads may share it.
 
-    A `fdbcore.models.cache.KeptModel` keeps its answers, so that none is paid for twice.
+    With a `fdbcore.models.cache.KeptModel` its answers are stored, so that none is paid for twice.
     """
 
     def __init__(self, model: Model) -> None:
@@ -23,7 +23,7 @@ class ModelJudge(Judge):
         self._model = model
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The marks of the evidence, which is shown as JSON; see `fdbcore.protocols.Judge`."""
+        """The marks of the evidence, which the model gets as JSON; see `fdbcore.protocols.Judge`."""
         given = json.dumps(evidence, ensure_ascii=False, indent=1)
         text = self._model.ask(Request(given, system=rubric.text, schema=rubric.schema)).text
         try:
@@ -38,10 +38,10 @@ class ModelJudge(Judge):
         return marks
 
     def describe(self) -> Mapping[str, Any]:
-        """Those of the model."""
+        """The description of the model."""
         return self._model.describe()
 
 
 def judge(address: str) -> ModelJudge:
-    """The language model at "VENDOR:NAME", as a judge. SettingsError for what is unknown."""
+    """The language model at the address "VENDOR:NAME", as a judge. SettingsError if the vendor is unknown."""
     return ModelJudge(registry.model(address))

@@ -1,4 +1,4 @@
-"""Models of OpenAI, and of other servers that speak its chat completions, by the SDK `openai`."""
+"""Models of OpenAI, and of other servers with its chat completions API, through the SDK `openai`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _FILTERS: Final = ("content_filter", "content_policy_violation")
 
 
 def openai(address: str) -> Model:
-    """The model "openai:NAME" at OpenAI, with the key in OPENAI_API_KEY; or by SETTINGS at another server."""
+    """The model "openai:NAME". It is at OpenAI, with the key in OPENAI_API_KEY; SETTINGS name another server."""
     found = parsed(address, SETTINGS)
     return OpenAIModel(found.place, **found.settings)
 
 
 class OpenAIModel(VendorModel):
-    """See `openai`. A seed that the model does not take is left out from then on, and `describe` says so."""
+    """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so."""
 
     vendor = "openai"
     package = "openai"
@@ -41,9 +41,9 @@ class OpenAIModel(VendorModel):
     def _client(self) -> Any:  # noqa: ANN401
         from openai import DefaultHttpxClient, OpenAI
 
-        stays = DefaultHttpxClient(follow_redirects=False)  # the key is for this server
-        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=stays)
-        weakref.finalize(self, client.close)  # its connections are kept alive, and are to be closed once
+        http = DefaultHttpxClient(follow_redirects=False)  # the key must not go to another server
+        client = OpenAI(api_key=self.key(), base_url=self.base_url, timeout=self._timeout_s, http_client=http)
+        weakref.finalize(self, client.close)  # it keeps connections alive, which must be closed in the end
         return client
 
     def prepare(self) -> None:
@@ -86,7 +86,7 @@ class OpenAIModel(VendorModel):
         if request.schema is not None:
             named = {"name": "answer", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        if "audio" in self._model:
+        if "audio" in self._model:  # these models take speech or answer with it: ask for an answer in text
             body["modalities"] = ["text"]
         given = {"seed": request.seed, "temperature": request.temperature}
         return body | {name: value for name, value in given.items() if value is not None}
@@ -95,7 +95,7 @@ class OpenAIModel(VendorModel):
         try:
             choice, usage = completion.choices[0], completion.usage
             text, refusal, reason = choice.message.content, choice.message.refusal, choice.finish_reason
-        except (AttributeError, IndexError, TypeError):  # the SDK checks nothing
+        except (AttributeError, IndexError, TypeError):  # the SDK does not check the answer
             raise self.error(f"{self.server} answers with something other than an answer", transient=True) from None
         if refusal or reason == "content_filter":
             raise self.refusal(f"declined: {refusal or reason}")

@@ -1,4 +1,4 @@
-"""What the models of all vendors share: the key, the server, and errors of one line in which the key never stands."""
+"""What the models of all vendors share: the key, the server, and errors of one line that never show the key."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fdbcore.runtime.redaction import secret, without_values
 from fdbcore.types import Reply, Request
 
 TIMEOUT_S: Final = 120.0
-"""What one attempt may take: models that think need a minute."""
+"""The time limit of one attempt. Models that think need a minute."""
 
 ATTEMPTS: Final = 6
-"""How often a request is sent while its server is busy or away; with growing waits that outlasts most of a minute."""
+"""How often a request is sent while its server is busy or down. With growing waits this lasts most of a minute."""
 
 NO_KEY: Final = "none"
-"""What a server that wants no key is sent in its place: the SDKs always send one."""
+"""The key that is sent to a server without keys, because the SDKs always send one."""
 
 SETTINGS: Final = (
     Setting(
@@ -35,20 +35,20 @@ SETTINGS: Final = (
     ),
     replace(KEY_VARIABLE, unset="the vendor's; none beside `base_url`"),
 )
-"""Of a model's address."""
+"""The settings of a model's address."""
 
 _SHOWN_CHARS: Final = 300
-_ECHO_CHARS: Final = 6  # so much of the key in a word makes it an echo of the key
+_ECHO_CHARS: Final = 6  # a word that contains this many characters of the key in a row may reveal it
 
 
 class VendorModel(Model):
-    """A model at a vendor, or at another server that speaks the vendor's API; a subclass speaks it, by one SDK.
+    """A model at a vendor, or at another server with the vendor's API. A subclass calls it through the vendor's SDK.
 
-    base_url: of that server; None: the vendor's, or what `base_url_variable` says. key_variable: the variable of the
-    environment with the key for it; None: that of the vendor, and no key at all for a base_url: a key goes to its own
-    server only. Raises MissingExtraError if the SDK is not installed, SettingsError if there is no name, or base_url is
-    no http address. The key is asked for later.
-    attempts: how often a request is sent, while its server is busy or away.
+    base_url: the other server; None for the vendor's, or for the one in the variable `base_url_variable`. key_variable:
+    the environment variable with the key; None for the vendor's. If base_url is given without key_variable, no key is
+    sent: the vendor's key must not go to another server. timeout_s: the limit of one attempt, in seconds. attempts: how
+    often a request is sent while its server is busy or down. The key is read only when it is needed. MissingExtraError
+    if the SDK is not installed; SettingsError if there is no name, or if base_url is not an http address.
     """
 
     vendor: ClassVar[str]
@@ -87,42 +87,42 @@ class VendorModel(Model):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Load the SDK and find the key, which `ask` does otherwise: that takes a second, too long for a live process.
+        """Load the SDK and find the key now. Otherwise `ask` does it, which would stall a live process for a second.
 
-        Contacts nobody. PartyError without a key, MissingExtraError without the SDK.
+        It contacts no server. PartyError if there is no key, MissingExtraError if the SDK is not installed.
         """
 
     @property
     def server(self) -> str:
-        """The address of the server, without what may be secret in it."""
+        """The address of the server, without user name, password and query."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def key(self) -> str:
-        """The key from the environment, or NO_KEY; PartyError names the variable where it is expected, and not there.
+        """The key from the environment; NO_KEY if the server takes none.
 
-        SettingsError if it is too short to be a secret.
+        PartyError, which names the variable, if it is missing; SettingsError if it is too short to be a secret.
         """
         if not self.key_variables:
             return NO_KEY
         for variable in self.key_variables:
             if key := secret(variable):
                 if not (key.isascii() and key.isprintable()):
-                    raise PartyError(f"{self.name}: expected a key of ASCII letters in {variable}, got others")
+                    raise PartyError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
                 return key
         expected = " or ".join(self.key_variables)
         raise PartyError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
 
     def error(self, reason: str, transient: bool = False) -> PartyError:
-        """That the model cannot be had."""
+        """The error that the model is not available, with a reason."""
         return PartyError(f"{self.name}: {self.redacted(reason)}", transient)
 
     def refusal(self, reason: str) -> RefusalError:
-        """That there is no answer to this one request."""
+        """The error that the model declined this one request, with a reason."""
         return RefusalError(f"{self.name}: {self.redacted(reason)}")
 
     def status_error(self, status: int, message: str) -> PartyError:
-        """What a status of HTTP means, after all attempts."""
+        """The error for an HTTP status, after all attempts."""
         times = f", {self.attempts} times" if self.attempts > 1 else ""
         match status:
             case 401:
@@ -144,9 +144,9 @@ class VendorModel(Model):
         return f"the key in {' or '.join(self.key_variables)}"
 
     def redacted(self, text: str) -> str:
-        """`text` as one line, without words that hold the key or, as vendors echo it, a part of it."""
+        """`text` as one line, without words that hold the key or a part of it, which vendors quote in their errors."""
         keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
-        words = ["…" if any(_echoes(word, key) for key in keys) else word for word in without_values(text).split()]
+        words = ["…" if any(_reveals(word, key) for key in keys) else word for word in without_values(text).split()]
         line = " ".join(words)
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 
@@ -155,17 +155,17 @@ def _is_http(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
+    except ValueError:  # the port is not a number
         return False
 
 
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package around it
+    except ModuleNotFoundError:  # the package around the module is missing
         return False
 
 
-def _echoes(word: str, key: str) -> bool:
+def _reveals(word: str, key: str) -> bool:
     size = min(_ECHO_CHARS, len(key))
     return "***" in word or any(key[start : start + size] in word for start in range(len(key) - size + 1))

@@ -1,4 +1,4 @@
-"""A conversation, and a run of conversations, on disk.
+"""A recorded conversation, and a run of many, on disk.
 
 May import: audio, runtime.
 """

@@ -1,4 +1,4 @@
-"""What the files of a recording are called, and how its JSON is read and written."""
+"""Names of the files of a recording, and how its JSON is read and written."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ RECORDING_SCHEMA = "fdbcore.recording/1"
 TURNS_SCHEMA = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 REPLY = "reply"
-"""The kind of event by which a side answers in text; with its voice, if it has one."""
+"""The kind of an event in which a side answers in text, whether it speaks too or not."""
 REFUSAL = "refusal"
-"""The kind of event by which a side declines to answer, with its `reason`."""
+"""The kind of an event in which a side declines to answer; its field `reason` says why."""
 
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
@@ -26,15 +26,16 @@ MARKS, LABELS = "derived/marks.json", "derived/labels.json"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` so that a reader sees the old file or the whole new one; the folder is made if it is missing.
+    """Write `text` so that a reader sees the old file or the whole new one. A missing folder is made.
 
-    The bytes of a file name that are no text are written as escapes, which JSON reads back as the same name.
+    Bytes of a file name that are not valid text are written as escapes; JSON reads them back as the same name. Raises
+    RecordingError if the file cannot be written.
     """
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write `data` as `write_text` writes text. RecordingError where it cannot be written."""
+    """Write `data` in the same way as `write_text`. RecordingError if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
@@ -44,16 +45,16 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: object, in_one_line: bool = False) -> None:
-    """Write `value` as JSON without known secrets, as `write_text` does.
+    """Write `value` as JSON without known secrets, in the same way as `write_text`.
 
-    in_one_line: for what nobody reads; it takes a tenth of the time.
+    in_one_line: for files that nobody reads by eye; it takes a tenth of the time.
     """
     indent = None if in_one_line else 1
     write_text(path, json.dumps(clean(value), ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401
-    """The JSON value in `path`."""
+    """The JSON value in `path`. RecordingError if it cannot be read or is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -63,5 +64,5 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
-    """SHA-256 of the settings, the same for the same values in any order."""
+    """SHA-256 of the settings, in hex; the order of the names does not matter."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

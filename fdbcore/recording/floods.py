@@ -1,11 +1,11 @@
-"""How much a party may tell, so that one that tells without end harms no other call."""
+"""Limits on the events that a party may send, so that a party that floods us harms no other call."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FLOODS: Final = "floods: "
-"""How the reason of one begins that told too much: what suffers from it meanwhile is its own fault."""
+"""The reason of a party that sent too much begins with this. It is to blame for everything that suffered from it."""
 
 MOST_EVENTS_PER_S: Final = 1000
 MOST_BYTES_PER_S: Final = 1_000_000
@@ -13,30 +13,30 @@ MOST_EVENTS_AT_ONCE: Final = 2 * MOST_EVENTS_PER_S
 MOST_BYTES_AT_ONCE: Final = 4 * MOST_BYTES_PER_S
 MOST_EVENTS: Final = 200_000
 MOST_BYTES: Final = 64_000_000
-"""Of one side, in one call."""
+"""Limits for one side in one call."""
 
 
 class TokenBucket:
-    """Lets through `per_s` a second, and `at_once` after a rest; the time is what it is told, in ns."""
+    """A token bucket: it refills at `per_s` tokens a second, up to `at_once`. The caller passes the time, in ns."""
 
     def __init__(self, per_s: float, at_once: float) -> None:
         self._per_ns = per_s / 1e9
-        self._at_once = self._left = at_once
+        self._at_once = self._tokens = at_once
         self._last_ns: int | None = None
 
     def take(self, now_ns: int, count: float = 1) -> bool:
-        """Whether `count` may pass now; if not, nothing is taken."""
-        rested_ns = 0 if self._last_ns is None else max(0, now_ns - self._last_ns)
+        """Take `count` tokens and return True; False, and none are taken, if there are too few."""
+        elapsed_ns = 0 if self._last_ns is None else max(0, now_ns - self._last_ns)
         self._last_ns = now_ns
-        self._left = min(self._at_once, self._left + rested_ns * self._per_ns)
-        if self._left < count:
+        self._tokens = min(self._at_once, self._tokens + elapsed_ns * self._per_ns)
+        if self._tokens < count:
             return False
-        self._left -= count
+        self._tokens -= count
         return True
 
 
 class EventAllowance:
-    """What one side may tell in a call: events and their bytes, a second and in all."""
+    """How many events, and bytes of events, one side may send in a call: per second and in all."""
 
     def __init__(self) -> None:
         self._events = TokenBucket(MOST_EVENTS_PER_S, MOST_EVENTS_AT_ONCE)
@@ -44,7 +44,7 @@ class EventAllowance:
         self._n_events = self._n_bytes = 0
 
     def take(self, now_ns: int, size_bytes: int) -> str | None:
-        """Count an event; None, or why it is one too many."""
+        """Count an event of `size_bytes`; return None, or why it is one too many."""
         self._n_events += 1
         self._n_bytes += size_bytes
         if not self._events.take(now_ns):

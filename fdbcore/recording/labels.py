@@ -1,7 +1,7 @@
-"""Labels that people have put on recordings: what they may say, to which call each belongs, and how they are kept.
+"""Labels that people gave to recordings: their kinds, and how a recording stores them.
 
-Kinds: `turn_end` (a moment: the end of its span), `speech` (an inter-pausal unit), `pause` (inside a turn), and what a
-contribution is: `interruption`, `backchannel`, `side_talk` (speech that is not meant for the other), `noise`.
+Kinds: `turn_end` (a moment: the end of its span), `speech` (an inter-pausal unit), `pause` (inside a turn), and four
+kinds of contribution: `interruption`, `backchannel`, `side_talk` (speech not meant for the other side), `noise`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONTRIBUTIONS: Final[tuple[LabelKind, ...]] = ("interruption", "backchannel", "s
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
-    """What somebody says of a span of one side, in seconds of the session; a moment is a span of no length."""
+    """A label on a span of one side, in seconds of the session. A moment is a span without length."""
 
     side: Side
     kind: LabelKind
@@ -34,12 +34,12 @@ class Label:
 
     @property
     def start_tick(self) -> int:
-        """The nearest tick to its start."""
+        """The tick nearest to its start."""
         return round(self.start_s * TICKS_PER_S)
 
     @property
     def end_tick(self) -> int:
-        """The nearest tick to its end."""
+        """The tick nearest to its end."""
         return round(self.end_s * TICKS_PER_S)
 
     def to_json(self) -> dict[str, Any]:
@@ -49,31 +49,37 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class KeptLabels:
-    """The labels of a recording, sorted, within its length. notes: what had to be left out or changed, a line each."""
+    """The labels of a recording, sorted and within its length.
+
+    source: the file that they came from. notes: what had to be left out or changed, a line each.
+    """
 
     source: str
     labels: Sequence[Label]
     notes: Sequence[str]
 
     def of(self, side: Side, *kinds: LabelKind) -> list[Label]:
-        """Those of a side and of these kinds, by time."""
+        """The labels of a side that are of these kinds, by time."""
         found = (label for label in self.labels if label.side == side and label.kind in kinds)
         return sorted(found, key=lambda label: (label.start_s, label.end_s))
 
     def counts(self) -> dict[str, int]:
-        """How many there are of each side and kind: {"A pause": 3}."""
+        """The number of labels of each side and kind: {"A pause": 3}."""
         counted = Counter(f"{label.side} {label.kind}" for label in self.labels)
         return dict(sorted(counted.items()))
 
 
 def keep_labels(recording: Path, source: str, labels: Iterable[Label]) -> None:
-    """Write the labels of a recording into its folder, as they were given. RecordingError if that cannot be done."""
+    """Write labels, as given, into the folder of a recording. RecordingError if they cannot be written.
+
+    source: the file that they came from.
+    """
     values = {"schema": LABELS_SCHEMA, "source": source, "labels": [label.to_json() for label in sorted(labels)]}
     write_json(recording / LABELS, values)
 
 
 def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
-    """Where the labels of a recording come from, and what was given; None if it has none.
+    """The file that the labels of a recording came from, and the labels as given; None if it has none.
 
     RecordingError if they cannot be read.
     """
@@ -90,7 +96,7 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
 
 
 def within_session(labels: Sequence[Label], n_ticks: int) -> tuple[list[Label], list[str]]:
-    """Each label once, cut at the end of the session; and a line for what that changed, or what overlaps."""
+    """The labels without doubles and cut at the end of the session; and notes, a line each, on changes and overlaps."""
     length_s = n_ticks / TICKS_PER_S
     once = sorted(set(labels))
     outside = {
@@ -104,29 +110,27 @@ def within_session(labels: Sequence[Label], n_ticks: int) -> tuple[list[Label], 
         for label in once
         if label not in outside
     ]
-    told = (
+    noted = (
         ("given twice, counted once", [label for label, count in Counter(labels).items() if count > 1]),
         (f"after the end at {length_s:.2f} s, left out", sorted(outside)),
         (f"past the end at {length_s:.2f} s, cut there", beyond),
         ("overlapping an earlier one of its side and kind, counted all the same", list(_overlapping(within))),
     )
-    return within, [f"{_counted(found)} {what}: {_examples(found)}" for what, found in told if found]
+    return within, [_note(found, what) for what, found in noted if found]
+
+
+def _note(found: Sequence[Label], what: str, shown: int = 3) -> str:
+    """A line such as "4 labels given twice, counted once: A pause at 1.00 s, ..."."""
+    examples = [f"{label.side} {label.kind} at {label.start_s:.2f} s" for label in found[:shown]]
+    more = ["..."] if len(found) > shown else []
+    return f"{len(found)} label{'s' if len(found) != 1 else ''} {what}: {', '.join([*examples, *more])}"
 
 
 def _overlapping(labels: Sequence[Label]) -> Iterator[Label]:
-    """Those that begin before all earlier ones of their side and kind have ended; of sorted labels."""
+    """The labels that begin before all earlier ones of their side and kind have ended. labels: sorted."""
     reached: dict[tuple[Side, LabelKind], float] = {}
     for label in labels:
         key = label.side, label.kind
         if label.start_s < reached.get(key, 0.0):
             yield label
         reached[key] = max(reached.get(key, 0.0), label.end_s)
-
-
-def _counted(found: Sequence[Label]) -> str:
-    return f"{len(found)} label{'s' if len(found) != 1 else ''}"
-
-
-def _examples(found: Sequence[Label], shown: int = 3) -> str:
-    texts = [f"{label.side} {label.kind} at {label.start_s:.2f} s" for label in found[:shown]]
-    return ", ".join([*texts, *(["..."] if len(found) > shown else [])])

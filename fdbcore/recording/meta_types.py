@@ -1,6 +1,6 @@
-"""The types of what a recording says of itself, as JSON values; documents and their schemas are made of them.
+"""The types of a recording's description of itself, as JSON values. Documents and their schemas are made from them.
 
-They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+The types need msgspec. They are for type checkers and for the schemas; nothing imports this module at run time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Detectors(TypedDict):
 
 
 class Settings(TypedDict):
-    """What decided on the events."""
+    """The settings that decided the events."""
 
     turns: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
     vad: Annotated[Detectors, Meta(description="of each side's voice activity detector")]

@@ -1,10 +1,10 @@
-"""A recording on disk: everything that scores and reports are made of, and nothing else.
+"""A recording on disk. Scores and reports are made from it alone.
 
-<case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; left out where meta.json links the source
+<case>/session.wav    stereo int16, 48 kHz, L = A, R = B, sample 0 = tick 0; missing if meta.json links the source
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
-       derived/       activity.npz, turns.json, health.json, quantities.json, scores.json: functions of the above,
-                      and of labels.json, what people have labelled
+       derived/       activity.npz, turns.json, health.json, quantities.json, scores.json: computed from the files
+                      above and from labels.json, the labels that people gave
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnEvent
 
 
 class Arrivals(NamedTuple):
-    """What was delivered on one side, in the order in which it came: int64 (n,) each.
+    """The audio that one side delivered, block by block, in the order of arrival: int64 (n,) each.
 
-    at_us: when, in us since tick 0. start_sample, samples: its place in the side's own stream, and its length, both at
-    48 kHz.
+    at_us: when a block arrived, in us since tick 0. start_sample, samples: its place in the side's own stream, and its
+    length, both at 48 kHz.
     """
 
     at_us: npt.NDArray[np.int64]
@@ -50,13 +50,16 @@ class Arrivals(NamedTuple):
 
     @classmethod
     def among(cls, events: Iterable[Mapping[str, Any]], side: Side) -> Self:
-        """Those of a side that are told among lines of events.jsonl."""
-        told = [event for event in events if event["kind"] == "arrivals" and event["side"] == side]
-        return cls(*(np.array([n for e in told for n in e[name]], dtype=np.int64) for name in cls._fields))
+        """The arrivals of a side that the lines of events.jsonl hold."""
+        lines = [event for event in events if event["kind"] == "arrivals" and event["side"] == side]
+        return cls(*(np.array([n for line in lines for n in line[name]], dtype=np.int64) for name in cls._fields))
 
 
 class Recording:
-    """A recording in its folder; each of its files is read once, when it is first asked for. Raises RecordingError."""
+    """A recording in its folder. Each of its files is read once, when it is first needed.
+
+    RecordingError if a file that is needed is missing, damaged, or of another schema.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path = Path(path)
@@ -67,7 +70,7 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """The case's name, as in its run."""
+        """The name of the case in its run, which is the name of its folder."""
         return self.path.name
 
     @property
@@ -78,22 +81,22 @@ class Recording:
         return int(self.meta["n_ticks"])
 
     def length_s(self, side: Side) -> float:
-        """Length of a side's own audio: up to its file's last sample, or all where it has no file."""
+        """The length of a side's own audio: up to the last sample of its file, or of the session if it has no file."""
         source = self.meta.get("source")
         return source["sides"][side]["samples"] / SAMPLE_RATE_HZ if source else self.n_ticks / TICKS_PER_S
 
     @property
     def original_meta(self) -> Mapping[str, Any]:
-        """The meta.json of the conversation as it was held: this one, or that of the recording which this one replays.
+        """The meta.json of the live conversation: this recording's own, or that of the recording which it replays.
 
-        Only there are the parties, the outcome and the timing certificate of a live conversation.
+        The parties, the outcome and the timing certificate of a live conversation stand only there.
         """
         held: Mapping[str, Any] = self.meta["held"]["meta"] if "held" in self.meta else self.meta
         return held
 
     @cached_property
     def turn_events(self) -> list[TurnEvent]:
-        """The acoustic turn events, in the order in which they became known."""
+        """The turn events, in the order in which they became known."""
         path = self.path / TURNS
         if not path.is_file():
             raise self._unfinished()
@@ -104,7 +107,7 @@ class Recording:
 
     @cached_property
     def activity(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Activity of A and B, bool (n_ticks,) each."""
+        """The voice activity of A and of B, bool (n_ticks,) each."""
         stored = self._derived
         n_ticks = int(stored["n_ticks"])
         a, b = (np.unpackbits(stored[side], count=n_ticks).astype(np.bool_) for side in "ab")
@@ -112,12 +115,15 @@ class Recording:
 
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
-        """Largest absolute sample of each tick, uint16 (n_ticks, 2): A, B; 32768 is full scale."""
+        """The largest absolute sample of each tick, uint16 (n_ticks, 2): A, B. Full scale is 32768."""
         peaks: npt.NDArray[np.uint16] = self._derived["peaks"]
         return peaks
 
     def evidence(self, name: str) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
-        """What the activity of A and B was decided from, by the name that the detector gave it; None if it was not."""
+        """The values from which the detector decided the activity of A and B, float32 (n,) each.
+
+        name: as the detector calls them. None if it did not use such values.
+        """
         stored = self._derived
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
 
@@ -129,7 +135,7 @@ class Recording:
 
     @cached_property
     def health(self) -> dict[str, Any] | None:
-        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None where it was not examined."""
+        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
         path = self.path / HEALTH
         health = read_json(path) if path.is_file() else None
         if health is not None and not (isinstance(health, dict) and "verdict" in health):
@@ -138,12 +144,12 @@ class Recording:
 
     @property
     def damages(self) -> list[str]:
-        """What is missing from the files that it replays, a line each."""
+        """What is missing at the end of the files that it replays, a line each."""
         files = (self.meta.get("source") or {}).get("files", ())
         return [f"{file['path']}: {file['damage']}" for file in files if file.get("damage")]
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
-        """The words of a side that begin between two times; empty if there are none, or they are not known."""
+        """The words of a side that begin in [start_s, end_s), as text; "" if there are none or they are not known."""
         words = self.spoken(side) or []
         return " ".join(text for text, begins_s, _ in words if start_s <= begins_s < end_s)
 
@@ -153,7 +159,7 @@ class Recording:
         return None if spoken is None else [(start_s, end_s) for _, start_s, end_s in spoken]
 
     def untimed_words(self, side: Side) -> int:
-        """How many words of a side were left out, because their times are not known."""
+        """How many words of a side were left out because their times are not known."""
         return int((self._words[side] or {}).get("left_out", 0))
 
     def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
@@ -168,16 +174,16 @@ class Recording:
 
     @cached_property
     def labels(self) -> KeptLabels | None:
-        """What people have labelled, as measures take it; None if nobody has."""
+        """The labels that people gave, within the session; None if nobody labelled it."""
         given = given_labels(self.path)
         return None if given is None else KeptLabels(given[0], *within_session(given[1], self.n_ticks))
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """The lines of events.jsonl; without the last one if a crash has torn it."""
+        """The lines of events.jsonl, without the last one if a crash tore it."""
         path = self.path / EVENTS
         try:
-            *lines, _ = path.read_bytes().split(b"\n")
+            *lines, _ = path.read_bytes().split(b"\n")  # what follows the last line end is empty, or torn
             return [json.loads(line) for line in lines]
         except OSError as error:
             raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
@@ -185,7 +191,7 @@ class Recording:
             raise RecordingError(f"{path}: expected JSON in each line, got something else ({error})") from error
 
     def arrivals(self, side: Side) -> Arrivals:
-        """What was delivered on a side, and when; empty where nothing was logged."""
+        """The audio that a side delivered, and when; empty if nothing was logged."""
         return Arrivals.among(self.events, side)
 
     def _unfinished(self) -> RecordingError:
@@ -207,7 +213,7 @@ class Recording:
 
 
 def folders_in(path: Path) -> list[Path]:
-    """The folders of a run's recordings, by name; or `path`, if it is that of one. RecordingError if there is none."""
+    """The folders of a run's recordings, by name; or `path` if it is a recording. RecordingError if there is none."""
     if os.path.isfile(path / META):
         return [path]
     found = sorted(meta.parent for meta in path.glob(f"*/{META}"))

@@ -1,11 +1,11 @@
-"""A run on disk: its files, its lock, and what has become of each of its calls."""
+"""A run on disk: its files, its lock, and the state of each of its calls."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -31,42 +31,41 @@ if TYPE_CHECKING:
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
-"""How often a case is held again, after what is known to pass (`PartyError.transient`) or the death of its process."""
+"""How often a case is held again after an error that may pass (`PartyError.transient`) or the death of its process."""
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
 RUN_SCHEMA: Final = "fdbcore.run/1"
 CORPUS, RUN = "corpus.json", "run.json"
 SCORED: Final = (HEALTH, SCORES, QUANTITIES)
-"""What a recording has once it is done with."""
+"""The files that a recording has once it is scored."""
 
 DONE: Final = "done"
 DAMAGED: Final = "damaged"
 FAILED: Final = "failed"
 INVALID: Final = "invalid"
 WAITING: Final = "waiting"
-"""How a call stands. damaged: a part of its file is missing, the rest is scored. failed: its file cannot be read, or
-its system is to blame. invalid: the harness is. waiting: not yet replayed or held."""
+"""The states of a call. damaged: a part of its file is missing; the rest is scored. failed: its file cannot be read,
+or its system is to blame. invalid: the harness is to blame. waiting: not yet replayed or held."""
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run, of `replay` or of `run`, or holds recordings of ours."""
-    known = [(path / CORPUS, CORPUS_SCHEMA), (path / RUN, RUN_SCHEMA)]
-    return any(_has_schema(*of) for of in [*known, *((meta, RECORDING_SCHEMA) for meta in path.glob(f"*/{META}"))])
-
-
-def _has_schema(path: Path, schema: str) -> bool:
-    with suppress(RecordingError, AttributeError):
-        return path.is_file() and bool(read_json(path).get("schema") == schema)
+    """Whether a folder is a run, of `replay` or of `run`, or holds recordings of this version's schema."""
+    run_files = [(path / CORPUS, CORPUS_SCHEMA), (path / RUN, RUN_SCHEMA)]
+    recordings = ((meta, RECORDING_SCHEMA) for meta in path.glob(f"*/{META}"))
+    for file, schema in chain(run_files, recordings):
+        with suppress(RecordingError, AttributeError):  # AttributeError: its JSON is not an object
+            if file.is_file() and read_json(file).get("schema") == schema:
+                return True
     return False
 
 
 def read_corpus(path: Path) -> Corpus:
-    """The corpus.json of a run of `replay`. RecordingError for another schema."""
+    """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another schema."""
     return cast("Corpus", _read(path / CORPUS, CORPUS_SCHEMA))
 
 
 def case_columns(case: PlannedCase, outcome: Outcome | None) -> dict[str, str]:
-    """The columns of a live call, of its case in the plan and of how it ended."""
+    """The columns of a live call: those of its case in the plan, and how it ended."""
     clip = case.get("clip")
     return {
         "system": case["system"],
@@ -77,13 +76,13 @@ def case_columns(case: PlannedCase, outcome: Outcome | None) -> dict[str, str]:
 
 
 def held_columns(recording: Recording) -> dict[str, str]:
-    """The columns of a recording that is, or replays, a live call of a run; none for any other."""
-    held = recording.original_meta
-    return case_columns(held["case"], held.get("outcome")) if held.get("case") else {}
+    """The columns of a recording that is a live call of a run, or replays one; empty for any other recording."""
+    live_meta = recording.original_meta
+    return case_columns(live_meta["case"], live_meta.get("outcome")) if live_meta.get("case") else {}
 
 
 def standing(recording: Recording) -> tuple[Standing, str | None]:
-    """How a call stands by its recording, and why if it is not done."""
+    """The state of a call as its recording shows it, and the reason if it is not done."""
     damages, outcome = recording.damages, recording.original_meta.get("outcome") or {}
     return DAMAGED if damages else outcome.get("kind", DONE), "; ".join(damages) or outcome.get("reason")
 
@@ -96,22 +95,20 @@ def _read(path: Path, schema: str) -> dict[str, Any]:
 
 
 def outcome_in(path: Path) -> Outcome | None:
-    """How the case in a folder of a run has ended; None if it has not, or if it is due to be held again."""
+    """How the case in this folder ended; None if it has not ended, or if it must be held again."""
     meta = state_of_case(path)
     outcome: Outcome | None = meta.get("outcome")
     if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
         return None
-    return None if _is_due(outcome, meta.get("attempts", ())) else outcome
-
-
-def _is_due(outcome: Outcome, attempts: Sequence[Outcome]) -> bool:
-    """Whether a case that ended so is to be held again: it is due anew, or that may help, some times after it was."""
+    attempts: Sequence[Outcome] = meta.get("attempts", ())
+    # Retries count from the last time that the case was requested again.
     retries = sum(1 for _ in takewhile(lambda earlier: not earlier.get("again"), reversed(attempts)))
-    return bool(outcome.get("again") or (outcome.get("transient") and retries < MOST_RETRIES))
+    is_due = outcome.get("again") or (outcome.get("transient") and retries < MOST_RETRIES)
+    return None if is_due else outcome
 
 
 def state_of_case(path: Path) -> dict[str, Any]:
-    """What is known of a case; nothing where a machine that lost its power left an empty file."""
+    """The meta.json of a case; {} if it cannot be read, for instance because a power cut left it empty."""
     try:
         meta: dict[str, Any] = read_json(path / META)
     except RecordingError:
@@ -121,7 +118,7 @@ def state_of_case(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def shared_lock(path: Path) -> Iterator[None]:
-    """Tell later processes that calls are still being recorded in `path`."""
+    """Hold a shared lock on the folder `path`: it tells later commands that calls are still being recorded there."""
     folder = os.open(path, os.O_RDONLY)
     try:
         lock(folder, shared=True)
@@ -132,10 +129,11 @@ def shared_lock(path: Path) -> Iterator[None]:
 
 @contextmanager
 def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
-    """Keep other commands out of the folder of a run, which is made if it is missing; our processes share its lock.
+    """Keep other commands out of the folder of a run, which is made if it is missing.
 
-    leaving_s: what the processes of a command that was killed are given to end; after it RecordingError, by what the
-    others are `doing` "this folder". At the end a log in which nobody wrote is removed.
+    The processes of this command share its lock. doing: what another command does there, for the message. leaving_s:
+    how long to wait for the processes of a killed command to end; then RecordingError. At the end, an empty log is
+    removed.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -157,25 +155,25 @@ def alone_in(path: Path, doing: str, leaving_s: float) -> Iterator[None]:
 def _take(folder: int, path: Path, doing: str, leaving_s: float) -> None:
     for _ in range(round(10 * leaving_s) + 1):
         with suppress(BlockingIOError):
-            lock(folder)
-            lock(folder, shared=True)
+            lock(folder)  # alone, so nobody else is there ...
+            lock(folder, shared=True)  # ... then shared with our own worker processes
             return
         Event().wait(0.1)
     raise RecordingError(f"{path}: another process is {doing} this folder")
 
 
 def is_replayed(path: Path) -> bool:
-    """Whether a folder is that of a run of `replay`."""
+    """Whether a folder is a run of `replay`."""
     return os.path.isfile(path / CORPUS)
 
 
 def is_planned(path: Path) -> bool:
-    """Whether a folder is that of a run of `run`."""
+    """Whether a folder is a run of `run`."""
     return os.path.isfile(path / RUN)
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether a folder is that of a run, of whatever schema, of a recording, or of several recordings."""
+    """Whether a folder is a run or a recording, or holds recordings, of any schema."""
     found = is_replayed(path) or is_planned(path) or os.path.isfile(path / META)
     return found or (os.path.isdir(path) and any(path.glob(f"*/{META}")))
 
@@ -187,7 +185,7 @@ def write_corpus(
     oddities: dict[str, list[str]],
     calls: list[CorpusCall],
 ) -> None:
-    """Write the corpus.json of a run of `replay`; its schema, date and versions are added."""
+    """Write the corpus.json of a run of `replay`. Schema, date and versions are added."""
     corpus: Corpus = {
         "schema": CORPUS_SCHEMA,
         "began": began,
@@ -201,7 +199,7 @@ def write_corpus(
 
 
 def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
-    """Write the run.json of a run of `run`; its schema, date and versions are added."""
+    """Write the run.json of a run of `run`. Schema, date and versions are added."""
     run: PlannedRun = {
         "schema": RUN_SCHEMA,
         "created": utc_now(),
@@ -213,5 +211,8 @@ def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
 
 
 def read_plan(path: Path) -> PlannedRun:
-    """The run.json of the run in `path`: what decided it, and its cases. Raises RecordingError."""
+    """The run.json of the run in `path`: what decided the cases, and the cases.
+
+    RecordingError if it cannot be read or is of another schema.
+    """
     return cast("PlannedRun", _read(path / RUN, RUN_SCHEMA))

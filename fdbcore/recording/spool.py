@@ -1,4 +1,4 @@
-"""Audio and events on their way to the disk, which may be slow, so that a conversation need not wait for it."""
+"""Buffers audio and events on their way to the disk, so that a conversation never waits for a slow disk."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from fdbcore.errors import RecordingError
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
 BUFFER_S: Final = 20
-"""How long the disk may stand still before something is lost; 192 kB of memory a second."""
+"""How long the disk may stall before audio is lost. A second of buffer takes 192 kB of memory."""
 MOST_LINES: Final = 10_000
-"""How many lines may wait for the disk."""
+"""How many lines may wait for the disk before lines are lost."""
 
 _LIVE_BLOCK_TICKS: Final = TICKS_PER_S // 4
-_WRITE_EVERY_S: Final = 0.2  # with the length of a block and a slow disk still well within a second
+_WRITE_EVERY_S: Final = 0.2  # plus the length of a block and a slow write, a crash still loses less than a second
 
 _Frames: TypeAlias = npt.NDArray[np.int16]
 """Frames of both sides: int16 (2, n_ticks, 480)."""
 
 
 class Spool:
-    """Takes the frames of both sides, tick by tick, and what is to be a line of text, and writes them to two files.
+    """Takes the frames of both sides, tick by tick, and lines of text, and writes them to two files.
 
-    Without `realtime`, a call writes once a second of audio, and nothing can be lost. With it no call waits for the
-    disk: a thread writes several times a second. What finds the buffer full is lost: it is counted, and silent in the
-    audio, where everything else stays in its place. There is no fsync: what was written outlives the process, not the
-    machine.
+    Without `realtime`, `write` itself writes to the disk once per second of audio, and nothing can be lost. With
+    `realtime`, no call waits for the disk: a thread writes several times a second. When the buffer is full, new audio
+    and lines are lost. They are counted, and lost audio becomes silence, so the rest keeps its place. There is no
+    fsync: what was written survives a crash of the process, but perhaps not of the machine.
 
-    audio, lines: the two files; both are overwritten, and without `audio` no audio is written. as_line: makes the text
-    of a line, on the thread that writes it. Raises RecordingError if they cannot be opened; `write` and `close` raise
-    it when they, or the thread, could not write.
+    audio, lines: the two files, which are overwritten; if `audio` is None, no audio is written. as_line: makes the text
+    of a line, on the thread that writes it. RecordingError if the files cannot be opened; `write` and `close` raise it
+    if they, or the thread, could not write.
     """
 
     def __init__(self, audio: Path | None, lines: Path, realtime: bool, as_line: Callable[[Any], str] = str) -> None:
@@ -64,12 +64,12 @@ class Spool:
             raise RecordingError(f"{lines}: cannot be written: {error.strerror}") from error
 
     def start(self) -> None:
-        """Let the thread begin, where there is one."""
+        """Start the thread, if there is one."""
         if self._thread is not None:
             self._thread.start()
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
-        """Both sides' frames of the next tick: int16 (480,) each."""
+        """Take both sides' frames of the next tick, int16 (480,) each."""
         if self._failure is not None:
             raise self._failure
         self._block[0, self._filled_ticks] = frame_a
@@ -82,7 +82,7 @@ class Spool:
                 self._write_all()
 
     def line(self, content: object) -> None:
-        """What `as_line` makes a line of text of, without its end; it changes no more."""
+        """Take the content of the next line; `as_line` will make its text. The caller must not change it any more."""
         if len(self._lines) >= MOST_LINES and self._thread is None:
             self._write_lines()
         if len(self._lines) < MOST_LINES:
@@ -92,17 +92,17 @@ class Spool:
 
     @property
     def peaks(self) -> npt.NDArray[np.uint16]:
-        """Largest absolute sample of each tick, uint16 (n_ticks, 2); 0 where the audio is lost. Once it is closed."""
+        """Largest absolute sample of each tick, uint16 (n_ticks, 2); 0 where audio was lost. Complete after `close`."""
         missing = np.zeros((2, self.n_ticks - self._written_ticks), dtype=np.uint16)
         return np.concatenate([*self._peaks, missing], axis=1).T
 
     def loudest(self) -> tuple[int, int]:
-        """Largest absolute sample of each channel in what is written so far: all but the last second."""
+        """The largest absolute sample of each channel in the audio written so far (all but the last second)."""
         a, b = np.concatenate([np.zeros((2, 1), dtype=np.uint16), *self._peaks], axis=1).max(axis=1)
         return int(a), int(b)
 
     def close(self) -> None:
-        """Write what is left, and close both files, whatever happens."""
+        """Write the rest and close both files, whatever happens."""
         self._over.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join()
@@ -123,7 +123,7 @@ class Spool:
         self._write_silence(self.n_ticks)
 
     def _hand_over(self) -> None:
-        """Put the block in the queue, or drop it if that is full."""
+        """Put the block into the queue, or drop it if the queue is full."""
         if not self._filled_ticks:
             return
         if len(self._blocks) < self._most_blocks:
@@ -137,7 +137,7 @@ class Spool:
         try:
             while not self._over.wait(_WRITE_EVERY_S):
                 self._write_all()
-        except Exception as failure:  # goes to the thread that calls `write` or `close`
+        except Exception as failure:  # raised on the thread that next calls `write` or `close`
             self._failure = failure
 
     def _write_all(self) -> None:
@@ -148,23 +148,24 @@ class Spool:
             self._write_frames(frames)
 
     def _write_lines(self) -> None:
+        # Only the lines that wait now: the loop may append more meanwhile.
         waiting = (self._lines.popleft() for _ in range(len(self._lines)))
-        left = memoryview(b"".join(self._as_line(content).encode() + b"\n" for content in waiting))
+        unwritten = memoryview(b"".join(self._as_line(content).encode() + b"\n" for content in waiting))
         try:
-            while left:
-                left = left[self._lines_file.write(left) :]
+            while unwritten:  # an unbuffered file may take only a part
+                unwritten = unwritten[self._lines_file.write(unwritten) :]
         except OSError as error:
             raise RecordingError(f"{self._lines_path}: cannot be written: {error.strerror}") from error
 
     def _write_silence(self, until_tick: int) -> None:
-        """In the place of lost audio."""
+        """Write silence in place of lost audio, up to a tick."""
         if until_tick > self._written_ticks:
             self.lost_spans.append((self._written_ticks, until_tick))
         while (missing_ticks := until_tick - self._written_ticks) > 0:
             self._write_frames(np.zeros((2, min(missing_ticks, TICKS_PER_S), FRAME_SAMPLES), dtype=np.int16))
 
     def _write_frames(self, frames: _Frames) -> None:
-        low, high = frames.min(axis=2).astype(np.int32), frames.max(axis=2).astype(np.int32)
+        low, high = frames.min(axis=2).astype(np.int32), frames.max(axis=2).astype(np.int32)  # -(-32768) needs 17 bits
         if self._wav is not None:
             self._wav.write(np.ascontiguousarray(frames.reshape(2, -1).T))
         self._peaks.append(np.maximum(-low, high).astype(np.uint16))

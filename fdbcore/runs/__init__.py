@@ -1,4 +1,4 @@
-"""Runs: recorded conversations replayed, and live ones held, one or thousands.
+"""Replays recorded conversations and holds live ones, one or thousands.
 
 May import: analysis, audio, endpoints, measures, recording, report, runtime, session, sources.
 """

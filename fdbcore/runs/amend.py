@@ -1,4 +1,4 @@
-"""What is added to a recording after it was made: an agent's own log, and audio that a browser plays."""
+"""Adds to a recording after it was made: the agent's own log, and audio that a browser can play."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 
 
 def lay_marks(reading: Reading, marks: Sequence[Mark], offset_ms: float | None) -> dict[str, Any]:
-    """Keep the marks with the recording, on its timeline, for its report. offset_ms: to add, else estimated.
+    """Put the marks of an agent's log onto the recording's timeline, store them with it, and return the document.
 
-    InputError where it cannot be told.
+    offset_ms: what to add to the log's times; None to estimate it. InputError if it cannot be estimated.
     """
     dialogue = reading.dialogue
     offset = estimate_offset(marks, dialogue) if offset_ms is None else Offset(offset_ms / 1000)
-    laid = align_marks(marks, dialogue, offset)
-    write_json(reading.path / MARKS, laid)
-    return laid
+    aligned = align_marks(marks, dialogue, offset)
+    write_json(reading.path / MARKS, aligned)
+    return aligned
 
 
 def make_playable(recording: Recording) -> None:
-    """Write session.wav where no browser plays the source. AudioError if the source is gone, another or damaged."""
+    """Write session.wav if no browser can play the source. AudioError if the source is missing, changed or damaged."""
     if (changed := changed_source(recording)) is not None:
         raise AudioError(changed)
     if is_playable(recording):

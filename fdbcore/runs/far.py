@@ -1,6 +1,6 @@
-"""The far end of `far:ADDRESS`: `python -m fdbcore.runs.far ADDRESS SEAT` lets a party join a hub until either leaves.
+"""The far end of `far:ADDRESS`: `python -m fdbcore.runs.far ADDRESS SEAT` joins a party to a hub until one leaves.
 
-What went wrong with the party is printed at the end, as JSON: {"reason", "transient"}; nothing else is.
+It prints only one thing, at its end: what went wrong with the party, as JSON: {"reason", "transient"}.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from fdbcore.session.converse import SILENT, LiveSettings, converse
 
 
 def main() -> None:
-    """Hold the party's own side of the conversation; what it hears and says is recorded at the hub."""
-    told = os.dup(1)
-    os.dup2(2, 1)  # a party may print what it likes
+    """Hold the party's own side of the conversation. The hub records it, so the recording made here is thrown away."""
+    result_fd = os.dup(1)
+    os.dup2(2, 1)  # what the party prints goes to stderr: stdout is kept for the result
     write_no_secrets()
     party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:
         outcome = converse(party, seat, Path(folder), LiveSettings(vad="energy"), {}, Event()).meta["outcome"]
-    if outcome["side"] == "A" and SILENT not in outcome["reason"]:  # whether it was silent is for the hub to say
+    if outcome["side"] == "A" and SILENT not in outcome["reason"]:  # the hub judges by itself whether it was silent
         fault = {"reason": outcome["reason"], "transient": outcome.get("transient", party.transient)}
-        os.write(told, json.dumps(fault).encode())
+        os.write(result_fd, json.dumps(fault).encode())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A live run: held from its plan, scored, and written as tables and pages."""
+"""Holds a live run from its plan, scores it, and writes its tables and pages."""
 
 from __future__ import annotations
 
@@ -56,19 +56,20 @@ def run(
 ) -> Run:
     """Let recorded users, or another party, talk with systems; record and score what happens, as `fdbcore run` does.
 
-    systems: addresses, or NAME=ADDRESS; they are side B, and several take turns. Side A is one of three: `a`, the
-    address of any party; `clips`, recorded users in folders or lists of files; `suite`, the name of a benchmark, whose
-    users come from `data`, "DIR" or "DIR?SETTINGS", or from what it ships, which is then put into OUT-users. What of
-    the data was left out is warned of. trials: how often each case is held. clock: "virtual" runs input-clocked systems
-    in lockstep, and compute time is not counted. max_s: the longest conversation in seconds. jobs: calls at a time,
-    four to a process; limits: {system: calls at a time}. seed: of the order of the cases. The same arguments again go
-    on where a run was stopped, and hold nothing again but what `again` names.
+    systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of three
+    ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the name of
+    a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it ships, which
+    are put into OUT-users. A warning names each item of the data that is left out. trials: how often each case is
+    held. clock: "virtual" runs input-clocked systems in lockstep; compute time is then not counted. max_s: the time
+    limit of a conversation in seconds. jobs: calls at a time, four to a process. limits: {system: calls at a time}.
+    seed: decides the order of the cases. Calling it again with the same arguments resumes a run that was stopped; it
+    holds no case again except those that `again` names.
 
-    A call that fails stops no other: see the status ("done", "failed", "invalid") and the reason of each in `calls`.
-    What the replies are worth by the measures of a benchmark, `fdbcore score --suite` says. Raises SettingsError for a
-    setting or an address that is wrong and for a folder of another run, InputError for clips or data that cannot be
-    used, RecordingError if `out` cannot be written, and FdbError for what would keep every case from
-    being held. Processes are spawned: a script that calls this needs the usual `if __name__ == "__main__"`.
+    A call that fails stops no other: `calls` of the result has the status ("done", "failed", "invalid") and the reason
+    of each. To score the replies by the measures of a benchmark, use `fdbcore score --suite`. SettingsError for a wrong
+    setting or address and for a folder of another run, InputError for clips or data that cannot be used, RecordingError
+    if `out` cannot be written, and FdbError for an error that would keep every case from being held. Processes are
+    spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
     """
     given = [name for name, value in (("a", a), ("clips", clips), ("suite", suite)) if value]
     if len(given) != 1:
@@ -93,21 +94,21 @@ def run(
         limits=limits,
         material=side_a.material,
     )
-    with RunFolder(folder, plan) as held:
+    with RunFolder(folder, plan) as run_folder:
         if again is not None:
-            held.hold_again(again)
-        if held.left() and plan.settings.realtime:
-            measure_timing(held)
-        run_cases(held, jobs=jobs, watch=watch)
-        for _ in score_cases(held):
+            run_folder.hold_again(again)
+        if run_folder.left() and plan.settings.realtime:
+            measure_timing(run_folder)
+        run_cases(run_folder, jobs=jobs, watch=watch)
+        for _ in score_cases(run_folder):
             pass
-        summarise(held)
-        write_pages(held)
+        summarise(run_folder)
+        write_pages(run_folder)
     return Run(folder)
 
 
 def measure_timing(folder: RunFolder) -> TimingSelftest:
-    """What the harness itself adds, measured before the first case and kept with the run; see `timing_selftest`."""
+    """Measure the delay of the harness itself, store it with the run and return it; see `timing_selftest`."""
     found = timing_selftest()
     write_json(folder.path / SELFTEST, found)
     return found
@@ -116,10 +117,10 @@ def measure_timing(folder: RunFolder) -> TimingSelftest:
 def write_pages(
     folder: RunFolder, on_call: Callable[[int, int], None] = lambda number, calls: None
 ) -> tuple[Reading, Document] | Survey | None:
-    """Write the page of a single case, or the tables and index.html of several; what these show.
+    """Write the page of a single case, or the tables and index.html of several; return what they show.
 
-    Of a single case that is its recording and the document of it; None where there is no recording that can be scored.
-    on_call: told of each call in the tables, by its number of how many.
+    For a single case that is its recording and its document, or None if no recording can be scored. on_call: called
+    with (number, calls) for each call in the tables.
     """
     if len(folder.plan.cases) > 1:
         found = write_tables(Run(folder.path), on_call)

@@ -1,4 +1,4 @@
-"""The plan of a run: which conversations are held, and in which order."""
+"""Plans a run: which conversations to hold, and in which order."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ class PlannedSystem(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """From NAME=ADDRESS, or from ADDRESS, which is then the name too, without its secrets.
+        """Parse NAME=ADDRESS, or ADDRESS, whose text without secrets is then also the name.
 
-        An address begins with its scheme: an "=" before any ":" and "?" ends a name. SettingsError for a wrong one.
+        An address begins with its scheme, so an "=" before the first ":" or "?" ends a name. SettingsError for a wrong
+        name or an empty address.
         """
         name, sign, address = text.partition("=")
         if not sign or ":" in name or "?" in name:
@@ -51,7 +52,7 @@ class PlannedSystem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One conversation to hold; `name` is that of its folder in the run."""
+    """One conversation to hold. name: the name of its folder in the run. trial: counts from 1."""
 
     name: str
     user: User
@@ -59,17 +60,18 @@ class Case:
     trial: int
 
     def to_json(self) -> PlannedCase:
-        """What may be written down."""
+        """The case as JSON values without secrets: the system's name, but no address."""
         clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())
         return {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """All cases of a run in their order, and what decided them: JSON values without secrets.
+    """All cases of a run in their order.
 
-    at_once: how many conversations each server holds at once, by `server` of its address, where that is known.
-    material: of the benchmark that the run is for, if it is for one.
+    decided_by: what decided them, as JSON values without secrets. at_once: how many conversations a server holds at
+    once, by `server` of its address; servers without a known limit are left out. material: what the benchmark needs to
+    score the run, if there is one.
     """
 
     cases: Sequence[Case]
@@ -80,11 +82,11 @@ class RunPlan:
 
     @property
     def systems(self) -> list[str]:
-        """Their names, in the order given."""
+        """The names of the systems, in the order given."""
         return list(self.decided_by["systems"])
 
     def expected_s(self, case: Case) -> float:
-        """About how long a case lasts; at most, where it is open when it ends."""
+        """About how long a case lasts, in seconds; its limit if nothing else is known."""
         length_s = case.user.length_s
         return self.settings.max_s if length_s is None else min(length_s, self.settings.max_s)
 
@@ -99,12 +101,12 @@ def make_plan(
     limits: Mapping[str, int] | None = None,
     material: Material | None = None,
 ) -> RunPlan:
-    """Each user with each system, `trials` times.
+    """Plan each user with each system, `trials` times.
 
-    The systems take turns in a random order that is balanced (each is first, second, ... equally often), and one trial
-    is over before the next begins: a run that is stopped early has lost nothing but cases. limits: for systems by name,
-    instead of what their endpoints declare as `calls_at_once`. Nothing is contacted. Raises SettingsError: a party that
-    is unknown or cannot follow the clock, a system named twice.
+    The systems take turns in a balanced random order: each is first, second, ... equally often. One trial ends before
+    the next begins. So a run that is stopped early is still balanced, only smaller. limits: calls at a time by system
+    name, in place of the `calls_at_once` of their endpoints. Nothing is contacted. SettingsError if a party is unknown
+    or cannot follow the clock, or if a system is named twice.
     """
     if not systems or not users:
         raise SettingsError(f"expected systems and users, got {len(systems)} and {len(users)}")
@@ -122,7 +124,7 @@ def make_plan(
     _refuse_doubles([case.name for case in cases])
     decided_by: Decisions = {
         "systems": {name: dict(party.describe()) for name, party in parties.items()},
-        "a": _told_once([_of_a(user, settings.realtime) for user in users]),
+        "a": _side_a_json(users, settings.realtime),
         "trials": trials,
         "seed": seed,
         "clock": "real" if settings.realtime else "virtual",
@@ -136,9 +138,10 @@ def make_plan(
 
 
 def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], None] = lambda text: None) -> SideA:
-    """Who talks to the systems in a run of a benchmark: those of `data`, or of what it ships, put beside the run.
+    """Who talks to the systems in a run of a benchmark: the users in `data`, or in the data that the suite ships.
 
-    show: told what is going on. InputError and SettingsError as `Suite.ship` and `Suite.side_a` raise them.
+    Shipped data are put beside the run. show: called with the current step. InputError and SettingsError as
+    `Suite.ship` and `Suite.side_a` raise them.
     """
     if data is None:
         shipped = shipped_in(out)
@@ -148,12 +151,12 @@ def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], N
 
 
 def shipped_in(out: Path) -> Path:
-    """The folder, beside a run, of the data that ship with its benchmark."""
+    """The folder beside a run for the data that its benchmark ships."""
     return out.with_name(f"{out.name}-users")
 
 
 def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSystem]:
-    """The systems; those that take prompts are told what side A has for them, unless their addresses say otherwise."""
+    """The systems, with the prompts of side A in the addresses of those that take prompts and do not set their own."""
     if not side_a.prompts:
         return list(systems)
     from fdbcore.endpoints.one_shot import with_defaults
@@ -162,22 +165,31 @@ def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSys
 
 
 def recorded_users(clips: str) -> list[User]:
-    """The users that `clips_in` finds in "PATH" or "PATH?SETTINGS", with settings of the clip endpoint for all.
+    """The users that `clips_in` finds in "PATH" or "PATH?SETTINGS". The settings are those of the clip endpoint.
 
-    Raises InputError where there are none, and for settings that are wrong.
+    InputError if there are none, or if the settings are wrong.
     """
     path, settings = split_query(clips, file=True)
     return users_of(clips_in(path), settings)
 
 
 def users_of(clips: Sequence[Clip], settings: str) -> list[User]:
-    """A user for each of several clips, with these settings of the clip endpoint; InputError if they are wrong."""
+    """A user for each clip, with these settings of the clip endpoint; InputError if the settings are wrong."""
     tail_s = float(endpoint(clips[0].address + settings).describe()["tail_s"])
-    return [_user(clip, settings, tail_s) for clip in clips]
+    users = []
+    for clip in clips:
+        address = clip.address + settings
+        if (problem := why_unreadable(clip.path)) is not None:
+            users.append(User(clip.name, address, clip, 0.0, problem))
+            continue
+        with AudioFile(clip.path) as file:
+            length_s = None if file.stated_s is None else file.stated_s + tail_s
+        users.append(User(clip.name, address, clip, length_s))
+    return users
 
 
 def server(address: str) -> str:
-    """The address of the server that all addresses with other settings share."""
+    """An address without its settings: addresses that differ only in settings lead to the same server."""
     return address.partition("?")[0]
 
 
@@ -191,7 +203,7 @@ def _party(address: str, realtime: bool) -> Endpoint:
 def _at_once(
     systems: Sequence[PlannedSystem], parties: Mapping[str, Endpoint], limits: Mapping[str, int]
 ) -> dict[str, int]:
-    """The least limit that a server's systems have."""
+    """For each server the least limit of its systems."""
     if unknown := limits.keys() - parties.keys():
         raise SettingsError(f"limit: expected the name of a system, {', '.join(parties)}, got {min(unknown)}")
     at_once: dict[str, int] = {}
@@ -203,7 +215,7 @@ def _at_once(
 
 
 def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list[Item]]:
-    """Orders without end: random Latin squares, so that in n of them each of n items has each place once."""
+    """Endless orders of the items, from random Latin squares: in n orders, each of n items has each place once."""
     while True:
         row = rng.sample(items, len(items))
         for first in rng.sample(range(len(items)), len(items)):
@@ -211,7 +223,7 @@ def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list
 
 
 def _case_name(user: User, system: PlannedSystem, trial: int, n_systems: int, n_trials: int) -> str:
-    """Whatever tells the case from the others of its run, fit for a folder."""
+    """A name for the case's folder, from whatever makes it differ from the other cases of its run."""
     parts = [user.name]
     if n_systems > 1 or not user.name:
         parts.append(system.name)
@@ -227,21 +239,13 @@ def _refuse_doubles(names: Sequence[str], remedy: str = "name systems by --syste
         raise SettingsError(f"expected different names, got {name} {count} times: {remedy}")
 
 
-def _user(clip: Clip, settings: str, tail_s: float) -> User:
-    address = clip.address + settings
-    if (problem := why_unreadable(clip.path)) is not None:
-        return User(clip.name, address, clip, 0.0, problem)
-    with AudioFile(clip.path) as file:
-        return User(clip.name, address, clip, None if file.stated_s is None else file.stated_s + tail_s)
-
-
-def _of_a(user: User, realtime: bool) -> dict[str, Any]:
-    """What decides the plan of one that talks to the systems; the file of a clip is told with its cases."""
-    described = dict(_party(user.address, realtime).describe())
-    return {name: value for name, value in described.items() if name != "path"} if user.clip else described
-
-
-def _told_once(described: Sequence[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]]:
-    """What all users have in common, or all that there is where they differ."""
-    different = list({json.dumps(values, sort_keys=True): values for values in described}.values())
-    return described[0] if len(different) == 1 else different
+def _side_a_json(users: Sequence[User], realtime: bool) -> dict[str, Any] | list[dict[str, Any]]:
+    """What the plan says of side A: the description that all users share, or the list of different ones."""
+    different: dict[str, dict[str, Any]] = {}
+    for user in users:
+        described = dict(_party(user.address, realtime).describe())
+        if user.clip:
+            described.pop("path", None)  # the cases name the clips
+        different.setdefault(json.dumps(described, sort_keys=True), described)
+    first, *others = different.values()
+    return [first, *others] if others else first

@@ -1,7 +1,7 @@
-"""A process that works in the folder of a run, as long as its owner lives and keeps the pipe to it open.
+"""A worker process in the folder of a run. It works as long as its owner lives and keeps the pipe open.
 
-It is spawned, not forked. What it is told and what it answers goes through the pipe, what it prints to the run's log.
-It leaves Ctrl-C to its owner, and shares the lock of the run, so that another command waits until it has ended.
+It is spawned, not forked. Messages in both directions go through the pipe; what it prints goes to the run's log. It
+ignores Ctrl-C, which its owner handles. It shares the lock of the run, so another command waits until it has ended.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from fdbcore.recording.run import LOG, shared_lock
 from fdbcore.runtime.parallel import leave_terminal, uninterrupted
 from fdbcore.runtime.redaction import write_no_secrets
 
-_LEAVING_S: Final = 10.0  # what a process that is to end is given for it
-_DYING_S: Final = 5.0
+_LEAVING_S: Final = 10.0  # how long a process that was asked to end may take before it is killed
+_DYING_S: Final = 5.0  # how long to wait for the exit code of a process whose pipe has closed
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
 
 class RunProcess:
-    """A process that runs `work` on its end of the pipe and `arguments`; closing it ends it.
+    """A process that runs `work(connection, *arguments)` with its end of the pipe. `close` ends it.
 
-    connection: readable when there is something for `received` to find.
+    connection: our end; readable when `received` has something to return.
     """
 
     def __init__(self, run_path: Path, work: Callable[..., None], *arguments: object) -> None:
@@ -37,15 +37,15 @@ class RunProcess:
         self._process = _SPAWN.Process(target=_live, args=(run_path, work, theirs, *arguments), name="fdbcore-worker")
         with uninterrupted():
             self._process.start()
-        theirs.close()
+        theirs.close()  # only the process keeps its end, so its death closes the pipe
 
     def send(self, message: object) -> None:
-        """Tell it something; that it has died shows when it is read."""
+        """Send a message. If the process has died, `received` reports it."""
         with suppress(BrokenPipeError):
             self.connection.send(message)
 
     def received(self) -> list[Any] | None:
-        """What it has sent since the last call, once `connection` is readable; None if it has died."""
+        """The messages since the last call, once `connection` is readable; None if the process has died."""
         found: list[Any] = []
         try:
             while self.connection.poll():
@@ -55,17 +55,17 @@ class RunProcess:
         return found
 
     def cause_of_death(self) -> str:
-        """How it has ended."""
+        """How the process ended, in words."""
         self._process.join(_DYING_S)
         code = self._process.exitcode
         return f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
 
     def stop(self) -> None:
-        """Let it end; for several at once, before they are closed."""
+        """Ask the process to end. To end several, stop all of them before closing each."""
         self.connection.close()
 
     def close(self, leaving_s: float = _LEAVING_S) -> None:
-        """End it: in good order if that takes no longer than `leaving_s`; no process is left."""
+        """End the process; kill it if it takes longer than `leaving_s`. No process is left afterwards."""
         self.stop()
         self._process.join(leaving_s)
         if self._process.is_alive():
@@ -74,8 +74,8 @@ class RunProcess:
         self._process.close()
 
 
-def told(connection: Connection) -> Iterator[Any]:
-    """In the process: what its owner sends, until that closes the pipe, or dies."""
+def messages(connection: Connection) -> Iterator[Any]:
+    """In the worker process: the messages of the owner, until it closes the pipe or dies."""
     with suppress(EOFError, ConnectionError):
         while True:
             yield connection.recv()
@@ -91,4 +91,4 @@ def _live(run_path: Path, work: Callable[..., None], connection: Connection, *ar
         with suppress(ConnectionError):  # the owner has died: nobody waits for an answer
             work(connection, *arguments)
         sys.stdout.flush()
-        os._exit(0)  # not held up by a thread that never ends
+        os._exit(0)  # a normal exit would wait for threads, and one of them may never end

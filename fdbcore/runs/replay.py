@@ -1,4 +1,4 @@
-"""Recorded conversations: from the files that a user names, through the loop, to recordings with scores."""
+"""Replays a recorded conversation: from the files that a user names, through the loop, to a scored recording."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
 from fdbcore.sources.names import real_path
-from fdbcore.sources.recorded import open_held, settings_of
-from fdbcore.sources.sessions import SessionInput, SessionSource, session_inputs
-from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
+from fdbcore.sources.recorded import open_recorded, settings_of
+from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 
 AUDIO_END: Final = "audio_end"
 
@@ -55,7 +55,7 @@ _PARTS: Final = frozenset(
     {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
     | {f"derived/{side}.json" for side in "AB"}
 )
-"""What the folder of a recording may hold."""
+"""All that the folder of a recording may hold."""
 
 
 def replay(
@@ -70,12 +70,13 @@ def replay(
     real_time: bool = False,
     line_open: bool = False,
 ) -> Reading:
-    """Replay one recorded session and score it; its folder in `out` has the recording, the scores and the report.
+    """Replay one recorded session and score it. Its folder in `out` gets the recording, the scores and the report.
 
-    paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder or the folder of a
-    recording; or `a` and `b`. vad, settings: those of the recording, or else "silero" and the defaults. line_open: B
-    could have answered until the end, so that A's last turn without an answer has none.
-    Raises InputError for files that cannot be used, RecordingError if `out` cannot be written.
+    paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder, or the folder of a
+    recording. Or give `a` and `b`, a file for each side. swap: exchange the sides. offset_ms: how much later B begins
+    than A. vad, settings: if not given, those of the recording, else "silero" and the defaults. real_time: keep the
+    real clock. line_open: B could have answered until the end, so a last turn of A without an answer counts as
+    unanswered. InputError for files that cannot be used, RecordingError if `out` cannot be written.
     """
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
@@ -103,15 +104,15 @@ def replay_session(
     keep_audio: bool = True,
     line_open: bool = False,
 ) -> Reading:
-    """Run the loop over one recorded session, as fast as it goes or on the live clock; return its recording.
+    """Run the loop over one recorded session, as fast as it goes or in real time, and return its recording.
 
-    vad, changes: the detector of both sides, and settings of the turn detector, that differ from those with which the
-    session was recorded, or else from the defaults. on_tick: called after each tick with the session's stated length in
-    seconds and the tick's number. keep_audio: write session.wav where a browser cannot play the source itself.
-    line_open: B could have answered until the recording ended.
+    vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of the
+    session's recording (or from the defaults). on_tick: called after each tick with the session's stated length in
+    seconds and the tick's number. keep_audio: write session.wav if a browser cannot play the source itself. line_open:
+    B could have answered until the recording ended. InputError and RecordingError as in `replay`.
     """
     path = _case_path(run_path, session)
-    held = open_held(session.recording) if session.recording is not None else None
+    held = open_recorded(session.recording) if session.recording is not None else None
     clock = MonotonicClock() if real_time else VirtualClock()
     with session.open() as source, HealthProbe() as probe:
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
@@ -121,11 +122,15 @@ def replay_session(
             sides = replayed_sides(probe.tap(source.blocks()))
             with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
                 ticks = run(*sides, clock, vads, settings, recording, partial(on_tick, source.stated_s))
-            timing = clock.certificate() | {"padded_samples": _note_ends(recording, source, ticks)}
+            lengths = {side: source.sides[side].samples for side in SIDES}
+            for side in SIDES:
+                recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
+            padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
+            timing = clock.certificate() | {"padded_samples": padded}
             annotations = _keep_v1(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
             if held is not None:
-                _keep_held(recording, held)
+                _keep_live_facts(recording, held)
         reading = Reading(path)
         keep_health(reading, probe)
     if held is not None:
@@ -137,24 +142,16 @@ def replay_session(
     return reading
 
 
-def _keep_held(recording: RecordingWriter, held: Recording) -> None:
-    """Carry along what only the conversation itself can tell: its meta.json, and what happened at its edges."""
+def _keep_live_facts(recording: RecordingWriter, held: Recording) -> None:
+    """Copy from the original recording what a replay cannot produce: its meta.json, and the events of its parties."""
     recording.note(held={"path": str(held.path.resolve()), "meta": held.original_meta})
     for event in held.events:
         if event["kind"] != AUDIO_END:
             recording.event(**event)
 
 
-def _note_ends(recording: RecordingWriter, source: SessionSource, ticks: int) -> dict[Side, int]:
-    """Log the tick at which each side's audio ends; return the samples of silence behind it."""
-    samples = {side: source.sides[side].samples for side in SIDES}
-    for side in SIDES:
-        recording.event(-(-samples[side] // FRAME_SAMPLES), side, AUDIO_END)
-    return {side: ticks * FRAME_SAMPLES - samples[side] for side in SIDES}
-
-
 def _case_path(run_path: Path, session: SessionInput) -> Path:
-    """The folder of a case; an earlier recording in it is replaced, anything else is left alone."""
+    """The folder of a case. RecordingError if it holds the input, or anything but an earlier recording."""
     path = run_path / session.name
     held = session.recording and session.recording / META
     for source in filter(None, (session.a, session.b, held, *session.words.values())):
@@ -168,9 +165,10 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether a recording may be made in `path`: nothing is there, or an earlier one, or what one that died has left.
+    """Whether a recording may be made in `path`: it is free, or holds an earlier recording, perhaps an unfinished one.
 
-    That is a folder which holds derived/, the first that is made of any, and nothing but what a recording is made of.
+    A recording whose process died early has no meta.json: it is a folder with derived/, which is made first, and
+    nothing but files of a recording.
     """
     if not os.path.lexists(path) or os.path.isfile(path / META):
         return True
@@ -181,7 +179,7 @@ def _is_replaceable(path: Path) -> bool:
 
 
 def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool) -> dict[str, Any]:
-    """The settings of a replay as its recording keeps them. vads: the descriptions of the detectors of A and B."""
+    """The settings of a replay as its recording stores them. vads: the descriptions of the detectors of A and B."""
     decided = {"turns": asdict(settings), "vad": {side: dict(vad) for side, vad in zip(SIDES, vads, strict=True)}}
     return decided | ({LINE_OPEN: True} if line_open else {})
 
@@ -198,7 +196,7 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> dic
 
 
 def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
-    """Keep the words and annotations of a Full-Duplex-Bench v1 folder with the recording; return the annotations."""
+    """Store the words of a Full-Duplex-Bench v1 folder with the recording, and return the folder's annotations."""
     for side, words in session.words.items():
         write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _v1_words(words))
     folder = session.a.parent
@@ -211,7 +209,7 @@ def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
 
 
 def _v1_words(path: Path) -> dict[str, Any]:
-    """The words with both their times, and how many were left out because a recogniser gave them only one."""
+    """The words that have both times, and how many were left out because the recogniser gave only one."""
     try:
         chunks = read_json(path)["chunks"]
         words = [
@@ -229,10 +227,10 @@ def _v1_words(path: Path) -> dict[str, Any]:
 
 
 def compared(held: Recording, replayed: Recording) -> dict[str, Any]:
-    """Whether a replay gave the turn events and the activity of the conversation: {"same", "differences"}.
+    """Whether a replay gave the same turn events and activity as the conversation: {"same", "differences"}.
 
-    same: bit for bit; None where the conversation was cut off before they were kept. differences: a line each, first
-    those of the settings, then those of the results.
+    same: whether both are exactly the same; None if the conversation was cut off before they were stored.
+    differences: a line each, first of the settings, then of the results.
     """
     differences = list(_settings_differ(held, replayed))
     if not (held.path / TURNS).is_file():
@@ -248,11 +246,13 @@ def _settings_differ(held: Recording, replayed: Recording) -> Iterator[str]:
             yield f"{name} is {value}, was {then['turns'].get(name)}"
     for side in SIDES:
         if now["vad"][side] != then["vad"][side]:
-            yield f"the voice activity detector of {side} is {_named(now, side)}, was {_named(then, side)}"
+            yield (
+                f"the voice activity detector of {side} is {_vad_text(now['vad'][side])},"
+                f" was {_vad_text(then['vad'][side])}"
+            )
 
 
-def _named(settings: dict[str, Any], side: Side) -> str:
-    vad = settings["vad"][side]
+def _vad_text(vad: Mapping[str, Any]) -> str:
     return f"{vad['name']} {vad.get('version', '')} {vad.get('settings', '')}".strip()
 
 

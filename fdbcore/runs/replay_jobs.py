@@ -1,7 +1,7 @@
-"""Processes that replay the calls of a corpus, one call at a time each.
+"""Replays the calls of a corpus on several processes, each one call at a time.
 
-A process gets a call when it has ended the one before. One that dies (a decoder that crashes on a damaged file, no
-memory left) takes its own call with it, and no other.
+A process gets the next call when it has finished one. If a process dies (a decoder crashes on a damaged file, memory
+runs out), only its own call is lost.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
 from fdbcore.registry import VADS, resolve
-from fdbcore.runs.process import RunProcess, told
+from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.replay import decided_by, replay_session
 from fdbcore.session.vad import DEFAULT_VAD, vads_of
-from fdbcore.sources.recorded import open_held, settings_of
+from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import ReplayedFile, Standing
 
 LOOK_S: Final = 0.5
-"""How long `replayed` waits for the next call before it lets its caller look at the clock."""
+"""How long `replayed` waits for a result before it yields None, so that its caller can show progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """How all calls of a corpus are replayed: see `replay.replay_session`."""
+    """The settings for all calls of a corpus; see `replay.replay_session`."""
 
     run_path: Path
     vad: str | None
@@ -52,7 +52,7 @@ class ReplaySettings:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What became of call `number`: see `corpus.Call`; skipped: an earlier replay of the same content was kept."""
+    """The result of call `number`; see `corpus.Call`. skipped: an earlier replay of the same content was kept."""
 
     number: int
     status: Standing
@@ -67,16 +67,16 @@ class ReplayResult:
 def replayed(
     sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, jobs: int
 ) -> Generator[ReplayResult | None]:
-    """Replay numbered sessions on `jobs` processes; what became of each, as it ends.
+    """Replay numbered sessions on `jobs` processes, and yield the result of each as it ends.
 
-    None now and then, while nothing has ended. Closing the iterator ends the processes at once; what was half written
-    is a recording that is "running". Sessions are drawn as they are needed, and memory does not grow with their number.
+    Yields None each LOOK_S in which nothing ended. Closing the iterator ends the processes at once; a half-written
+    recording keeps the status "running". Sessions are drawn only as needed, so memory does not grow with their number.
     """
-    left = iter(sessions)
+    remaining = iter(sessions)
     workers: list[_Worker] = []
     try:
         while True:
-            while len(workers) < jobs and (task := next(left, None)) is not None:
+            while len(workers) < jobs and (task := next(remaining, None)) is not None:
                 workers.append(_Worker(settings, task))
             if not workers:
                 return
@@ -85,7 +85,7 @@ def replayed(
                 yield None
             for worker in [worker for worker in workers if worker.connection in ready]:
                 ended = worker.ended()
-                if worker.dead or (task := next(left, None)) is None:
+                if worker.dead or (task := next(remaining, None)) is None:
                     workers.remove(worker)
                     worker.close()
                 else:
@@ -97,7 +97,7 @@ def replayed(
 
 
 class _Worker(RunProcess):
-    """A process that has a call to replay."""
+    """A process that replays one call after the other."""
 
     def __init__(self, settings: ReplaySettings, task: tuple[int, SessionInput]) -> None:
         super().__init__(settings.run_path, _replay_calls, settings)
@@ -109,7 +109,7 @@ class _Worker(RunProcess):
         self.send(task)
 
     def ended(self) -> ReplayResult:
-        """What became of its call."""
+        """The result of its call, once `connection` is readable."""
         received = self.received()
         if received is not None:
             ended: ReplayResult = received[0]
@@ -120,8 +120,8 @@ class _Worker(RunProcess):
 
 
 def _replay_calls(connection: Connection, settings: ReplaySettings) -> None:
-    """The work of the process."""
-    for number, session in told(connection):
+    """What the process does."""
+    for number, session in messages(connection):
         connection.send(_replay(number, session, settings))
 
 
@@ -129,7 +129,7 @@ def _replay(number: int, session: SessionInput, settings: ReplaySettings) -> Rep
     try:
         kept = kept_recording(session, settings)
         if kept is not None:
-            _label_anew(kept, session)
+            _update_labels(kept, session)
             return _outcome(number, kept, skipped=True)
         reading = replay_session(
             session,
@@ -150,8 +150,8 @@ def _replay(number: int, session: SessionInput, settings: ReplaySettings) -> Rep
         return ReplayResult(number, FAILED, why, why)
 
 
-def _label_anew(recording: Recording, session: SessionInput) -> None:
-    """Give a kept recording the labels of its session, and score it with them, where they are others than it has."""
+def _update_labels(recording: Recording, session: SessionInput) -> None:
+    """If the session has other labels than its kept recording, give them to the recording and score it again."""
     given = given_labels(recording.path)
     if session.labels is None or (given is not None and given == (session.labels[0], sorted(session.labels[1]))):
         return
@@ -176,19 +176,21 @@ def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replay
 
 
 def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading | None:
-    """The recording that an earlier replay left: whole, and of the same content, settings and versions; else None.
+    """The recording of an earlier replay if it is whole and has the same content, settings and versions; else None.
 
-    With words beside the audio (Full-Duplex-Bench v1) it is never kept: they may have changed, too. Where the file has
-    moved since, the recording links it at its new place.
+    A session with words beside the audio (Full-Duplex-Bench v1) is always replayed, because they may have changed too.
+    If the audio file has moved since, the recording is made to link its new place.
     """
     path = settings.run_path / session.name
     if settings.real_time or not all((path / part).is_file() for part in (META, *SCORED)):
         return None
     try:
         recording = Reading(path)
-        same = (
-            recording.meta["status"] == "complete" and _same(recording.meta, session, settings) and _is_whole(recording)
-        )
+        same = recording.meta["status"] == "complete" and _same(recording.meta, session, settings)
+        if same:
+            read_quantities(recording), read_scores(recording), recording.turn_events  # RecordingError if damaged
+            examined = (recording.health or {}).get("schema") == HEALTH_SCHEMA
+            same = examined and len(recording.activity[0]) == recording.n_ticks
     except (RecordingError, KeyError, OSError):
         return None
     if not same:
@@ -198,13 +200,6 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
         recording.meta["source"]["files"] = [{**file, "path": p} for file, p in zip(files, paths, strict=True)]
         write_json(path / META, recording.meta)
     return recording
-
-
-def _is_whole(reading: Reading) -> bool:
-    """Whether what was made of it is there, and fits; RecordingError where it cannot be read."""
-    read_quantities(reading), read_scores(reading), reading.turn_events
-    examined = (reading.health or {}).get("schema") == HEALTH_SCHEMA
-    return examined and len(reading.activity[0]) == reading.n_ticks
 
 
 def _same(meta: Mapping[str, Any], session: SessionInput, settings: ReplaySettings) -> bool:
@@ -218,18 +213,18 @@ def _same(meta: Mapping[str, Any], session: SessionInput, settings: ReplaySettin
 
 
 def _expected_settings(source: Mapping[str, Any], session: SessionInput, settings: ReplaySettings) -> str:
-    """The hash of those that a replay of the same content would have."""
-    held = open_held(session.recording) if session.recording is not None else None
+    """The hash of the settings that a replay of this session would have now."""
+    held = open_recorded(session.recording) if session.recording is not None else None
     turns = replace(settings_of(held) if held else TurnSettings(), **settings.changes)
     if held and settings.vad is None:
         return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], settings.line_open))
     rates_hz = [source["files"][source["sides"][side]["file"]]["rate_hz"] for side in SIDES]
-    vads = [_described(settings.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]
+    vads = [_vad_description(settings.vad or DEFAULT_VAD, rate_hz) for rate_hz in rates_hz]
     return settings_hash(decided_by(turns, vads, settings.line_open))
 
 
 @cache
-def _described(vad: str, rate_hz: int) -> Mapping[str, Any]:
+def _vad_description(vad: str, rate_hz: int) -> Mapping[str, Any]:
     described: Mapping[str, Any] = resolve("vad", VADS, vad)(source_rate_hz=rate_hz).describe()
     return described
 

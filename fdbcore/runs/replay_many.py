@@ -1,4 +1,4 @@
-"""Replay thousands of calls into one run: what is done is kept, what fails is named, and a kill loses a few seconds."""
+"""Replays thousands of calls into one run. Finished calls are kept, failures are named, and a kill loses seconds."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 WRITTEN: Final = (
     CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet", LOG,
 )  # fmt: skip
-"""What a replay and the tables of its run write beside the calls."""
+"""The files that a replay and the tables of its run write beside the calls."""
 
 SAVE_EVERY_S: Final = 10.0
-"""How often corpus.json is brought up to date: what a kill can cost; the recordings themselves are never lost."""
+"""How often corpus.json is written. A kill loses at most this much of it, but no finished recording."""
 
-_RATE_OVER_S: Final = 60.0
-_LEAVING_S: Final = 10.0  # what the processes of a replay that was killed are given to end
+_RATE_OVER_S: Final = 60.0  # the span over which speed is averaged
+_LEAVING_S: Final = 10.0  # how long to wait for the processes of a killed replay to end
 _NOT_YET: Final = "not replayed yet"
 
 
@@ -47,7 +47,7 @@ _NOT_YET: Final = "not replayed yet"
 class ReplayProgress:
     """How far a replay is: calls by how they ended, seconds of audio, and the time left.
 
-    Those that could not even be read have `failed`, and so ended, before it began; they tell nothing about its speed.
+    failed: counts at the start the calls that could not be read. They have ended too, but do not count for the speed.
     """
 
     calls: int
@@ -64,7 +64,7 @@ class ReplayProgress:
         self._recent = deque([(self._began_s, self.ended, self.audio_s)])
 
     def add(self, replayed: ReplayResult) -> None:
-        """One more has ended."""
+        """Count a call that has ended."""
         self.ended += 1
         self.failed += replayed.status == FAILED
         self.skipped += replayed.skipped
@@ -75,24 +75,24 @@ class ReplayProgress:
 
     @property
     def elapsed_s(self) -> float:
-        """Since the replay began."""
+        """Seconds since the replay began."""
         return now_ns() / 1e9 - self._began_s
 
     @property
     def calls_per_s(self) -> float:
-        """Of the last minute."""
+        """Calls that ended per second, over the last minute."""
         (start_s, before, _), (_, after, _) = self._recent[0], self._recent[-1]
         return (after - before) / max(now_ns() / 1e9 - start_s, 1e-9)
 
     @property
     def times_real_time(self) -> float:
-        """Seconds of audio in a second, of the last minute."""
+        """Seconds of audio replayed per second, over the last minute."""
         (start_s, _, before_s), (_, _, after_s) = self._recent[0], self._recent[-1]
         return (after_s - before_s) / max(now_ns() / 1e9 - start_s, 1e-9)
 
     @property
     def left_s(self) -> float | None:
-        """None before the first call has been replayed."""
+        """About how many seconds are left; None until the first call has been replayed."""
         calls_per_s = self.calls_per_s
         return (self.calls - self.ended) / calls_per_s if calls_per_s else None
 
@@ -104,25 +104,25 @@ def replay_corpus(
     oddities: Oddities,
     watch: Callable[[ReplayProgress, ReplayResult | None], None] = lambda progress, ended: None,
 ) -> list[CorpusCall]:
-    """Replay all calls on `jobs` processes, and keep corpus.json in the run; its entries of the calls.
+    """Replay all calls on `jobs` processes, write corpus.json, and return its entries, one for each call.
 
-    watch: told of each call that has ended, and several times a second of nothing. KeyboardInterrupt (also from
-    `watch`) ends the processes, and goes on to the caller, after what has ended was written down. Raises RecordingError
-    if the run cannot be written, or another process replays into it.
+    watch: called for each call that has ended, and several times a second with None. On KeyboardInterrupt (also one
+    from `watch`) the processes are ended and what has ended is written; then it is raised again. RecordingError if the
+    run cannot be written, or if another command replays into it.
     """
     began = utc_now()
     entries = [_entry(call) for call in calls]
     progress = ReplayProgress(len(calls), failed=sum(call.error is not None for call in calls))
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
     with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(replayed(tasks, settings, jobs)) as ended:
-        _note_left_behind(entries, settings.run_path, oddities)
+        _note_dropped_calls(entries, settings.run_path, oddities)
         _save(entries, settings, oddities, began)
         saved_s = now_ns() / 1e9
         try:
             for each in ended:
                 if each is not None:
                     progress.add(each)
-                    entries[each.number] = _told(entries[each.number], each)
+                    entries[each.number] = _ended_entry(entries[each.number], each)
                 watch(progress, each)
                 if now_ns() / 1e9 - saved_s > SAVE_EVERY_S:
                     _save(entries, settings, oddities, began)
@@ -138,9 +138,9 @@ def write_run(
     entries: Sequence[CorpusCall],
     on_call: Callable[[int, int], None] = lambda number, calls: None,
 ) -> Survey:
-    """Write the tables, the page and the summary of a run that was replayed; the survey that they are made of.
+    """Write the tables, the page and the summary of a replayed run; return the survey that they are made from.
 
-    entries: as `replay_corpus` gives them. on_call: told of each call, by its number of how many.
+    entries: as `replay_corpus` returns them. on_call: called with (number, calls) for each call.
     """
     run = write_tables(Run(path), on_call)
     write_index(run)
@@ -149,7 +149,7 @@ def write_run(
 
 
 def summary_of(run: Survey, entries: Sequence[CorpusCall]) -> ReplaySummary:
-    """All measures pooled, which calls are in them, and which have what must be known before any number."""
+    """The summary: all measures pooled, the calls that they cover, and the findings that every reader must know."""
     read = [entry for entry in entries if entry["status"] not in (FAILED, WAITING)]
     return {
         "schema": SUMMARY_SCHEMA,
@@ -174,17 +174,17 @@ def _entry(call: PlannedCall) -> CorpusCall:
     }
 
 
-def _note_left_behind(entries: Sequence[CorpusCall], path: Path, oddities: Oddities) -> None:
-    """The recordings of the run that was here before, of which this one knows nothing."""
-    with suppress(RecordingError):
+def _note_dropped_calls(entries: Sequence[CorpusCall], path: Path, oddities: Oddities) -> None:
+    """Note recordings of an earlier replay into this run whose calls are not named any more."""
+    with suppress(RecordingError):  # there was no earlier replay
         before = [entry["name"] for entry in read_corpus(path)["calls"]]
-        left = set(before) - {entry["name"] for entry in entries}
-        kept = [name for name in before if name in left and (path / name).is_dir()]
+        dropped = set(before) - {entry["name"] for entry in entries}
+        kept = [name for name in before if name in dropped and (path / name).is_dir()]
         oddities.add("calls that are no longer part of the run, kept on disk", kept)
 
 
 def _note_copies(entries: Sequence[CorpusCall], oddities: Oddities) -> None:
-    """Calls that count as independent, and are not: the files of each are those of one before it."""
+    """Note calls that have the same files as an earlier one: they count as independent, but are not."""
     first: dict[tuple[str, ...], str] = {}
     copies = []
     for entry in entries:
@@ -194,8 +194,8 @@ def _note_copies(entries: Sequence[CorpusCall], oddities: Oddities) -> None:
     oddities.add("calls that have the audio of another, and count beside it", copies)
 
 
-def _told(entry: CorpusCall, ended: ReplayResult) -> CorpusCall:
-    """The entry of a call that has ended."""
+def _ended_entry(entry: CorpusCall, ended: ReplayResult) -> CorpusCall:
+    """The entry of a call, with its result added."""
     return {
         "name": entry["name"],
         "status": ended.status,
@@ -230,17 +230,17 @@ def replay_all(
     labels: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
 ) -> Run:
-    """Replay and score many recorded sessions into one run, with its tables and its page; what is done is kept.
+    """Replay and score many recorded sessions into one run, with tables and a page. Finished calls are kept.
 
-    paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them.
-    pair: patterns of the files of side A and of side B, where each call has two ("*-caller.wav", "*-agent.wav").
-    meta: a CSV table of the calls, joined by path and file name; its columns a_file and b_file pair files, too.
-    labels: what people have labelled. jobs: processes, as many as processors by default. The others are those of
-    `replay`. What did not fit is told in "oddities" of corpus.json.
-    A call that fails stops no other: see the status and the reason of each in `calls`.
-    Raises InputError for files and tables that cannot be used, SettingsError for a folder of something else,
-    RecordingError if `out` cannot be written. Processes are spawned: a script that calls this needs the usual
-    `if __name__ == "__main__"`.
+    paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. pair: if
+    each call has two files, the patterns of side A's and side B's ("*-caller.wav", "*-agent.wav"). meta: a CSV table of
+    the calls, joined by path and file name; its columns a_file and b_file pair files, too. labels: a label file, or a
+    folder of them. jobs: processes; by default one for each processor. The other arguments are those of `replay`.
+    "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the result has the
+    status and the reason of each.
+
+    InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
+    cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
     """
     oddities = Oddities()
     asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, line_open=line_open)
@@ -255,20 +255,20 @@ def replay_all(
 
 
 def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]) -> None:
-    """SettingsError where a replay into `path` would write over what is not ours, or among what it reads.
+    """Raise SettingsError if a replay into `path` would overwrite files that are not ours, or files that it reads.
 
-    That is its own table `meta`, the run whose recordings it replays, or the folder of the audio. A folder that holds a
-    file of one of these names must be a run, or hold recordings.
+    It reads its table `meta`, the run whose recordings it replays, and the folder of the audio. If the folder holds a
+    file with one of the names in WRITTEN, it must be a run or hold recordings.
     """
     sessions = [call.session for call in calls]
     runs = {real_path(session.recording).parent for session in sessions if session.recording is not None}
     if real_path(path) in runs | {real_path(session.a).parent for session in sessions}:
-        raise SettingsError(f"--out {path}: expected another folder than that of the recordings which are replayed")
+        raise SettingsError(f"--out {path}: expected another folder than that of the recordings to replay")
     if meta is not None and real_path(meta) in {real_path(path / name) for name in WRITTEN}:
-        raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes itself")
+        raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes")
     there = [name for name in WRITTEN if os.path.exists(path / name)]
     if there and not is_run(path):
         raise SettingsError(
-            f"{path}: expected a new folder or that of a run, got a folder with {there[0]} of something else, "
-            "which would be written over; give another by --out"
+            f"{path}: expected a new folder or that of a run, got a folder whose {there[0]} is not of a run "
+            "and would be overwritten; give another by --out"
         )

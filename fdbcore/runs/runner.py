@@ -1,4 +1,4 @@
-"""Hold the cases of a run: several at a time, in processes that may die, until each has ended one way or another."""
+"""Holds the cases of a run, several at a time, in processes that may die, until each case has ended."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome
 
 BACK_OFF_S: Final = (2.0, 15.0)
-"""The pauses before a case is held again: for the second and the third time."""
+"""The pauses before a case is held for the second and for the third time."""
 
 CALLS_PER_PROCESS: Final = 4
-"""How many calls share a process: their packets leave within 2 ms (p99), with two WebRTC legs each (`python -m
-benchmarks live`), and what kills the process takes no more with it."""
+"""How many calls share a process. With four, each with two WebRTC legs, packets leave within 2 ms (p99) of their time
+(`python -m benchmarks live`), and the death of a process loses no more than four calls."""
 
 GO_ON, FINISH, NOW = 0, 1, 2
-"""What a run can be asked to do: begin no more calls; end those that are live as well."""
+"""What a run can be asked to do: go on, begin no more calls (FINISH), or also end the live ones at once (NOW)."""
 
-_LOOK_S: Final = 0.25  # how often the progress is looked at, and whether to stop
+_LOOK_S: Final = 0.25  # how often progress is reported, and a request to stop is noticed
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """Where a run is. live: each call and its tick, or OPENING or CLOSING. left_s: about how long it still takes."""
+    """How far a run is. live: each call with its tick, OPENING or CLOSING. left_s: about how many seconds are left."""
 
     live: Sequence[tuple[Case, int]]
     left_s: float
 
 
 class Watch:
-    """Told how a run goes; derive from it."""
+    """Watches a run: its methods are called as the run goes on. Derive from it."""
 
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
-        """A case has ended, or its attempt has, and it will be held `again`."""
+        """Called when a case has ended. again: only this attempt has ended, and the case will be held again."""
 
     def progress(self, progress: RunProgress) -> None:
-        """Several times a second."""
+        """Called several times a second."""
 
 
 @dataclass(slots=True)
@@ -80,27 +80,30 @@ def run_cases(
 ) -> None:
     """Hold every case of the open `folder` that has not ended, in the plan's order, `jobs` at a time.
 
-    `asked` is looked at several times a second: GO_ON, FINISH or NOW; after the last two it returns with cases left.
-    Raises FdbError, once the live calls are over, for what would keep all other cases from being held as well (a full
-    disk, an extra that is not installed). Processes are spawned: a script that calls this needs the usual
-    `if __name__ == "__main__"`.
+    asked: called several times a second; returns GO_ON, FINISH or NOW. After FINISH or NOW this function returns with
+    cases left. FdbError for an error that would stop every other case too (a full disk, an extra that is not
+    installed); it is raised once the live calls are over. Processes are spawned, so a script that calls this needs the
+    usual `if __name__ == "__main__"`.
     """
     _Runner(folder, jobs, calls_per_process, watch or Watch(), asked, back_off_s).run()
 
 
 def expected_wall_s(plan: RunPlan, cases: Iterable[Case], slots: int) -> float:
-    """About how long `cases` take with `slots` calls at a time, each as long as it is expected to be."""
+    """About how many seconds `cases` take with `slots` calls at a time."""
     return _wall_s(plan, [(case, plan.expected_s(case)) for case in cases], slots)
 
 
-def _wall_s(plan: RunPlan, left: Sequence[tuple[Case, float]], slots: int) -> float:
-    """The largest of the bounds: all over the slots, those of a server over what it holds at once, the longest."""
-    in_all = sum(left_s for _, left_s in left)
-    of_servers = [
-        sum(left_s for case, left_s in left if server(case.system.address) == name) / limit
+def _wall_s(plan: RunPlan, remaining: Sequence[tuple[Case, float]], slots: int) -> float:
+    """The largest of three lower bounds, in seconds.
+
+    These are all calls over the slots, the calls of one server over its limit, and the longest call.
+    """
+    total_s = sum(left_s for _, left_s in remaining)
+    by_server_s = [
+        sum(left_s for case, left_s in remaining if server(case.system.address) == name) / limit
         for name, limit in plan.at_once.items()
     ]
-    return max([in_all / slots, *of_servers, *(left_s for _, left_s in left)], default=0.0)
+    return max([total_s / slots, *by_server_s, *(left_s for _, left_s in remaining)], default=0.0)
 
 
 class _Runner:
@@ -128,17 +131,17 @@ class _Runner:
     def run(self) -> None:
         with ExitStack() as at_end:
             at_end.callback(self._close)
-            while (request := self._request()) < NOW and (self._live or (request == GO_ON and self._waiting)):
+            while True:
+                request = max(self._asked(), FINISH if self._error else GO_ON)
+                if request == NOW or not (self._live or (request == GO_ON and self._waiting)):
+                    break
                 if request == GO_ON:
                     self._begin_calls()
                 for connection in wait([process.worker.connection for process in self._processes], timeout=_LOOK_S):
                     self._read(next(process for process in self._processes if process.worker.connection is connection))
-                self._watch.progress(self._progress())
+                self._report_progress()
         if self._error is not None:
             raise FdbError(self._error)
-
-    def _request(self) -> int:
-        return max(self._asked(), FINISH if self._error else GO_ON)
 
     @property
     def _live(self) -> list[tuple[_Attempt, int]]:
@@ -149,19 +152,19 @@ class _Runner:
         ]
 
     def _begin_calls(self) -> None:
-        """Give free slots what may begin, once every process is loaded: loading would disturb calls that are live."""
+        """Begin waiting calls in free slots, once every process is loaded: loading would disturb live calls."""
         while len(self._processes) < self._n_processes:
             self._processes.append(_Process(Worker(self._folder.path, self._plan.settings, self._slots)))
         if not all(process.worker.ready for process in self._processes):
             return
-        for slot in range(self._slots):
+        for slot in range(self._slots):  # one slot of each process at a time, which spreads the calls evenly
             for process in self._processes:
                 free = slot not in process.calls and len(self._live) < self._at_once
                 if free and (attempt := self._next()) is not None:
                     self._begin(process, slot, attempt)
 
     def _next(self) -> _Attempt | None:
-        """Take the first attempt whose time has come and whose servers are free."""
+        """Take the first waiting attempt whose pause is over and whose servers have room."""
         busy = Counter(name for attempt, _ in self._live for name in attempt.servers)
         now = now_ns()
         for attempt in self._waiting:
@@ -191,11 +194,11 @@ class _Runner:
                 self._error = self._error or call.error
 
     def _bury(self, process: _Process) -> None:
-        """A process has died: its calls are the harness's fault, and held again; the run goes on with a new process."""
+        """Replace a process that has died. Its calls are invalid, because the harness failed, and are held again."""
         cause = process.worker.cause_of_death()
         self._processes.remove(process)
         process.worker.close()
-        if not process.worker.ready:
+        if not process.worker.ready:  # a new one would die in the same way
             self._error = f"a process for the calls could not start ({cause}): see {self._folder.path / LOG}"
         for attempt in process.calls.values():
             reason = f"the process that held the call died: {cause}"
@@ -210,15 +213,15 @@ class _Runner:
             self._waiting.insert(0, _Attempt(case, [*earlier, outcome], now_ns() + pause_ns))
         self._watch.ended(case, outcome, again)
 
-    def _progress(self) -> RunProgress:
-        live = self._live
+    def _report_progress(self) -> None:
+        live = [(attempt.case, tick) for attempt, tick in self._live]
         expected_s = self._plan.expected_s
-        left = [(a.case, max(0.0, expected_s(a.case) - max(0, tick) / TICKS_PER_S)) for a, tick in live]
-        left += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
-        return RunProgress([(attempt.case, tick) for attempt, tick in live], _wall_s(self._plan, left, self._at_once))
+        remaining = [(case, max(0.0, expected_s(case) - max(0, tick) / TICKS_PER_S)) for case, tick in live]
+        remaining += [(attempt.case, expected_s(attempt.case)) for attempt in self._waiting]
+        self._watch.progress(RunProgress(live, _wall_s(self._plan, remaining, self._at_once)))
 
     def _close(self) -> None:
-        for process in self._processes:
+        for process in self._processes:  # ask all first, so that they end at the same time
             process.worker.stop()
         for process in self._processes:
             process.worker.close()

@@ -1,8 +1,8 @@
-"""What the harness itself adds: clicks through WebRTC, reflected packet by packet at its far end, and back.
+"""Measures the delay of the harness itself: sends clicks through WebRTC to a mirror, and times when they come back.
 
-The mirror stands in this process where a peer would, and sends each packet on as it comes. So the clicks come back late
-by this harness's own two legs alone, which every recording states: the self-test shows that they do, on this machine,
-now. It says nothing of the path to a system elsewhere.
+The mirror takes the place of a peer, in this process, and sends each packet back as it arrives. So the clicks are
+delayed only by this harness's own two legs. Every recording states that delay; the self-test checks the statement on
+this machine, now. It says nothing about the path to a system elsewhere.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ CLICK_EVERY_TICKS: Final = 20
 CLICK_SAMPLES: Final = SAMPLE_RATE_HZ // 500
 CLICK_HZ: Final = 1500
 ONSET_SHARE: Final = 0.5
-"""A click begins where it first reaches this share of its own peak."""
+"""A click begins at the first sample that reaches this share of its peak."""
 TAIL_TICKS: Final = 30
 MAX_ERROR_MS: Final = 1.0
 
 
 def timing_selftest(seconds: float = 3.0) -> TimingSelftest:
-    """Send clicks for `seconds` and compare when they come back with the delay that the legs state; JSON values.
+    """Send clicks for `seconds`, and compare their delay with the delay that the legs state; return JSON values.
 
-    delay_ms (median), jitter_ms (largest less smallest), drift_ppm: of the clicks. stated_ms: the median of what is
-    stated for the ticks in which they came back. error_ms: by how much clicks came later than is stated for their
-    own ticks, median. passed: it is at most 1 ms, all clicks came back, no tick was missed and packets left less than a
-    tick late (99th percentile); `broke` tells which of these did not hold. None where it cannot be done, and `why_not`.
+    delay_ms (median), jitter_ms (largest less smallest), drift_ppm: of the clicks' delays. stated_ms: the median of the
+    delays stated for the ticks in which clicks came back. error_ms: the median of how much later a click came back than
+    stated for its tick. passed: whether error_ms is at most 1 ms, all clicks came back, no tick was missed, and packets
+    left less than a tick late (99th percentile); `broke` lists the conditions that failed. If the test cannot be made,
+    passed is None and `why_not` says why.
     """
     try:
         return reflect_clicks(seconds, Mirrored("webrtc"))
@@ -55,7 +56,7 @@ def timing_selftest(seconds: float = 3.0) -> TimingSelftest:
 
 
 def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> TimingSelftest:
-    """The self-test with a mirror that is given; see `timing_selftest`."""
+    """The self-test with a given mirror; see `timing_selftest`."""
     clicks = Clicks(round(seconds * TICKS_PER_S))
     clock = MonotonicClock()
     with TemporaryDirectory() as folder:
@@ -72,8 +73,8 @@ def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> TimingSelftest:
     return _verdict(clicks, stated, legs["wire"], clock.certificate())
 
 
-def verdict(found: TimingSelftest) -> str:
-    """One line for a reader: what the self-test found."""
+def verdict(found: Mapping[str, Any]) -> str:
+    """The result of the self-test as one line for a reader."""
     if found["passed"] is None:
         return f"timing self-test: not done: {found['why_not']}"
     outcome = "passed" if found["passed"] else f"FAILED ({'; '.join(found['broke'])}; is the machine busy?)"
@@ -85,7 +86,7 @@ def verdict(found: TimingSelftest) -> str:
 
 
 class Clicks(Endpoint):
-    """Says a click every 200 ms for `ticks`, then listens a little longer; keeps what comes back."""
+    """Plays a click every 200 ms for `ticks`, then listens a little longer. It keeps what comes back."""
 
     def __init__(self, ticks: int) -> None:
         self._click_ticks = range(0, ticks, CLICK_EVERY_TICKS)
@@ -96,19 +97,19 @@ class Clicks(Endpoint):
         self._heard: list[Pcm] = []
 
     def say(self, tick: int) -> Pcm:
-        """A click at the very start of some frames."""
+        """The frame of `tick`: a click at its start, or silence."""
         return self._click if tick in self._click_ticks else SILENT_FRAME
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Keep it."""
+        """Keep the frame."""
         self._heard.append(frame.copy())
 
     def over(self, tick: int, a_left: bool, b_left: bool) -> bool:
-        """Whether all clicks had their time."""
+        """Whether the last click has had time to come back, or the mirror has left."""
         return b_left or tick >= self._end_tick
 
     def returned(self) -> npt.NDArray[np.int64]:
-        """Of each click that came back, the tick, and by how many samples it was late: (n, 2)."""
+        """For each click that came back: its tick, and its delay in samples; int64 (n, 2)."""
         heard = np.abs(np.concatenate(self._heard).astype(np.int32))
         own = _onset(np.abs(self._click.astype(np.int32)))
         window = CLICK_EVERY_TICKS * FRAME_SAMPLES
@@ -121,16 +122,16 @@ class Clicks(Endpoint):
 
     @property
     def sent(self) -> int:
-        """How many clicks were said."""
+        """How many clicks were played."""
         return len(self._click_ticks)
 
     def describe(self) -> Mapping[str, Any]:
-        """The train."""
+        """The settings of the clicks, as JSON values."""
         return {"kind": "clicks", "every_ticks": CLICK_EVERY_TICKS}
 
 
 class Mirrored(WebRtcEndpoint):
-    """A peer in this process that sends each packet back as it comes."""
+    """An endpoint whose peer is in this process, and sends each packet back as it arrives."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -155,9 +156,9 @@ class Mirrored(WebRtcEndpoint):
 
 
 def _onset(level: npt.NDArray[np.int32]) -> int | None:
-    """The first sample that reaches half the peak, or None in what is silent."""
+    """The first sample that reaches half the peak; None if there is no click."""
     peak = int(level.max(initial=0))
-    return int(np.argmax(level >= ONSET_SHARE * peak)) if peak > 2000 else None
+    return int(np.argmax(level >= ONSET_SHARE * peak)) if peak > 2000 else None  # clicks peak at 20,000
 
 
 def _verdict(

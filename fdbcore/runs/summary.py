@@ -1,4 +1,4 @@
-"""What a run has found: its cases counted by how they ended, and the measures of each system."""
+"""Scores and summarises a run: counts of its cases by how they ended, and the measures of each system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
 
 
 def score_cases(folder: RunFolder) -> Iterator[Reading]:
-    """Score each recording of a run that has not been scored; not while calls are live."""
+    """Score each recording of a run that is not scored yet, and yield it. Do not call it while calls are live."""
     for case in folder.plan.cases:
         reading = folder.recording(case)
         if reading is not None and not (reading.path / SCORES).is_file():
@@ -30,11 +30,11 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
 
 
 def summarise(folder: RunFolder) -> RunSummary:
-    """The summary of a run, also written to its summary.json.
+    """Write the summary of a run to its summary.json, and return it.
 
-    Each system has {"cases": counts, of which "planned" is the denominator, and "again" how many were held more than
-    once, "reasons": of those that have one, "recordings", "measures"}; its measures pool what can be scored, which
-    calls that failed after their first tick can.
+    Each system has {"cases", "reasons", "recordings", "measures"}. cases: counts; "planned" is the denominator, and
+    "again" counts the cases that were held more than once. reasons: how often each reason occurred. measures: pooled
+    over all recordings that can be scored, which includes calls that failed after their first tick.
     """
     values: RunSummary = {
         "schema": RUN_SUMMARY_SCHEMA,

@@ -1,6 +1,6 @@
-"""Processes that hold conversations, and do nothing else while they last.
+"""Processes that hold live conversations, and do nothing else meanwhile.
 
-How far its calls are a process writes into shared memory, so that no tick waits for whoever reads it.
+A process writes the progress of its calls into shared memory, so that no tick waits for a reader.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
-from fdbcore.recording.reader import Recording
 from fdbcore.registry import VADS, endpoint, resolve
-from fdbcore.runs.process import RunProcess, told
+from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import OPENING, LiveSettings, converse
 
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome
 
 SWITCH_INTERVAL_S: Final = 0.0005
-"""How long a thread may keep the others of its process from running: a twentieth of a tick."""
+"""How long a thread may hold the GIL while others wait for it: a twentieth of a tick (sys.setswitchinterval)."""
 
-_CLOSING_S: Final = 5.0  # what calls that are to end now are given for it
+_CLOSING_S: Final = 5.0  # how long calls that were asked to end now may take
 
 
 @dataclass(frozen=True, slots=True)
 class LiveCall:
-    """One conversation for a worker to hold in `slot` of its calls; `meta` is kept with the recording."""
+    """A conversation for a worker to hold. slot: its place among the worker's calls. meta: added to its meta.json."""
 
     slot: int
     path: Path
@@ -47,7 +46,7 @@ class LiveCall:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the call in `slot` ended; or the `error` that no other call would escape, so that the run cannot go on."""
+    """How the call in `slot` ended. error: set if it would stop every other call too, so that the run cannot go on."""
 
     slot: int
     outcome: Outcome | None
@@ -55,42 +54,42 @@ class Ended:
 
 
 class Worker(RunProcess):
-    """A process for up to `calls` conversations at once. Closing it ends those that are left, as interrupted.
+    """A process for up to `calls` conversations at once. Closing it ends its live calls as interrupted.
 
-    connection: readable when there is something for `ended` to find. ready: the process is loaded.
+    connection: readable when `ended` has something to return. ready: whether the process is loaded.
     """
 
     def __init__(self, run_path: Path, settings: LiveSettings, calls: int) -> None:
-        settings = replace(settings, spin_ns=0) if calls > 1 else settings
+        settings = replace(settings, spin_ns=0) if calls > 1 else settings  # spinning would take time from the others
         self.ready = False
         self.progress: list[int] = multiprocessing.get_context("spawn").RawArray("q", [OPENING] * calls)
         super().__init__(run_path, _hold_calls, self.progress, settings)
 
     def hold(self, call: LiveCall) -> None:
-        """Begin a conversation; its slot is free."""
+        """Begin a conversation. Its slot must be free."""
         self.progress[call.slot] = OPENING
         self.send(call)
 
     def ended(self) -> list[Ended] | None:
-        """What has ended since the last call, once `connection` is ready; None if the process has died."""
+        """The calls that ended since the last time, once `connection` is readable; None if the process has died."""
         received = self.received()
-        self.ready = self.ready or bool(received)
+        self.ready = self.ready or bool(received)  # the first message says that it is loaded
         return None if received is None else [message for message in received if message is not None]
 
 
 def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings) -> None:
-    """The work of the process."""
+    """What the process does."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # loads it while no call is live
-    connection.send(None)
+    resolve("vad", VADS, settings.vad)(source_rate_hz=48_000)  # load the model while no call is live
+    connection.send(None)  # loaded
     calls = _Calls(connection, progress, settings)
-    for call in told(connection):
+    for call in messages(connection):
         calls.begin(call)
     calls.end_now()
 
 
 class _Calls:
-    """The conversations of this process, a thread each."""
+    """The conversations of this process, each on a thread of its own."""
 
     def __init__(self, connection: Connection, progress: list[int], settings: LiveSettings) -> None:
         self._connection = connection
@@ -112,7 +111,7 @@ class _Calls:
             thread.join(max(0, deadline_ns - now_ns()) / 1e9)
 
     def _hold(self, call: LiveCall) -> None:
-        with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody wants to know
+        with suppress(KeyboardInterrupt, OSError):  # stopped, or the owner is gone: nobody waits for the result
             ended = self._conversation(call)
             with self._sending:
                 self._connection.send(ended)
@@ -127,13 +126,9 @@ class _Calls:
         except Exception as error:
             traceback.print_exc()
             return Ended(call.slot, _invalid(redacted(f"{type(error).__name__}: {error}")))
-        return Ended(call.slot, _outcome(recording))
-
-
-def _outcome(recording: Recording) -> Outcome:
-    """That of the conversation, unless the recording of it is not whole."""
-    outcome: Outcome = recording.meta["outcome"]
-    return outcome if recording.meta["status"] == "complete" else _invalid(recording.meta["reason"])
+        outcome: Outcome = recording.meta["outcome"]
+        is_whole = recording.meta["status"] == "complete"
+        return Ended(call.slot, outcome if is_whole else _invalid(recording.meta["reason"]))
 
 
 def _invalid(reason: str) -> Outcome:

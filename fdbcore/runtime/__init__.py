@@ -1,4 +1,4 @@
-"""The process that this is: its helpers, its network, its machine, its files written whole, its secrets.
+"""What this process needs of the system: addresses, helper processes, network, locks, atomic files, secrets.
 
 May import: nothing.
 """

@@ -1,7 +1,7 @@
-"""Addresses of parties, models and speakers, and their settings: KIND:PLACE?NAME=VALUE&NAME=VALUE.
+"""Parses addresses of parties, models and speakers, and their settings: KIND:PLACE?NAME=VALUE&NAME=VALUE.
 
-PLACE is a name, a file, or //HOST:PORT/PATH. A command has its settings before it: KIND:NAME=VALUE COMMAND ARGUMENT ...
-A secret never stands in an address: `key_variable` names the variable of the environment that holds it.
+PLACE is a name, a file, or //HOST:PORT/PATH. The settings of a command stand before it: KIND:NAME=VALUE COMMAND
+ARGUMENT ... An address never holds a secret: `key_variable` names the environment variable that does.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _NUMBERS: Mapping[type, re.Pattern[str]] = {
 class Setting:
     """One setting of an address, or of a table in a file.
 
-    meaning: in words, for the docs. kind: str, int or float; in a file also bool. default: None or "": nothing, which
-    the docs call `unset`. least, most: of a number, both allowed. step: it is a multiple of that. choices: the texts it
-    may be. form: what a text must look like; `fits` tells whether it does.
+    meaning: what it means, for the docs. kind: str, int or float; in a file also bool. default: its value if it is not
+    given; None and "" mean no value, which the docs show as `unset`. least, most: the range of a number, both included.
+    step: a whole number must be a multiple of it. choices: the texts that are allowed. form: what a text must look
+    like, in words; `fits` checks it.
     """
 
     name: str
@@ -56,13 +57,12 @@ class Setting:
         number = whole if self.kind is int else "a number"
         if math.isinf(self.least):
             return number
-        return f"{number} of at least {self.least:g}" if math.isinf(self.most) else self._in_range(number)
-
-    def _in_range(self, number: str) -> str:
+        if math.isinf(self.most):
+            return f"{number} of at least {self.least:g}"
         return f"{number} from {self.least:g} to {self.most:.10g}"
 
     def read(self, where: str, text: str) -> Any:  # noqa: ANN401
-        """The value that `text` gives it, in an address of the kind `where`. SettingsError if it is none."""
+        """The value that `text` stands for. SettingsError if it is not valid. where: the kind of the address."""
         number = _NUMBERS.get(self.kind)
         if number is None or number.fullmatch(text):
             value = self.kind(text)
@@ -91,7 +91,7 @@ class Setting:
 
     @property
     def shown_default(self) -> str:
-        """Its default in words."""
+        """The default in words."""
         if self.default in (None, ""):
             return self.unset
         return f"{self.default:g} {self.unit}".rstrip() if self.kind is not str else f"`{self.default}`"
@@ -104,7 +104,7 @@ KEY_VARIABLE = Setting(
 
 
 class Address(NamedTuple):
-    """What an address says: `settings` by name, those that it has not with their defaults."""
+    """The parts of an address. settings: all known settings by name; those not given have their defaults."""
 
     kind: str
     place: str
@@ -112,9 +112,10 @@ class Address(NamedTuple):
 
 
 def parsed(address: str, known: Sequence[Setting], *, file: bool = False) -> Address:
-    """The parts of KIND:PLACE?NAME=VALUE&...; file: what is before the last "?" is the place, not before the first.
+    """The parts of KIND:PLACE?NAME=VALUE&...
 
-    SettingsError for a setting that is not `known`, or a value that it cannot have.
+    file: PLACE is a file, whose name may hold "?"; it ends at the last "?" and not at the first. SettingsError for a
+    setting that is not `known`, and for a value that is not valid.
     """
     kind, _, rest = address.partition(":")
     place, query = split_query(rest, file=file)
@@ -122,25 +123,25 @@ def parsed(address: str, known: Sequence[Setting], *, file: bool = False) -> Add
 
 
 def split_query(text: str, *, file: bool = False) -> tuple[str, str]:
-    """What is before and after the "?"; file: after the last one, as a name of a file may hold others."""
+    """The text before and after the "?". file: split at the last "?", because the name of a file may hold others."""
     place, mark, query = text.rpartition("?") if file else text.partition("?")
     return (place, query) if mark else (text, "")
 
 
 def query_of(query: str) -> dict[str, str]:
-    """Names and values of a query."""
+    """The names and values of a URL query, %-escapes decoded; the last value of a repeated name."""
     return dict(parse_qsl(query, keep_blank_values=True))
 
 
 def values(kind: str, given: Mapping[str, str] | Iterable[tuple[str, str]], known: Sequence[Setting]) -> dict[str, Any]:
-    """The values of all known settings: those given as text, and defaults. SettingsError as of `parsed`."""
+    """The values of all known settings: as given (in text), else the default. SettingsError as in `parsed`."""
     return _values(kind, dict(given), known, Setting.read)
 
 
 def typed_values(where: str, given: Mapping[str, object], known: Sequence[Setting]) -> dict[str, Any]:
-    """The values of all known settings: those given in a table of the file or place `where`, and defaults.
+    """The values of all known settings: as given in a table of the file or place `where`, else the default.
 
-    SettingsError as of `parsed`.
+    SettingsError as in `parsed`.
     """
     return _values(where, given, known, Setting.typed)
 
@@ -159,9 +160,9 @@ def _values(
 
 
 def command_of(address: str, known: Sequence[Setting]) -> tuple[list[str], dict[str, Any]]:
-    """The words of the command in "KIND:NAME=VALUE ... COMMAND ARGUMENT ...", split as by a shell, and its settings.
+    """The words of the command in "KIND:NAME=VALUE ... COMMAND ARGUMENT ...", and its settings.
 
-    SettingsError for wrong settings, or if no command is left.
+    The words are split as a shell splits them. SettingsError for wrong settings, or if there is no command.
     """
     kind, _, rest = address.partition(":")
     try:
@@ -178,15 +179,16 @@ def command_of(address: str, known: Sequence[Setting]) -> tuple[list[str], dict[
 
 
 def location(address: str, form: str, *, user: bool = False) -> SplitResult:
-    """The parts of KIND://HOST:PORT/PATH?QUERY, the kind left out; user: it may name one, with a password.
+    """The parts of KIND://HOST:PORT/PATH?QUERY without the kind. user: it may hold a user name and a password.
 
-    SettingsError, which shows nothing of the address: what was taken for a port may be a password.
+    form: the expected form, for the SettingsError. The error does not show the address: what looks like a wrong port
+    may be a password.
     """
     kind, _, rest = address.partition(":")
     try:
         parts = urlsplit(rest)
         known = rest.startswith("//") and not parts.fragment and (user or parts.username is None)
-        if known and parts.port != -1:  # it is looked at, which finds one that is no number
+        if known and parts.port != -1:  # reading `port` raises ValueError if it is not a number
             return parts
     except ValueError:
         pass
@@ -194,13 +196,16 @@ def location(address: str, form: str, *, user: bool = False) -> SplitResult:
 
 
 def host_port(host: str, port: int | None) -> str:
-    """HOST:PORT as it stands in an address; HOST alone without a port."""
+    """HOST:PORT as an address writes it, with an IPv6 host in brackets; HOST alone if there is no port."""
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
 
 
 def rows(parties: str, settings: Sequence[Setting]) -> list[str]:
-    """Rows of a table in Markdown: parties, names of settings that are alike, default, what is expected, meaning."""
+    """Rows of a Markdown table for the docs: parties, names, default, expected values, meaning.
+
+    Settings that differ only in their names share a row; `parties` stands in the first row.
+    """
     alike: dict[tuple[str, str, str], list[str]] = {}
     for each in settings:
         alike.setdefault((each.shown_default, each.expected, each.meaning), []).append(f"`{each.name}`")

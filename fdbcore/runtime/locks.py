@@ -1,4 +1,4 @@
-"""Locks of files and folders, held between processes for as long as what is locked stays open."""
+"""Locks files and folders between processes. A lock lasts as long as the file or folder stays open."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import IO
 
 
 def lock(file: int | IO[bytes], *, shared: bool = False, waits: bool = False) -> None:
-    """Lock an open file or folder, alone or shared; where the file system has no locks, nothing is locked.
+    """Lock an open file or folder, exclusively or shared (`flock`). Does nothing if the file system has no locks.
 
-    BlockingIOError if others hold it so that it cannot be had; waits: until it can.
+    waits: wait until others have released it; otherwise BlockingIOError if they hold it.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:

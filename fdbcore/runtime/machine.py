@@ -1,4 +1,4 @@
-"""What the machine had for a call: who else took the processors' time, where the kernel tells."""
+"""Measures who else used the processors during a call, as far as the kernel reports it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _TIME_FIELDS: Final = 8  # user, nice, system, idle, iowait, irq, softirq, steal
 
 NOTED_STEAL: Final = 0.02
 NOTED_WAIT_MS: Final = 50.0
-"""From here on it is named as a cause: a wait so long makes a tick be missed."""
+"""From these values on, steal and waiting are named as a cause: a wait this long makes a tick be missed."""
 
 
 class Processors(NamedTuple):
-    """Counts of the kernel since it started. total, stolen: time of all processors, in its own unit; stolen: by the
-    host of this virtual machine. waited_ns: by the calling thread, for a processor. None: it does not tell."""
+    """Counters of the kernel since it started; None if the kernel does not report one.
+
+    total: time of all processors, in clock ticks of the kernel. stolen: the part that the host of this virtual machine
+    took. waited_ns: how long the calling thread was ready but waited for a processor, in ns.
+    """
 
     total: int | None
     stolen: int | None
@@ -27,7 +30,7 @@ class Processors(NamedTuple):
 
     @classmethod
     def now(cls) -> Processors:
-        """The counts so far."""
+        """The counters now."""
         total = stolen = waited_ns = None
         try:
             times = [int(field) for field in _STAT.read_text().split("\n", 1)[0].split()[1:]]
@@ -41,7 +44,7 @@ class Processors(NamedTuple):
         return cls(total, stolen, waited_ns)
 
     def since(self, before: Processors) -> dict[str, Any]:
-        """Between two counts: {"steal_share", "waited_ms"}, each None where the kernel does not tell."""
+        """What happened since `before`: {"steal_share", "waited_ms"}, each None if the kernel does not report it."""
         steal_share = waited_ms = None
         if self.total is not None and before.total is not None and self.total > before.total:
             assert self.stolen is not None
@@ -52,8 +55,8 @@ class Processors(NamedTuple):
         return {"steal_share": steal_share, "waited_ms": waited_ms}
 
 
-def what_stood_still(timing: Mapping[str, Any]) -> str:
-    """Why ticks were missed, as far as a timing certificate tells."""
+def cause_of_missed_ticks(timing: Mapping[str, Any]) -> str:
+    """Why ticks were missed, in words, as far as a timing certificate shows it."""
     found, suspends = timing["processors"], timing.get("suspends")
     causes = []
     if suspends:
@@ -61,9 +64,9 @@ def what_stood_still(timing: Mapping[str, Any]) -> str:
     if (found["steal_share"] or 0) >= NOTED_STEAL:
         causes.append(f"the host took {100 * found['steal_share']:.0f} % of the processors' time (steal)")
     if (found["waited_ms"] or 0) >= NOTED_WAIT_MS:
-        causes.append(f"it waited {found['waited_ms'] / 1000:.2f} s for a processor, which other threads had")
+        causes.append(f"it waited {found['waited_ms'] / 1000:.2f} s for a processor that other threads used")
     if causes:
         return "; ".join(causes)
     if found["steal_share"] is None and found["waited_ms"] is None:
-        return "this system does not tell what stood still"
-    return "the kernel knows of no cause: its own process, or what it waits for, was too slow"
+        return "this system does not report the cause"
+    return "the kernel reports no cause: this process, or something it waits for, was too slow"

@@ -1,4 +1,4 @@
-"""The event loop of all that talks to a network: one a process, in a thread of its own beside those of the ticks."""
+"""The event loop for all network traffic: one per process, on its own thread, apart from the threads of the ticks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _starting = threading.Lock()
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop, running; by uvloop where that is installed, whose timers are finer."""
-    with _starting:  # both parties of a conversation are opened at once
+    """The event loop, running. It is uvloop's if that is installed, because its timers are finer."""
+    with _starting:  # both parties of a conversation open at the same time, each on its own thread
         return _running_loop()
 
 
@@ -35,13 +35,16 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 
 def may_be_up_later(error: BaseException) -> bool:
-    """Whether a connection failed as where a server still starts (refused, reset, unreachable), and not by its TLS."""
+    """Whether a connection failed as it does while a server is still starting (refused, reset, unreachable).
+
+    A TLS error does not count: it does not pass by waiting.
+    """
     cause = getattr(error, "os_error", error)
     return isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
 
 
 def await_result(coroutine: Coroutine[Any, Any, Result], timeout_s: float) -> Result:
-    """The result of `coroutine`, run on the loop while the calling thread waits; its own error if it raises one.
+    """Run `coroutine` on the event loop while the calling thread waits; return its result or raise its error.
 
     After `timeout_s` it is cancelled, and TimeoutError is raised once it has ended.
     """

@@ -1,4 +1,4 @@
-"""Processes of our own, which Ctrl-C reaches by their owner alone; and the same work on many items, on several."""
+"""Starts worker processes that Ctrl-C reaches only through their parent, and spreads work on many items over them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from types import FrameType
 from typing import Final, TypeVar
 
 FEW_ITEMS: Final = 40
-"""So many are done by this process: as soon as it takes others to start."""
+"""Up to this many items are done by this process: that takes no longer than starting others."""
 
-_CHUNK: Final = 8
+_CHUNK: Final = 8  # items sent to a worker at a time
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,11 +24,12 @@ Result = TypeVar("Result")
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back while processes are started: until they have left the terminal's group, it would reach them.
+    """Hold Ctrl-C back while processes are started: it would reach them before they leave the terminal's group.
 
-    Another thread may take the signal in spite of the mask, so what it does here is put off as well.
+    The mask alone is not enough, because another thread may receive the signal. So the handler is replaced too, and
+    is called afterwards.
     """
-    resource_tracker.ensure_running()  # it comes before the first process, and then lets Ctrl-C through again
+    resource_tracker.ensure_running()  # otherwise the first process starts it, and that unblocks Ctrl-C again
     put_off: list[tuple[int, FrameType | None]] = []
     handler = signal.getsignal(signal.SIGINT)
     is_ours = callable(handler) and threading.current_thread() is threading.main_thread()
@@ -46,15 +47,18 @@ def uninterrupted() -> Iterator[None]:
 
 
 def leave_terminal() -> None:
-    """In a process that was started `uninterrupted`: leave the terminal's group, and forget the Ctrl-C of its start."""
+    """In a process started under `uninterrupted`: leave the terminal's group, and drop a Ctrl-C that came meanwhile."""
     os.setpgrp()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # drops the pending signal once it is unblocked
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def spread(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
-    """`work` of each item, in their order. work and what it takes and gives must be fit for another process."""
+    """The results of `work` for each item, in the order of the items, on `jobs` processes.
+
+    `work`, the items and the results must be picklable. An error of `work` is raised here.
+    """
     if jobs == 1 or len(items) <= FEW_ITEMS:
         yield from map(work, items)
         return

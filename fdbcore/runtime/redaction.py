@@ -1,9 +1,9 @@
-"""No secret is shown or written down: neither the values of secret variables, nor what looks like a secret in a text.
+"""Removes secrets from everything that is shown or written: values of secret variables, and what looks like a secret.
 
-A secret variable is one of the environment (a file `.env` included) whose name ends in KEY, TOKEN, SECRET or PASSWORD,
-unless it holds a path or a single word of letters, and each that is read by `secret`. Its value is removed as it is,
-and as JSON, URLs and base64 write it. Numbers and audio are never touched: what is cleaned are texts, before they
-become part of a document.
+A secret variable is an environment variable (also from a file `.env`) that `secret` has read, or whose name ends in
+KEY, TOKEN, SECRET or PASSWORD, unless it holds a path or a single word of letters. Its value is removed in every form:
+as it is, and as JSON, URLs and base64 write it. Only texts are cleaned, before they become part of a document; numbers
+and audio are never touched.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fdbcore.errors import SettingsError
 HIDDEN: Final = "***"
 
 MIN_SECRET_CHARS: Final = 8
-"""A shorter value would be found by chance in texts that do not hold it, so it could not be removed."""
+"""The least length of a secret. A shorter value would appear in other texts by chance, so it cannot be removed."""
 
 _SECRET_VARIABLE: Final = re.compile(r"(?:.*_)?(?:API_?)?(?:KEY|TOKEN|SECRET|PASSWORD)", re.IGNORECASE)
 _NO_SECRET: Final = re.compile(r"[/~.].*|[^\W\d]{1,19}", re.DOTALL)
-"""What a variable holds that is none, whatever its name: a path, or a word as in SORT_KEY=recording."""
+"""Values that are no secrets, whatever the variable's name: a path, or a word as in SORT_KEY=recording."""
 
 _SECRET_NAME: Final = re.compile(r"key|token|secret|passwd|password|credential|signature", re.IGNORECASE)
 _PLAIN_NAME: Final = re.compile(r".*[_-](?:variable|file|path)", re.IGNORECASE)  # --token-file, key_variable=
@@ -39,20 +39,20 @@ _SPACE: Final = re.compile(r"\s++")
 _AUTHORIZATION: Final = re.compile(r"""(\bAuthorization:\s*+\w++\s++)(?:'[^']*'|"[^"]*"|[^\s'"]++)""", re.IGNORECASE)
 
 _read: set[str] = set()
-"""The values that `secret` has given out."""
+"""The values that `secret` has returned."""
 
 
 def secret(variable: str) -> str:
-    """The secret in a variable of the environment, without the space around it; "" if there is none.
+    """The secret in an environment variable, stripped of white space; "" if the variable is empty or missing.
 
-    From now on no text holds it. SettingsError if it is too short for that.
+    From now on it is removed from every text. SettingsError if it is too short for that.
     """
     value = os.environ.get(variable, "").strip()
     if not value:
         return ""
     if len(value) < MIN_SECRET_CHARS:
         expected = f"expected a secret of at least {MIN_SECRET_CHARS} characters"
-        raise SettingsError(f"{variable}: {expected}, got {len(value)}: a shorter one cannot be kept out of texts")
+        raise SettingsError(f"{variable}: {expected}, got {len(value)}: a shorter one cannot be removed from texts")
     if value not in _read:
         _read.add(value)
         _values.cache_clear()
@@ -60,7 +60,7 @@ def secret(variable: str) -> str:
 
 
 def redacted(text: str) -> str:
-    """`text` with *** for each known secret, and for what may be one in its addresses and commands."""
+    """`text` with *** in place of each known secret, and of what may be a secret in its addresses and commands."""
     text = _AUTHORIZATION.sub(rf"\1{HIDDEN}", _USER.sub(HIDDEN, without_values(text)))
     kept, end = [], 0
     for start, stop in _named_values(text):
@@ -70,19 +70,19 @@ def redacted(text: str) -> str:
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:
-    """The words of a command, each `redacted`, and *** for what follows an option that tells of a secret."""
+    """The words of a command, each `redacted`, with *** in place of the value of an option named like a secret."""
     follows = [_is_secret_option(before) for before in ["", *arguments]]
     return [HIDDEN if hidden else redacted(word) for hidden, word in zip(follows, arguments, strict=False)]
 
 
 def without_values(text: str) -> str:
-    """`text` with *** for each known secret, however it is written; nothing else is touched."""
+    """`text` with *** in place of each known secret, in whatever form; nothing else is touched."""
     values = _values()
     return values.sub(HIDDEN, text) if values is not None else text
 
 
 def clean(value: Any) -> Any:  # noqa: ANN401
-    """A document of JSON, `without_values` in each of its texts and names; numbers stay."""
+    """A JSON document with `without_values` applied to each text and name; numbers stay."""
     if _values() is None:
         return value
     if isinstance(value, str):
@@ -93,13 +93,13 @@ def clean(value: Any) -> Any:  # noqa: ANN401
 
 
 class CleanStream:
-    """A text stream in which no known secret is written, without a way for bytes; all else is that of `stream`."""
+    """A text stream that removes known secrets from what is written, and takes no bytes; otherwise it is `stream`."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write `text` without known secrets; its length."""
+        """Write `text` without known secrets; return the length of `text`, as a text stream does."""
         self._stream.write(without_values(text))
         return len(text)
 
@@ -109,13 +109,13 @@ class CleanStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        if name == "buffer":  # click writes to it where the encoding is ASCII, past `write`
+        if name == "buffer":  # click would write to it, past `write`, if the encoding is ASCII
             raise AttributeError(name)
         return getattr(self._stream, name)
 
 
 def write_no_secrets() -> None:
-    """From now on nothing that this process prints holds a known secret; a second call changes nothing."""
+    """Remove known secrets from all that this process prints from now on. A second call changes nothing."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if not isinstance(stream, CleanStream):
@@ -124,9 +124,9 @@ def write_no_secrets() -> None:
 
 @cache
 def _values() -> re.Pattern[str] | None:
-    """Finds the known secrets in all their forms, the longest first; None while there are none.
+    """A pattern for the known secrets in all their forms, the longest first; None while there are none.
 
-    The environment is looked at once: a value that comes later is known once it is read by `secret`.
+    The environment is read once; a value that is set later is known once `secret` reads it.
     """
     named = [value.strip() for name, value in os.environ.items() if _SECRET_VARIABLE.fullmatch(name)]
     known = _read.union(value for value in named if not _NO_SECRET.fullmatch(value))
@@ -135,7 +135,7 @@ def _values() -> re.Pattern[str] | None:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The value as it is, and as JSON, URLs and base64 hold it."""
+    """The value as it is, and as JSON, URLs and base64 write it."""
     yield value
     for ensure_ascii in (False, True):
         yield json.dumps(value, ensure_ascii=ensure_ascii)[1:-1]
@@ -143,15 +143,16 @@ def _forms(value: str) -> Iterator[str]:
         yield written
         yield re.sub(r"%[0-9A-F]{2}", lambda code: code.group().lower(), written)
     data = value.encode()
-    for before in range(3):  # bytes that may stand before it in a group of three, as those of "user:"
+    # Base64 codes groups of three bytes, so the form depends on how many bytes ("user:") precede it in its group.
+    for before in range(3):
         encoded = base64.b64encode(bytes(before) + data).decode()
-        whole = encoded[-(-8 * before // 6) : 8 * (before + len(data)) // 6]  # characters that hold its bits alone
+        whole = encoded[-(-8 * before // 6) : 8 * (before + len(data)) // 6]  # characters with bits of the value only
         yield whole
         yield whole.replace("+", "-").replace("/", "_")
 
 
 def _named_values(text: str) -> Iterator[tuple[int, int]]:
-    """Where values stand whose name tells of a secret: `--key VALUE`, `KEY=VALUE`, `?key=VALUE`; in linear time."""
+    """The spans of values whose names suggest a secret: `--key VALUE`, `KEY=VALUE`, `?key=VALUE`; in linear time."""
     end = 0
     for found in _NAME.finditer(text):
         name, after = found.group(), found.end()

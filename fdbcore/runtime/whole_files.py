@@ -1,4 +1,4 @@
-"""Files that a reader sees as they were, or whole: never half written, however many processes write them at once."""
+"""Writes files atomically: a reader sees the old file or the whole new one, however many processes write it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fdbcore.runtime.locks import lock
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """An empty file that takes the name `path` once all is written to it, and is gone after an error.
+    """Open an empty file that replaces `path` at the end of the `with` block, or is removed after an error.
 
-    It lies beside `path`, and is locked: another process that writes the same waits, and what a kill leaves of it is
-    written over by the next. Raises OSError.
+    The file lies beside `path` (PATH.part) and is locked, so another process that writes the same file waits. If this
+    process is killed, the next writer overwrites what it left. Raises OSError.
     """
     temporary = path.with_name(path.name + ".part")
     with _locked(temporary) as file:
@@ -31,7 +31,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """The file `path`, emptied, that no other process has open so."""
+    """The file `path`, emptied, open and locked by this process alone."""
     while True:
         file = open(path, "r+b", opener=lambda name, _: os.open(name, os.O_RDWR | os.O_CREAT, 0o666))
         try:
@@ -43,4 +43,4 @@ def _locked(path: Path) -> BinaryIO:
         except BaseException:
             file.close()
             raise
-        file.close()  # while this process waited, another gave it its name
+        file.close()  # while we waited for the lock, its owner renamed the file: open the new one

@@ -1,4 +1,4 @@
-"""One conversation: the loop, voice activity and turn events.
+"""One conversation: the loop, voice activity detection and turn events.
 
 May import: _ext, recording, runtime.
 """

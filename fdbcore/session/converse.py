@@ -1,4 +1,4 @@
-"""One conversation, held now: two parties in real time through the loop, to a recording that says how it ended."""
+"""Holds one live conversation: runs two parties through the loop into a recording, and decides how it ended."""
 
 from __future__ import annotations
 
@@ -19,40 +19,42 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import VADS, resolve
-from fdbcore.runtime.machine import Processors, what_stood_still
+from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
 
 MAX_MISSED_SHARE: Final = 0.001
 MAX_MISSED_TICKS: Final = 3
-"""A case with more missed ticks than both is invalid: the machine was too slow for it."""
+"""A case that missed more ticks than both of these is invalid: the machine was too slow."""
 
 OPENING: Final = -1
 CLOSING: Final = -2
 WAITING: Final = -3
-"""What `converse` tells its `progress` before tick 0 (WAITING: a party can be joined now) and after the last tick; the
-ticks themselves are 0 and above."""
+"""What `converse` passes to `progress` before tick 0 (WAITING: a party can be joined now) and after the last tick.
+The ticks themselves are 0 and above."""
 
 SILENT, IN_TEXT = "no speech found", "replied in text alone"
-"""Reasons of outcomes: a side to which the call owes nothing to measure, the user's first, with its level before it if
-that could be speech; and a system that is done but gives no measures of its speech."""
+"""Reasons of outcomes. SILENT: the detector found no speech on a side, so there is nothing to measure. IN_TEXT: the
+system answered, but in text, so its speech cannot be measured."""
 
 LOUD_DBFS: Final = -40.0
-"""A peak beyond which it is worth saying that it was heard: an agent that plays tones, or a detector that errs."""
+"""If a side without speech peaks above this, the reason states the level: it may play tones, or the detector may err.
+"""
 
-_LOOK_S: Final = 0.1  # how often parties that open are looked at, and whether to stop
+_LOOK_S: Final = 0.1  # how often to check whether the parties are open, and whether to stop
 
 NOT_COUNTED: Final = "compute time not counted"
-"""What every reader of a conversation in lockstep must know."""
+"""What every reader of a conversation in lockstep must know about its latencies."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSettings:
-    """How a conversation is held.
+    """Settings of a live conversation.
 
-    max_s: it ends after this time at the latest. realtime: False runs input-clocked parties in lockstep, as fast as
-    they compute. spin_ns: as of `Pacer`; 0 when several conversations share a process.
+    vad: the name of the voice activity detector. turns: settings of the turn detector. max_s: the time limit.
+    realtime: False runs input-clocked parties in lockstep, as fast as they compute. spin_ns: how long `Pacer` spins
+    before each deadline; 0 when several conversations share a process.
     """
 
     vad: str = "silero"
@@ -73,10 +75,10 @@ def converse(
 ) -> Recording:
     """Open both parties, run the loop until one has left or time is up, and close them.
 
-    The recording is kept whatever happens; its meta.json gets `meta` and the outcome: {"kind", "side", "reason"}, of
-    kind done, invalid (the harness is to blame) or failed (the system is). `stop` ends the conversation at once:
-    KeyboardInterrupt, and the recording is marked interrupted, without an outcome. `progress` is told OPENING, perhaps
-    WAITING, each tick after it, and CLOSING.
+    The recording is kept whatever happens. Its meta.json gets `meta` and the outcome: {"kind", "side", "reason"},
+    where kind is done, invalid (the harness or side A is to blame) or failed (the system is to blame). Setting `stop`
+    ends the conversation at once: KeyboardInterrupt is raised, and the recording is marked interrupted and has no
+    outcome. `progress` is called with OPENING, perhaps WAITING, each tick once it is over, and CLOSING.
     """
     make = resolve("vad", VADS, settings.vad)
     vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
@@ -87,13 +89,14 @@ def converse(
         with closing(a), closing(b):
             failure = _open(a, b, stop, progress)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
-        outcome = failure or _outcome(a, b, ticks, recording, settings.vad)  # how a party parts belongs to it
+        # Only after `close`: a party may set `left` while it leaves.
+        outcome = failure or _outcome(a, b, ticks, recording, settings.vad)
         recording.note(outcome=outcome)
     return Recording(path)
 
 
 def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettings) -> dict[str, Any]:
-    """What meta.json says before the parties are there."""
+    """What meta.json holds before the parties are open."""
     described = {
         "turns": asdict(settings.turns),
         "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
@@ -122,7 +125,7 @@ def _hold(
     stop: Event,
     progress: Callable[[int], None],
 ) -> int:
-    """The conversation itself, of parties that are open, and what was measured; its length in ticks."""
+    """Run the conversation of two open parties, note what was measured, and return its length in ticks."""
     load_before, processors = machine_load(), Processors.now()
     clock = MonotonicClock(settings.spin_ns) if settings.realtime else VirtualClock()
     max_ticks = int(settings.max_s * TICKS_PER_S)
@@ -138,8 +141,8 @@ def _hold(
         ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
     progress(CLOSING)
     sides = {"A": dict(a.measured()), "B": dict(b.measured())}
-    taken = {"processors": Processors.now().since(processors)} if settings.realtime else {}
-    timing = {**clock.certificate(), "machine_before": load_before, **taken, "sides": sides}
+    processor_use = {"processors": Processors.now().since(processors)} if settings.realtime else {}
+    timing = {**clock.certificate(), "machine_before": load_before, **processor_use, "sides": sides}
     recording.note(parties=_parties(a, b), timing=timing)
     if stopped:
         raise KeyboardInterrupt("stopped before its end")
@@ -147,10 +150,10 @@ def _hold(
 
 
 def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]) -> dict[str, Any] | None:
-    """Open both at once; the outcome if a party cannot be had, the system's before the other's."""
+    """Open both parties at once. Returns the outcome if one is not available; the system's goes first."""
     pool = ThreadPoolExecutor(2, "fdbcore-open")
     opening: dict[Side, Future[None]] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
-    pool.shutdown(wait=False)  # what is to stop waits for no party; closing the parties ends their opening
+    pool.shutdown(wait=False)  # Ctrl-C must not wait for a party; closing the parties makes their `open` fail
     while wait(opening.values(), _LOOK_S).not_done:
         if stop.is_set():
             raise KeyboardInterrupt("stopped before it began")
@@ -166,7 +169,7 @@ def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]
 
 
 def _blame(side: Side, reason: str) -> dict[str, Any]:
-    """The system has failed; a case that the other side could not play is not the system's fault."""
+    """The outcome that blames a side: "failed" for the system (B), "invalid" for side A, which is not its fault."""
     return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
@@ -174,10 +177,10 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, v
     missed = recording.missed_ticks
     if recording.loss is not None:
         return {"kind": "invalid", "side": None, "reason": recording.loss}
-    if str(b.left).startswith(FLOODS):  # whatever it has held up
+    if str(b.left).startswith(FLOODS):  # before missed ticks are judged: the flood may have caused them
         return _blame("B", str(b.left))
     if missed > max(MAX_MISSED_TICKS, MAX_MISSED_SHARE * ticks):
-        why = what_stood_still(recording.known["timing"])
+        why = cause_of_missed_ticks(recording.known["timing"])
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed; {why}"}
     if b.left not in (None, "finished"):
         return _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})
@@ -187,7 +190,7 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, v
         if recording.has_replied("B"):
             return {"kind": "done", "side": "B", "reason": IN_TEXT}
         left_first = b.left is not None and a.left is None
-        asked = recording.has_spoken("A")  # who was asked nothing need not answer, but has to stay
+        asked = recording.has_spoken("A")  # a system that was asked nothing need not answer, but must not leave
         silent: Side = "B" if asked or left_first else "A"
         return _blame(silent, _why_silent(recording.loudest_dbfs(silent), vad))
     return {"kind": "done", "side": None, "reason": None}

@@ -1,4 +1,4 @@
-"""THE LOOP: one conversation, live or offline. They differ in the clock and in who sits on each side."""
+"""THE LOOP: runs one conversation, live or offline. The two differ in the clock and in who sits on each side."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def run(
 ) -> int:
     """Step both sides through the ticks until the conversation is over; return the number of ticks.
 
-    Both endpoints are open, and tick 0 is now. `over` is asked in each tick, with whether A and B will never speak
-    again, whether the conversation ended before this tick. `on_tick` is called after each tick, for progress. Errors of
-    an endpoint go through to the caller, who closes `recording` and both endpoints in every case.
+    Both endpoints must be open; tick 0 is now. In each tick, `over(tick, a_left, b_left)` decides whether the
+    conversation ended before this tick; a_left and b_left say whether a side will never speak again. `on_tick` is
+    called after each tick, for progress. Errors of an endpoint go to the caller, who closes `recording` and both
+    endpoints in every case. SettingsError if a virtual clock would drive a side that follows real time, or if the two
+    detectors differ in their delay.
 
-    A tick that is overdue by more than MAX_LATE_TICKS comes too late for a party that does not follow the tick: it is
-    missed, silent on both sides. Where both sides follow the tick, none is missed, however late.
+    A tick that is overdue by more than MAX_LATE_TICKS is too late for a party that does not follow the tick. It is
+    missed: both sides are silent in it. If both sides follow the tick, no tick is missed, however late it is.
     """
     for side, party in (("A", a), ("B", b)):
         if not clock.realtime and party.clocking in ("burst", "realtime"):
@@ -51,6 +53,7 @@ def run(
             break
         frame_a = SILENT_FRAME if said_a is None or missed else said_a
         frame_b = SILENT_FRAME if said_b is None or missed else said_b
+        # A side that follows the tick counts ticks by its calls, so it hears the missed ones too.
         if not (missed and a.clocking != "tick"):
             a.hear(tick, frame_b)
         if not (missed and b.clocking != "tick"):
@@ -59,7 +62,7 @@ def run(
         active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
         if tick >= delay:
             recording.activity(active_a, active_b)
-            events = detector.push(tick - delay, active_a, active_b)
+            events = detector.push(tick - delay, active_a, active_b)  # the VAD decides `delay` ticks behind the audio
             if events:
                 recording.turns(events)
                 a.notice(tick, events)
@@ -70,7 +73,7 @@ def run(
         recording.happenings("B", b.log())
         on_tick(tick)
         tick += 1
-    recording.happenings("A", a.log())
+    recording.happenings("A", a.log())  # what happened in the last tick after its log was read, or in the final `say`
     recording.happenings("B", b.log())
     for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
         recording.activity(active_a, active_b)

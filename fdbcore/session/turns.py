@@ -1,10 +1,10 @@
-"""Turn events from the activity of both sides: the same detector live, in replay, and over stored activity.
+"""Detects turn events from the activity of both sides. Live, replay and stored activity use the same detector.
 
 **Units.** An inter-pausal unit (IPU) of a side starts at the first tick of a run of min_speech active ticks, and ends
 at the first tick of a run of min_silence inactive ones. Shorter runs are noise, or bridged.
 
 **Floor.** H holds the floor, O is the other side, e is the end of H's last IPU. C is the candidate: an IPU of O that
-began at s, *from silence* or *from overlap*. At each tick t, the first rule that fits:
+began at s, *from silence* or *from overlap*. At each tick t, the first rule that fits applies:
 
      1  no holder               a side starts (both: A)              it is H, its turn starts; if both, C from overlap
      2  no C                    H starts after silence [e, t)        `pause`; then rule 3 may apply in the same tick
@@ -23,10 +23,10 @@ began at s, *from silence* or *from overlap*. At each tick t, the first rule tha
 
 KEEP: a `pause` for each silence of H that ended after s, an `overlap_within` for each stretch in which both spoke, an
 `intrusion` with the outcome "kept" (by H). TRANSFER from silence: `turn` of H, `gap` [e, s); IPUs of H after s become
-intrusions of its own, a running one the next C. TRANSFER from overlap: `turn` of H, `overlap_between` [s, e), an
-`intrusion` with the outcome "taken". Then O is H, and its turn began at s. An intrusion is told once it is known if the
-other's silence holds for yield_hold. At the end the detector is fed min_silence + resume of silence; what that decides
-is censored.
+intrusions of its own, and one that still runs becomes the next C. TRANSFER from overlap: `turn` of H,
+`overlap_between` [s, e), an `intrusion` with the outcome "taken". Then O is H, and its turn began at s. An intrusion
+is emitted once it is known whether the other's silence holds for yield_hold. At the end the detector is fed
+min_silence + resume of silence; what that decides is censored.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def sweep_turns(
     settings: Sequence[TurnSettings],
     vad_delay_ticks: int = 0,
 ) -> list[list[TurnEvent]]:
-    """`detect_turns` of one session under each of many settings, on all cores; for what a result owes to them."""
-    with ThreadPoolExecutor() as pool:
+    """`detect_turns` of one session under each of many settings, on all cores, to see how results depend on them."""
+    with ThreadPoolExecutor() as pool:  # threads suffice: the detector releases the GIL
         return list(pool.map(lambda one: detect_turns(active_a, active_b, one, vad_delay_ticks), settings))
 
 
@@ -60,9 +60,11 @@ def detect_turns(
     settings: TurnSettings | None = None,
     vad_delay_ticks: int = 0,
 ) -> list[TurnEvent]:
-    """All events of a session, from its whole activity (bool, shape (n_ticks,) each), in the order they become known.
+    """All turn events of a session, in the order in which they become known.
 
-    Raises FrameError when the two sides differ in length.
+    active_a, active_b: the whole activity of each side, bool (n_ticks,). settings: None for the defaults.
+    vad_delay_ticks: how far the activity's decisions lag the audio; it is added to each event's known_tick. Raises
+    FrameError if the two sides differ in length.
     """
     detector = TurnDetector(settings, vad_delay_ticks)
     tracks = (np.ascontiguousarray(track, dtype=np.bool_).view(np.uint8) for track in (active_a, active_b))

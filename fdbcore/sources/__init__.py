@@ -1,4 +1,4 @@
-"""What a user names: files, folders, lists and labels, as sessions to be replayed.
+"""Turns what a user names (files, folders, lists, labels) into sessions to replay.
 
 May import: _ext, audio, recording.
 """

@@ -1,9 +1,9 @@
-"""An agent's own log: what it noted, and when, read from the forms in which agents and their frameworks write it.
+"""Reads an agent's own log: what it noted, and when, in the formats of agents and their frameworks.
 
-Read are, told apart by what is in the file: lines {"time": ..., "name": ...} of one's own; OpenTelemetry's traces and
-logs as OTLP JSON, of any framework; session reports and JSON logs of LiveKit Agents (`SessionReport.to_dict`, 1.8);
-logs of Pipecat (loguru's lines, 1.14); and calls of Vapi (the call object, or its artifact). The clock of a log is its
-own: only differences of its times count.
+The content of the file decides the format: lines {"time": ..., "name": ...}; traces and logs of OpenTelemetry as OTLP
+JSON, from any framework; session reports and JSON logs of LiveKit Agents (`SessionReport.to_dict`, 1.8); logs of
+Pipecat (loguru lines, 1.14); or calls of Vapi (the call object, or its artifact). A log has its own clock: only
+differences of its times count.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from fdbcore.clock import iso_s
 from fdbcore.errors import InputError
 
 _NS: Final = 1e-9
 _DOCUMENTS: Final = frozenset({"resourceSpans", "resourceLogs", "events", "chat_history", "artifact", "messages"})
-"""Keys of the documents that are read as a whole."""
+"""A file with one of these keys is one JSON document; any other file is read line by line."""
 _LOGURU: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| +\w+ +\| [^ ]*:\d+ - (.*)")
 _FIRST_OUTPUT: Final = (
     "metrics.ttfb",
@@ -28,25 +28,25 @@ _FIRST_OUTPUT: Final = (
     "lk.response.ttfb",
     "gen_ai.server.time_to_first_token",
 )
-"""Attributes of spans with the seconds from their beginning to the first token or byte."""
+"""Attributes of spans that hold the seconds from their start to the first token or byte."""
 _PIPECAT: Final = (
     (re.compile(r"(?:.*: ?|\S+ )?((?:VAD user|User|Bot) (?:started|stopped) speaking).*"), "{0}"),
     (re.compile(r"(\w+)#\d+ TTFB: .*"), "{0} first output"),
     (re.compile(r"(\w+)#\d+: Generating (?:\w+ )?(?:TTS|chat|response).*"), "{0} asked"),
 )
-"""Of the messages of Pipecat's logs those that tell of a stage: what each is called."""
+"""Messages in Pipecat's logs that report a stage, and the name of the stage."""
 _FORMS: Final = '{"time": seconds or ISO 8601, "name": text}, or a log of OpenTelemetry, LiveKit, Pipecat or Vapi'
 
 
 class Mark(NamedTuple):
-    """One entry of a log, on the log's clock."""
+    """One entry of a log. time_s: on the log's own clock."""
 
     time_s: float
     name: str
 
 
 def read_marks(path: Path) -> list[Mark]:
-    """The entries of a log, by time. InputError names the line that cannot be used, or says that there is none."""
+    """The entries of a log, sorted by time. InputError if a line cannot be used (it is named), or if there is none."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -62,7 +62,7 @@ def read_marks(path: Path) -> list[Mark]:
 
 
 def _document(text: str) -> Mapping[str, Any] | None:
-    """The file as one JSON object, where it is a document that is known; else it is read line by line."""
+    """The file as one JSON object if it is a known document; None if it must be read line by line."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -85,7 +85,7 @@ def _of_lines(lines: Sequence[str], path: Path) -> Iterator[Mark]:
         if entry := _LOGURU.fullmatch(line.rstrip()):
             is_loguru = True
             yield from _pipecat(entry[1], entry[2])
-        elif line.strip() and not is_loguru:  # in a log of loguru, such a line goes on with the message above it
+        elif line.strip() and not is_loguru:  # in loguru's logs such a line continues the message above it
             yield from _of_json(line, f"{path}: line {number}")
 
 
@@ -99,7 +99,7 @@ def _of_json(line: str, place: str) -> Iterator[Mark]:
     if "resourceSpans" in values or "resourceLogs" in values:
         yield from _otlp(values)
     elif "timestamp" in values and "message" in values:  # LiveKit's JSON log
-        yield Mark(_iso_s(values["timestamp"]), str(values["message"]))
+        yield Mark(iso_s(values["timestamp"]), str(values["message"]))
     else:
         yield _own(values, line, place)
 
@@ -111,7 +111,7 @@ def _own(values: Mapping[str, Any], line: str, place: str) -> Mark:
     if not isinstance(name, str) or not name:
         raise InputError(f"{place}: name: expected a text, got {name!r}")
     try:
-        time_s = _iso_s(time) if isinstance(time, str) else time
+        time_s = iso_s(time) if isinstance(time, str) else time
     except ValueError:
         time_s = None
     if isinstance(time_s, bool) or not isinstance(time_s, (int, float)) or not math.isfinite(time_s):
@@ -119,22 +119,16 @@ def _own(values: Mapping[str, Any], line: str, place: str) -> Mark:
     return Mark(float(time_s), name)
 
 
-def _iso_s(text: str) -> float:
-    """The seconds of a time in ISO 8601; one without a zone is taken as UTC: only differences count."""
-    time = datetime.fromisoformat(text)
-    return time.timestamp() if time.tzinfo else datetime.fromisoformat(f"{text}+00:00").timestamp()
-
-
 def _pipecat(time: str, message: str) -> Iterator[Mark]:
-    """The stage that an entry of Pipecat's log tells of, if it is one."""
+    """The stage that an entry of Pipecat's log reports, if it reports one."""
     for expression, name in _PIPECAT:
-        if told := expression.fullmatch(message):
-            yield Mark(_iso_s(time), name.format(told[1]))
+        if found := expression.fullmatch(message):
+            yield Mark(iso_s(time), name.format(found[1]))
             return
 
 
 def _otlp(data: Mapping[str, Any]) -> Iterator[Mark]:
-    """OTLP JSON (OpenTelemetry Protocol 1.x): where each span begins, gives its first output and ends; events; logs."""
+    """OTLP JSON (OpenTelemetry Protocol 1.x): start, first output and end of each span; span events; log records."""
     for scope in _each(data.get("resourceSpans", ()), "scopeSpans"):
         for span in scope["spans"]:
             name, start_s = span["name"], int(span["startTimeUnixNano"]) * _NS
@@ -170,7 +164,7 @@ _LIVEKIT_EVENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str | None]]] 
 
 
 def _livekit_report(report: Mapping[str, Any]) -> Iterator[Mark]:
-    """A session report of LiveKit Agents: its events, and when each message began and ended to be spoken."""
+    """A session report of LiveKit Agents: its events, and when speaking each message began and ended."""
     for event in report.get("events", ()):
         if named := _LIVEKIT_EVENTS.get(event["type"]):
             yield Mark(float(event["created_at"]), str(named(event)))
@@ -182,7 +176,7 @@ def _livekit_report(report: Mapping[str, Any]) -> Iterator[Mark]:
 
 
 def _vapi(messages: Iterable[Mapping[str, Any]]) -> Iterator[Mark]:
-    """The messages of a call of Vapi: `secondsFromStart`, and `time` and `endTime` in milliseconds."""
+    """The messages of a Vapi call; `secondsFromStart` is in seconds, `time` and `endTime` are in milliseconds."""
     for message in messages:
         if "secondsFromStart" not in message:
             continue

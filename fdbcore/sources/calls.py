@@ -1,4 +1,4 @@
-"""From what a user names (folders, patterns, lists) to the calls of a corpus, and a table of columns joined to them."""
+"""Finds the calls that a user names by folders, patterns and lists, and joins tables and labels to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fdbcore.audio.decode import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.errors import SettingsError
@@ -19,6 +19,7 @@ from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
 from fdbcore.sources.sessions import V1_FILES, SessionInput, session_inputs
 from fdbcore.sources.tables import CallTable, read_table
+from fdbcore.types import other_side
 
 AGENT_CHANNEL: Final = "agent_channel"
 LISTS: Final = frozenset({".txt", ".list"})
@@ -27,7 +28,7 @@ _SWAPPED: Final = {"left": True, "l": True, "1": True, "right": False, "r": Fals
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A session to replay, with the columns of its row; error: why it cannot be."""
+    """A session to replay, with the columns of its row in the table. error: why it cannot be replayed, else None."""
 
     session: SessionInput
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -46,11 +47,11 @@ def named_calls(
     meta: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | None = None,
 ) -> list[PlannedCall]:
-    """The calls that `paths` (see `named_files`), or the files of both sides, name; joined with what is known of them.
+    """The calls that `paths` (see `named_files`) or the files of both sides name, with their columns and labels.
 
-    pair: patterns of the files of side A and of side B, where each call has two (see `paired_by_patterns`). meta: a
-    table of columns, which may name the two files itself; labels: what people have labelled. What fits nothing is added
-    to `oddities`. Raises InputError for what cannot be used.
+    pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`). meta: the file
+    of a table with columns, which may name the two files itself. labels: a label file, or a folder of them. Rows,
+    labels and files that fit nothing are added to `oddities`. InputError for what cannot be used.
     """
     table = None if meta is None else read_table(Path(meta))
     named = named_files(paths, oddities)
@@ -76,35 +77,28 @@ def _paired(
 
 
 def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
-    """The files and folders of sessions that `paths` name, each of which may be a folder, a pattern or a list.
+    """The files and folders of sessions that `paths` name. Each path may be a file, a folder, a pattern or a list.
 
-    A folder is searched with all below it; one that is itself a session (Full-Duplex-Bench v1, a recording, a run of
-    these) stays as it is. A list has a path in each line, relative to its own folder. Raises SettingsError where
-    nothing is found, or a list cannot be read.
+    A folder is searched with everything below it. A folder that is itself a session (of Full-Duplex-Bench v1, or a
+    recording) or a run of recordings stays as it is. A list has a path in each line, relative to its own folder.
+    SettingsError if nothing is found, or if a list cannot be read.
     """
     return [found for path in paths for found in _named(path, oddities)]
 
 
 def _named(path: Path, oddities: Oddities) -> list[Path]:
-    if os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK):  # of a name that is too long Path would raise
-        return [path] if _is_session(path) or _is_run(path) else _searched(path, oddities)
+    if os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK):  # Path.is_dir would raise if the name is too long
+        is_session = (path / META).is_file() or all((path / name).is_file() for name in V1_FILES)
+        is_run = any(path.glob(f"*/{META}")) and not any(map(_is_audio, os.listdir(path)))  # audio: a folder to search
+        return [path] if is_session or is_run else _searched(path, oddities)
     if path.suffix.lower() in LISTS:
         return _listed(path)
     if not os.path.exists(path) and glob.has_magic(str(path)):
         matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
         if not matches:
-            raise SettingsError(f"{path}: expected a pattern of files, got one that fits none")
+            raise SettingsError(f"{path}: expected a pattern of files, got one that matches none")
         return [found for match in matches for found in (_named(match, oddities) if match.is_dir() else [match])]
     return [path]
-
-
-def _is_session(folder: Path) -> bool:
-    return (folder / META).is_file() or all((folder / name).is_file() for name in V1_FILES)
-
-
-def _is_run(folder: Path) -> bool:
-    """Whether it has recordings, and no audio beside them."""
-    return any(folder.glob(f"*/{META}")) and not any(map(_is_audio, os.listdir(folder)))
 
 
 def _is_audio(name: str) -> bool:
@@ -112,16 +106,16 @@ def _is_audio(name: str) -> bool:
 
 
 def _searched(top: Path, oddities: Oddities) -> list[Path]:
-    """All sessions below a folder, by path; runs and what they left behind are none."""
+    """All sessions below a folder, by path, without the runs in it. What is not taken is noted in `oddities`."""
     found: list[Path] = []
     others: Counter[str] = Counter()
     left_by_macos: list[str] = []
     seen: set[str] = set()
     for name, folders, files in os.walk(top, followlinks=True):
         folder = Path(name)
-        real = os.path.realpath(folder)
+        real = os.path.realpath(folder)  # links may lead to a folder twice, or in a circle
         if real in seen or (folder != top and ({CORPUS, RUN} & set(files) or META in files)):
-            folders.clear()
+            folders.clear()  # os.walk then does not go below
             found += [folder] if META in files and AUDIO in files and real not in seen else []
             continue
         seen.add(real)
@@ -135,13 +129,13 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
         found += [folder / file for file in sorted(audio)]
         others.update(Path(file).suffix.lower() or file for file in set(files) - audio - forks)
     unsearched = {suffix: count for suffix, count in sorted(others.items()) if suffix in OTHER_AUDIO_SUFFIXES}
-    told = [f"{count} {suffix}" for suffix, count in unsearched.items()]
+    unsearched_counts = [f"{count} {suffix}" for suffix, count in unsearched.items()]
     remedy = f"'{top}/**/*{next(iter(unsearched))}'" if unsearched else ""
     if not found:
-        more = f"; {', '.join(told)} can be read if they are named, as by {remedy}" if unsearched else ""
+        more = f"; name {', '.join(unsearched_counts)} to read them, as by {remedy}" if unsearched else ""
         kinds = ", ".join(sorted(AUDIO_SUFFIXES))
         raise SettingsError(f"{top}: expected a folder with audio ({kinds}), found none{more}")
-    oddities.add(f"audio in {top} that is not searched for, left out: name it, as by {remedy}", told)
+    oddities.add(f"audio in {top} that is not searched for, left out: name it, as by {remedy}", unsearched_counts)
     oddities.add(f"files of macOS beside others in {top}, left out", left_by_macos)
     rest = sorted(others.items() - unsearched.items())
     oddities.add(f"other files in {top}", [f"{count} {suffix}" for suffix, count in rest])
@@ -154,7 +148,7 @@ def _listed(path: Path) -> list[Path]:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: expected a list of paths in UTF-8, got: {error}") from error
     if any("\0" in line for line in lines):
-        raise SettingsError(f"{path}: expected a list of paths, got something else than text")
+        raise SettingsError(f"{path}: expected a list of paths as text, got binary data")
     found = [path.parent / line for line in lines if line and not line.startswith("#")]
     if not found:
         raise SettingsError(f"{path}: expected a path in each line, got none")
@@ -162,11 +156,11 @@ def _listed(path: Path) -> list[Path]:
 
 
 def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities: Oddities) -> list[PlannedCall]:
-    """The sessions with their rows of the table, joined as `NameIndex` does, by path before name.
+    """The sessions, each with its row of the table. `NameIndex` finds the file that a row names.
 
-    The column agent_channel (left, right, 1 or 2) says where side B is. Rows without files and files without rows are
-    noted in `oddities`. Raises SettingsError where a row could be of several files, or a file has several rows that
-    differ, and where no row is of any file.
+    The column agent_channel (left, right, 1 or 2) says on which channel side B is. Rows without a file and files
+    without a row are noted in `oddities`. SettingsError if a row fits several files, if a file has several rows that
+    differ, or if no row fits any file.
     """
     _note_doubles(sessions, oddities)
     if table is None:
@@ -190,10 +184,10 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
 
 
 def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) -> list[PlannedCall]:
-    """The calls, each with its labels from a file or a folder of them; without labels where it has none there.
+    """The calls, each with its labels (perhaps none) from a label file or a folder of them.
 
-    What cannot be read, or fits no call, is noted in `oddities`. Raises SettingsError if there is no label at all, or
-    none of any call, or one that could be of several.
+    Labels that cannot be read or fit no call are noted in `oddities`. SettingsError if there is no label at all, if no
+    label fits any call, or if one fits several calls.
     """
     sessions = [call.session for call in calls]
     found = read_labels(path, oddities)
@@ -207,16 +201,19 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
 def _refuse_none(
     found: Mapping[int, object], texts: Iterable[str], sessions: Sequence[SessionInput], path: Path, what: str
 ) -> None:
-    """SettingsError where nothing was found of any of the sessions."""
+    """Raise SettingsError if nothing was `found` for any session. texts: what the file calls them, for the message."""
     text = next(iter(texts), None)
     if not found:
         file = _known(sessions[0])[1][0]
-        got = "an empty table" if text is None else f"none that is, such as {text!r}"
-        raise SettingsError(f"{path}: expected {what} of the calls that are named, such as {file}; got {got}")
+        got = "an empty table" if text is None else f"only others, such as {text!r}"
+        raise SettingsError(f"{path}: expected {what} of the calls to replay, such as {file}; got {got}")
 
 
 def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
-    """Files that no folder tells apart: the same one again, or of another suffix. All but the first got a number."""
+    """Note files whose folder and name are the same: one file named twice, or two that differ only in their suffix.
+
+    All but the first of them got a number.
+    """
     places: dict[Path, list[str]] = {}
     for session in sessions:
         if session.b is None:
@@ -228,28 +225,25 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
 
 
 def _known(session: SessionInput) -> tuple[str, list[Path]]:
-    """The name of a session, and the files by which a table may know it: of a recording its folder, what it links."""
+    """The name of a session, and the paths by which a table may name it; for a recording its folder and its links."""
     own = session.recording is not None and session.a.parent == session.recording
     paths = [*filter(None, [session.recording]), *([] if own else session.paths)]
     return session.name, [path.absolute() for path in paths]
 
 
 def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:
-    """The session with its columns, and its sides exchanged where these say so."""
-    told = next((text for name, text in columns.items() if name.lower() == AGENT_CHANNEL), "")
-    if not told:
+    """The session with its columns. Its sides are exchanged if the column agent_channel says so."""
+    channel = next((text for name, text in columns.items() if name.lower() == AGENT_CHANNEL), "")
+    if not channel:
         return PlannedCall(session, columns)
-    swap = _SWAPPED.get(told.lower())
+    swap = _SWAPPED.get(channel.lower())
     if swap is None:
-        return PlannedCall(session, columns, f"{AGENT_CHANNEL}: expected left, right, 1 or 2, got {told!r}")
+        return PlannedCall(session, columns, f"{AGENT_CHANNEL}: expected left, right, 1 or 2, got {channel!r}")
     if swap == session.swap:
         return PlannedCall(session, columns)
     try:
         session.refuse_change()
-        return PlannedCall(replace(session, swap=swap, words=_exchanged(session.words)), columns)
     except SettingsError as error:
         return PlannedCall(session, columns, str(error))
-
-
-def _exchanged(words: Mapping[Any, Path]) -> dict[Any, Path]:
-    return {{"A": "B", "B": "A"}[side]: path for side, path in words.items()}
+    words = {other_side(side): path for side, path in session.words.items()}
+    return PlannedCall(replace(session, swap=swap, words=words), columns)

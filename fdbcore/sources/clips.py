@@ -1,6 +1,6 @@
-"""Recorded users: which a folder or a list holds, with their labels, and the audio of each.
+"""Recorded users: finds the clips in a folder or a list, with their labels, and reads their audio.
 
-What `clips_in` takes:
+`clips_in` takes:
 
 - a folder of Full-Duplex-Bench, or any folder above its samples: GROUP/ID/input.wav, with the labels beside it as
   pause.json, turn_taking.json, interrupt.json, transcription.json (v1) or metadata.json (v1.5, v3). A
@@ -8,8 +8,8 @@ What `clips_in` takes:
 - any other folder: all audio in it and below it. Labels of NAME.wav, if there are any, are in NAME.json beside it.
 - one audio file.
 - a list (.txt, .list or .jsonl): on each line a path, or a JSON object {"path": ..., "name": ..., "group": ...,
-  "labels": {...}} of which only the path must be there. Paths are relative to the list; lines that are empty or begin
-  with # are passed over.
+  "labels": {...}} of which only the path is required. Paths are relative to the list. Empty lines and lines that
+  begin with # are skipped.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 
 from fdbcore._ext.pcm import to_mono
-from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, Block, resampler_to_48k
+from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
 from fdbcore.sources.names import is_fork
 from fdbcore.types import Clip, Pcm
 
 Channel: TypeAlias = Literal["mean", "left", "right"]
-"""Of a stereo file. A mono file has but one, whichever is named."""
+"""Which channel of a stereo file to take. A mono file has only one, so this changes nothing there."""
 
 INPUT, CLEAN_INPUT = "input.wav", "clean_input.wav"
 LABELS: Final = ("pause", "turn_taking", "interrupt", "transcription", "metadata")
-"""Names of the files with a sample's labels, without .json; others beside it are results of earlier runs."""
+"""Names of the files with a sample's labels, without .json. Other JSON files beside it are results of earlier runs."""
 
 _LISTS: Final = frozenset({".txt", ".list", ".jsonl"})
 _MOST_NAME_CHARACTERS: Final = 100
@@ -46,11 +46,10 @@ def fit_for_a_folder(name: str) -> str:
 
 
 def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
-    """The clips of a folder, a list or a file, by name; every file has been opened, none decoded.
+    """The clips of a folder, a list or a file, sorted by name. Every file is opened, but none is decoded.
 
-    A file that is no audio is a clip like the others, which cannot be played. Raises AudioError where that is so of
-    all, or a file is missing; InputError where there is no clip, a list or labels cannot be read, or two clips have the
-    same name.
+    A file that is not audio becomes a clip too, which cannot be played. AudioError if a file is missing, or if no file
+    is audio. InputError if there is no clip, if a list or labels cannot be read, or if two clips have the same name.
     """
     path = Path(path).absolute()
     if path.is_dir():
@@ -65,11 +64,11 @@ def clips_in(path: str | os.PathLike[str]) -> list[Clip]:
     problems = [problem for clip in clips if (problem := why_unreadable(clip.path)) is not None]
     if len(problems) == len(clips):
         raise AudioError(problems[0])
-    return sorted(clips, key=lambda clip: _by_number(clip.name))
+    return sorted(clips, key=lambda clip: _natural_order(clip.name))
 
 
 def why_unreadable(path: Path) -> str | None:
-    """Why a file is no audio, or None if it is; AudioError if there is no such file."""
+    """Why a file cannot be read as audio; None if it can. AudioError if there is no such file."""
     try:
         AudioFile(path).close()
     except AudioError as error:
@@ -80,24 +79,24 @@ def why_unreadable(path: Path) -> str | None:
 
 
 def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[Pcm, dict[str, Any]]:
-    """The audio of a file as int16 (n,) at 48 kHz, and what the file is, as JSON values. Raises AudioError."""
+    """The audio of a file as int16 (n,) at 48 kHz, and a description of the file as JSON values.
+
+    AudioError if the file cannot be decoded.
+    """
     with AudioFile(path) as file:
         resampler = resampler_to_48k(file.rate_hz)
-        pick = _picker(channel, file.channels)
-        parts = [resampler.process(pick(block)) for block in file.blocks()]
+        use_mean = file.channels == 1 or channel == "mean"
+        column = 0 if channel == "left" else 1
+        parts = [
+            resampler.process(to_mono(block) if use_mean else np.ascontiguousarray(block[:, column]))
+            for block in file.blocks()
+        ]
         described = file.describe() | {"channel": "mono" if file.channels == 1 else channel}
     return np.concatenate([*parts, resampler.flush()]), described
 
 
-def _picker(channel: Channel, channels: int) -> Callable[[Block], Pcm]:
-    if channels == 1 or channel == "mean":
-        return to_mono
-    column = 0 if channel == "left" else 1
-    return lambda block: np.ascontiguousarray(block[:, column])
-
-
 def _in_folder(folder: Path) -> Iterator[Clip]:
-    """The samples of a benchmark below `folder`; where there is none, all audio."""
+    """The samples of a benchmark below `folder`; if there is none, all audio below it."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not is_fork(file.name))
     inputs = [file for file in files if file.name in (INPUT, CLEAN_INPUT)]
     if inputs:
@@ -140,7 +139,7 @@ def _listed(entry: str, where: str, folder: Path) -> Clip:
 def _clip(
     path: Path, name: str | None = None, group: str | None = None, labels: Mapping[str, Any] | None = None
 ) -> Clip:
-    """The clip of a file; what is not told follows from where it lies."""
+    """The clip of a file. Name, group and labels that are not given follow from where the file lies."""
     is_sample = path.name in (INPUT, CLEAN_INPUT)
     if group is None:
         group = path.resolve().parent.parent.name if is_sample else ""
@@ -177,12 +176,12 @@ def _refuse_duplicates(clips: Sequence[Clip]) -> None:
         if clip.name in seen:
             raise InputError(
                 f"{clip.path}: expected another name than that of {seen[clip.name]}, got {clip.name!r} for both "
-                '(a list in JSON lines can name them: {"path": ..., "name": ...})'
+                '(a list in JSON lines can name clips: {"path": ..., "name": ...})'
             )
         seen[clip.name] = clip.path
 
 
-def _by_number(name: str) -> list[tuple[int, str]]:
-    """Sorts 2 before 10."""
+def _natural_order(name: str) -> list[tuple[int, str]]:
+    """A sort key that puts 2 before 10."""
     parts = cast(list[str], re.findall(r"\d+|\D+", name))
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

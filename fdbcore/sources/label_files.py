@@ -1,6 +1,6 @@
-"""Label files of other tools: CSV, Praat TextGrid, NIST RTTM, Audacity labels; one, or a folder of them.
+"""Reads label files of other tools: CSV, Praat TextGrid, NIST RTTM and Audacity labels, one or a folder of them.
 
-What cannot be read as a label is left out and noted, by what is wrong with it, with its place in the file.
+An entry that cannot be read as a label is left out. It is noted with what is wrong and its place in the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLACES: Final[Mapping[Place, Sequence[str]]] = {
     "right": ("right", "r", "2"),
 }
 SIDE_NAMES: Final = {name: place for place, names in _PLACES.items() for name in names}
-"""What a side may be called, in any case; a channel is a side once it is known which."""
+"""The names that a side may have, in upper or lower case. Left and right become A or B once the call is known."""
 
 _KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
     "turn_end": ("turn_end", "turn_ends", "end_of_turn", "eot", "turn", "turns"),
@@ -40,13 +40,14 @@ _KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
     "noise": ("noise", "noises", "background", "background_speech"),
 }
 KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in names}
-"""What a kind may be called, in any case, with spaces, hyphens or underscores; of a span that is a turn, its end."""
+"""The names that a kind may have, in any case, with spaces, hyphens or underscores. A turn counts as its end."""
 
 EVENTS: Final = frozenset({*get_args(TurnKind), "overlap"} - set(KIND_NAMES))
-"""What stands beside labels in exports of turn events, and is none."""
+"""Names of events that exports list beside labels. They are not labels, and are skipped without a note."""
 
-_CENSORED: Final = "(censored)"  # decided only by the end of the recording
+_CENSORED: Final = "(censored)"  # our exports mark so what only the end of the recording decided
 
+# Seconds per unit of a time, by the name of its column.
 _START: Final = {"start_s": 1.0, "start": 1.0, "begin_s": 1.0, "begin": 1.0, "onset": 1.0, "start_ms": 0.001}
 _END: Final = {"end_s": 1.0, "end": 1.0, "stop": 1.0, "offset": 1.0, "end_ms": 0.001}
 _SIDE_COLUMNS: Final = ("side", "channel", "speaker")
@@ -54,7 +55,7 @@ _KIND_COLUMNS: Final = ("kind", "label", "type", "event")
 
 
 class Entry(NamedTuple):
-    """What a file says, as text. call: None where the file names none. where: its place in the file."""
+    """An entry of a label file, as written. call: None if the file names no call. where: its place in the file."""
 
     call: str | None
     side: str
@@ -68,50 +69,43 @@ Parser = Callable[[str, Path, Oddities], Iterator[Entry]]
 
 
 def read_labels(path: Path, oddities: Oddities) -> LabelSet:
-    """The labels of a file, or of all label files in a folder and below it; what is left out is noted.
+    """The labels of a file, or of all label files in a folder and below it. What is left out is noted in `oddities`.
 
-    A TextGrid, an Audacity track, and a CSV without a column of files are of the call that is called like the file,
-    and lies in a folder of the same name where that is one below `path`.
-    A file of a folder that cannot be read is noted as well. Raises SettingsError for a single file that cannot be read,
-    and where there is no label at all.
+    A TextGrid, an Audacity track, and a CSV without a column of files belong to the call that has the file's name and,
+    if the file lies in a folder below `path`, lies in a folder of the same name. SettingsError if a single file cannot
+    be read (in a folder, such a file is noted instead), or if there is no label at all.
     """
     files = sorted(file for file in path.rglob("*") if _suffix(file) in PARSERS) if os.path.isdir(path) else [path]
     labels: list[FileLabel] = []
     named = False
     for file in files:
         try:
-            entries = list(_parser(file)(_text(file), file, oddities))
+            entries = list(_parser(file)(_decoded(file), file, oddities))
         except SettingsError as error:
             if file == path:
                 raise
             oddities.add("label files that cannot be read, left out", [str(error)])
             continue
-        call = _call(file, path)
+        call = _call_of_file(file, path)
         found = [label for entry in entries if (label := _label(entry, call, oddities)) is not None]
         oddities.add("label files without a label", [] if found else [str(file)])
         named = named or any(entry.call is not None for entry in entries)
         labels += found
     if not labels:
         kinds = ", ".join(sorted(PARSERS))
-        raise SettingsError(f"{path}: expected labels ({kinds}), found none{_first(oddities)}")
+        why = next((f": {what}: {names[0]}" for what, names in oddities.found.items()), "")
+        raise SettingsError(f"{path}: expected labels ({kinds}), found none{why}")
     return LabelSet(path, labels, is_one_call=len(files) == 1 and not named)
-
-
-def _first(oddities: Oddities) -> str:
-    return next((f": {what}: {names[0]}" for what, names in oddities.found.items()), "")
 
 
 def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _call(path: Path, top: Path) -> str:
-    """What a file calls its call: its own name without suffix, and the folders below `top` in which it lies.
-
-    An exported Audacity track ends with .labels as well.
-    """
+def _call_of_file(path: Path, top: Path) -> str:
+    """The name of the call that a label file belongs to: its folders below `top`, and its own name without suffix."""
     below = path.relative_to(top) if path != top else Path(path.name)
-    return (below.parent / path.stem.removesuffix(".labels")).as_posix()
+    return (below.parent / path.stem.removesuffix(".labels")).as_posix()  # Audacity exports NAME.labels.txt
 
 
 def _parser(path: Path) -> Parser:
@@ -123,13 +117,13 @@ def _parser(path: Path) -> Parser:
     return parser
 
 
-def _text(path: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16 as Praat writes it."""
+def _decoded(path: Path) -> str:
+    """The text of a file in UTF-8, or in UTF-16, which Praat writes."""
     try:
         data = path.read_bytes()
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return data.decode("utf-16")
-        if b"\0" in data[:2]:
+        if b"\0" in data[:2]:  # UTF-16 without a byte order mark: half of an ASCII character is zero
             return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
         return data.decode("utf-8-sig")
     except OSError as error:
@@ -139,7 +133,10 @@ def _text(path: Path) -> str:
 
 
 def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
-    """The label that an entry is, of `call` where it names none; None where it is none, noted but for EVENTS."""
+    """The label that an entry stands for; None if it is not a label, which is noted unless it is one of EVENTS.
+
+    call: the call it belongs to if the entry names none.
+    """
     if _plain(entry.kind) in EVENTS:
         return None
     kind, place = KIND_NAMES.get(_plain(entry.kind)), SIDE_NAMES.get(_plain(entry.side))
@@ -152,10 +149,10 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
         oddities.add(f"labels of unknown side {entry.side!r} (expected A or B){near}, left out", [entry.where])
         return None
     start_s, end_s = entry.start_s, entry.end_s
-    if kind == "turn_end":  # a moment: of a span its end
+    if kind == "turn_end":  # a moment: the end of its span
         start_s = end_s = start_s if end_s is None else end_s
     if start_s is None or end_s is None or not 0 <= start_s <= end_s < math.inf:
-        oddities.add("labels whose times are no span of seconds, left out", [f"{entry.where}: {start_s} to {end_s}"])
+        oddities.add("labels whose times are not a span, left out", [f"{entry.where}: {start_s} to {end_s}"])
         return None
     if kind != "turn_end" and start_s == end_s:
         oddities.add(f"labels of kind {kind} without a length, left out", [entry.where])
@@ -164,12 +161,12 @@ def _label(entry: Entry, call: str, oddities: Oddities) -> FileLabel | None:
 
 
 def _plain(text: str) -> str:
-    """Lower case, words joined by underscores."""
+    """`text` in lower case, with its words joined by underscores."""
     return re.sub(r"[\s\-_]+", "_", text.strip().lower())
 
 
 def _number(text: str) -> float | None:
-    """A number with a decimal point or comma; None for anything else."""
+    """The number that a text stands for, with a decimal point or comma; None if it is not a number."""
     try:
         return float(text.strip().replace(",", "."))
     except ValueError:
@@ -177,7 +174,7 @@ def _number(text: str) -> float | None:
 
 
 def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
-    """A table with a header; columns in any order, others passed over."""
+    """The entries of a table with a header. The columns may have any order, and unknown ones are skipped."""
     head = _lines(text)[0]
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=head.count))
     header = [_plain(name) for name in next(rows, [])]
@@ -194,7 +191,7 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
         if len(row) < len(header):
             oddities.add(f"rows with fewer than {len(header)} fields, left out", [where])
             continue
-        is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # it was heard, whatever the end decided
+        is_speech = KIND_NAMES.get(_plain(row[kind])) == "speech"  # censored speech was still heard
         if censored is not None and row[censored].strip().lower() == "true" and not is_speech:
             continue
         name = row[call].strip() if call is not None else None
@@ -203,7 +200,7 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a file: what Unicode calls the end of one may be part of a name."""
+    """The lines of a file. str.splitlines also splits at characters that may be part of a name (U+2028, ...)."""
     return re.split(r"\r\n|\r|\n", text)
 
 
@@ -212,20 +209,21 @@ def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
 
 
 def _scaled(row: Sequence[str], column: int | None, header: Sequence[str], units: Mapping[str, float]) -> float | None:
-    """The time in a column, in seconds."""
+    """The time in a column, converted to seconds; None if the column is missing or holds no number."""
     number = _number(row[column]) if column is not None else None
     return None if column is None or number is None else number * units[header[column]]
 
 
 def rttm_name(call: str) -> str:
-    """The name of a call as one field of RTTM: blanks, control characters and % are %20 and so on, as in a URL."""
+    """The name of a call as one field of RTTM: blanks, control characters and % are escaped as in a URL (%20)."""
     return re.sub(r"[\s%\x00-\x1f\x7f]", lambda found: quote(found[0], safe=""), call)
 
 
 def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
-    """SPEAKER lines are speech; the side is the speaker's name, or else the channel if no other speaks on it.
+    """The SPEAKER lines of an RTTM file (NIST RT-09), as speech.
 
-    Names of calls are as `rttm_name` makes them.
+    The side is the speaker's name; if that is not a known name and nobody else speaks on the channel, it is the
+    channel. The names of calls are escaped as in `rttm_name`.
     """
     speakers: dict[tuple[str, str], set[str]] = {}
     for fields in map(str.split, _lines(text)):
@@ -248,10 +246,10 @@ def _rttm(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 
 def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
-    """Start, end and a text that begins with the side and the kind: "A pause", "A interruption: cut off"."""
+    """Lines of start, end and a text that begins with the side and the kind: "A pause", "A interruption: cut off"."""
     for number, line in enumerate(_lines(text), 1):
         fields = line.split("\t", 2)
-        if not line.strip() or fields[0] == "\\":  # the second line of a label with a range of frequencies
+        if not line.strip() or fields[0] == "\\":  # a second line of the same label, with its range of frequencies
             continue
         where = f"{path.name}, line {number}"
         if len(fields) < 3:
@@ -264,9 +262,13 @@ def _audacity(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 
 def _side_and_kind(text: str) -> tuple[str, str]:
-    """The side and the kind with which a text begins, in either order; of a side alone, what follows it as the kind."""
+    """The side and the kind with which a text begins, in either order.
+
+    If it begins with a side but no known kind, the kind is the word after it.
+    """
     words = re.findall(r"[^\W_]+", text)
     has_side = bool(words) and _plain(words[0]) in SIDE_NAMES
+    # Names of kinds have up to three words: try the longest first, after the side and then without one.
     for first, length in ((first, length) for first in (0, 1)[: 1 + has_side] for length in (3, 2, 1)):
         kind, following = "_".join(words[first : first + length]), words[first + length : first + length + 1]
         if len(words) >= first + length and _is_known(kind):
@@ -287,9 +289,9 @@ _TOKEN: Final = re.compile(
 
 
 class _Tokens:
-    """What Praat reads in a text file: texts in double quotes, free-standing numbers and flags, and nothing else.
+    """The tokens that Praat reads in a text file: texts in double quotes, and free-standing numbers and flags.
 
-    So the long and the short form are one.
+    Everything else is skipped, so the long and the short form read alike.
     """
 
     def __init__(self, text: str, path: Path) -> None:
@@ -317,11 +319,14 @@ class _Tokens:
 
 
 def _textgrid(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
-    """Tiers named by side and kind ("A pause"); or by one of them, and the other is the text of each interval."""
+    """The intervals and points of a TextGrid, whose tiers are named by side and kind ("A pause").
+
+    A tier may be named by only one of the two; the text of each interval then gives the other.
+    """
     tokens = _Tokens(text, path)
     if (form := tokens.text()) != "ooTextFile" or (form := tokens.text()) != "TextGrid":
         raise SettingsError(f"{path}: expected a TextGrid in one of Praat's text forms, got {form!r}")
-    tokens.number(), tokens.number()
+    tokens.number(), tokens.number()  # start and end of the file
     if tokens.flag() == "exists":
         for _ in range(tokens.count()):
             yield from _tier(tokens, path, oddities)
@@ -329,7 +334,7 @@ def _textgrid(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
     is_points, name = tokens.text() == "TextTier", tokens.text()
-    tokens.number(), tokens.number()
+    tokens.number(), tokens.number()  # start and end of the tier
     marks: list[tuple[float, float, str]] = []
     for _ in range(tokens.count()):
         start = tokens.number()
@@ -337,25 +342,21 @@ def _tier(tokens: _Tokens, path: Path, oddities: Oddities) -> Iterator[Entry]:
         marks.append((start, end, tokens.text().strip()))
     side, kind = _side_and_kind(name)
     has_side, has_kind = _plain(side) in SIDE_NAMES, _plain(kind) in KIND_NAMES
-    marks = [mark for mark in marks if mark[2] or (is_points and has_kind)]  # a point says enough by being there
+    marks = [mark for mark in marks if mark[2] or (is_points and has_kind)]  # a point needs no text: its time is enough
     marks = [mark for mark in marks if not mark[2].endswith(_CENSORED)]
-    told = [_from_mark(side, kind, has_side, has_kind, mark[2]) for mark in marks]
-    if not has_kind and not any(_is_known(each) for _, each in told):
-        told_of = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []
-        oddities.add("TextGrid tiers without a kind in their name or their texts, left out", told_of)
+    meanings: list[tuple[str, str]] = []  # side and kind of each mark: the tier's, and what it lacks from the text
+    for *_, text in marks:
+        if has_kind:
+            meanings.append((side if has_side else text, kind))
+        else:
+            own_side, own_kind = _side_and_kind(text)
+            meanings.append((side if has_side else own_side, own_kind))
+    if not has_kind and not any(_is_known(own_kind) for _, own_kind in meanings):
+        tier = [f"{path.name}: {name!r} ({len(marks)})"] if marks else []
+        oddities.add("TextGrid tiers without a kind in their name or their texts, left out", tier)
         return
-    for (start, end, text), (own_side, own_kind) in zip(marks, told, strict=True):
+    for (start, end, text), (own_side, own_kind) in zip(marks, meanings, strict=True):
         yield Entry(None, own_side, own_kind, start, end, f"{path.name}, tier {name!r} at {start:g} s: {text[:30]!r}")
-
-
-def _from_mark(side: str, kind: str, has_side: bool, has_kind: bool, text: str) -> tuple[str, str]:
-    """Side and kind of an interval: those of its tier; what the tier does not tell, its text does."""
-    if has_side and has_kind:
-        return side, kind
-    if has_kind:
-        return text, kind
-    own_side, own_kind = _side_and_kind(text)
-    return (side if has_side else own_side), own_kind
 
 
 PARSERS: Final[Mapping[str, Parser]] = {

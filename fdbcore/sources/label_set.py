@@ -1,4 +1,4 @@
-"""Label files as they are read: labels by the name of their call, before it is known which sides they are of."""
+"""Labels as a file has them: with the name of their call, and perhaps a channel in place of a side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place: TypeAlias = Side | Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class FileLabel:
-    """A label as a file has it. call: the name that it gives the call. place: its side, or the channel of it."""
+    """A label as a file has it. call: the name that the file gives the call. place: its side, or its channel."""
 
     call: str
     place: Place
@@ -26,7 +26,7 @@ class FileLabel:
     end_s: float
 
     def on(self, swap: bool) -> Label:
-        """The label of a call of which the left channel is A, or B if `swap`."""
+        """The label in a call whose left channel is A; if `swap`, its left channel is B."""
         in_order: tuple[Side, Side] = ("B", "A") if swap else SIDES
         side = in_order[self.place == "right"] if self.place in ("left", "right") else self.place
         return Label("A" if side == "A" else "B", self.kind, self.start_s, self.end_s)
@@ -34,9 +34,9 @@ class FileLabel:
 
 @dataclass(frozen=True, slots=True)
 class LabelSet:
-    """All labels that a user names: of a file, or of the files of a folder.
+    """All labels of a file, or of the files in a folder.
 
-    is_one_call: they are one file that names no call, so they belong to the only one there is.
+    is_one_call: whether they come from one file that names no call. If there is only one call, they belong to it.
     """
 
     path: Path
@@ -45,7 +45,7 @@ class LabelSet:
 
     @property
     def annotated(self) -> set[tuple[Place, LabelKind]]:
-        """What of was labelled at all, in whichever call."""
+        """The places and kinds that were labelled in any call."""
         return {(label.place, label.kind) for label in self.labels}
 
     def by_call(
@@ -54,10 +54,10 @@ class LabelSet:
         swapped: Callable[[int], bool],
         oddities: Oddities,
     ) -> dict[int, list[Label]]:
-        """The labels of each known call (see `NameIndex`) that has any, by its number.
+        """The labels of each call that has any, by the number of the call.
 
-        swapped: whether the left channel of a call is B. Names that fit no call are noted; SettingsError for one that
-        fits several.
+        known: the calls, as in `NameIndex`. swapped: tells whether the left channel of a call is B. Names that fit no
+        call are noted in `oddities`; SettingsError for a name that fits several.
         """
         counts = Counter(label.call for label in self.labels)
         is_the_only = self.is_one_call and len(known) == 1

@@ -1,4 +1,4 @@
-"""What a user's files call things: found by file name, and noted where nothing fits."""
+"""Matches the names in a user's tables and labels to files, and gives sessions unique names."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from typing import Final, TypeAlias
 from fdbcore.errors import SettingsError
 
 FILE_COLUMNS: Final = ("file", "filename", "file_name", "path", "audio", "recording", "name", "call", "call_id", "id")
-"""What the column that names the file may be called, in any case; the first of these that is there."""
+"""Names, in any case, of the column that names the file. The first of these that a table has is used."""
 DELIMITERS: Final = ",;\t"
 V1_INPUT: Final = "input.wav"
 
 MOST_NAME_BYTES: Final = 200
-"""Of a session's name: file systems allow 255, and what is made of a session adds to its name."""
+"""The limit of a session's name. File systems allow 255 bytes, but files made from a session add to its name."""
 _DIGEST: Final = 12
 _SHOWN: Final = 3
 _Parts: TypeAlias = tuple[str, ...]
 
 
 def real_path(path: Path) -> Path:
-    """The absolute path without links; of a link onto itself, and of a name that is too long, as far as it goes."""
-    return Path(os.path.realpath(path))  # Path.resolve raises for these
+    """The absolute path with links resolved. A link to itself, or a name that is too long, stays as it is."""
+    return Path(os.path.realpath(path))  # Path.resolve would raise for these
 
 
 def is_fork(name: str) -> bool:
-    """Whether a file is one of those in which macOS keeps, beside another, what other file systems cannot."""
+    """Whether a file is an AppleDouble file, which macOS puts beside another for metadata (`._NAME`)."""
     return name.startswith("._")
 
 
 @dataclass(slots=True)
 class Oddities:
-    """What did not fit, by what it is ("rows without a file"): names, none left out."""
+    """Things that did not fit: all their names, by what they are ("rows without a file")."""
 
     found: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, what: str, names: Iterable[str]) -> None:
-        """Note `names`, if there are any."""
+        """Add `names` under `what`; does nothing if there are none."""
         if names := list(names):
             self.found.setdefault(what, []).extend(names)
 
 
 class NameIndex:
-    """Finds things by what a table or label files call them: the one rule by which anything is joined.
+    """Finds calls by the names that tables and label files use for them. Everything is joined by this one rule.
 
-    A text names a thing by the name of a file of it, with or without suffix, or by its own name. Folders that the text
-    gives must be those of the file: all of them; of an absolute path or an address, which may come from another
-    machine, at least one and all below the folder that these texts have in common. Upper and lower case count, unless
-    nothing is called just so.
+    A text names a call by the name of one of its files, with or without suffix, or by the call's own name. If the text
+    gives folders, they must be the file's last folders. An absolute path or a URL may come from another machine: then
+    at least one folder must agree, and all folders below the one that these texts have in common. Case is ignored only
+    if nothing matches with it.
 
-    known: of each thing its name, and the files that it is made of; what is above a relative path is not known. Those
-    of Full-Duplex-Bench v1 are all called the same, and known by their folder.
+    known: for each call its name and its files. The folders above a relative path count as unknown. The files of
+    Full-Duplex-Bench v1 all have the same name, so they also go by the name of their folder.
     """
 
     def __init__(self, known: Iterable[tuple[str, Sequence[Path]]]) -> None:
@@ -83,15 +83,15 @@ class NameIndex:
                 index.add(number, name, folder)
 
     def joined(self, texts: Iterable[str], source: Path) -> dict[str, int | None]:
-        """The number of the thing that each text names; None for one that names none.
+        """The number of the call that each text names; None for a text that names none.
 
-        Of several texts that name a thing, those that give most of its folders do. Raises SettingsError, with the
-        `source` of the texts, where one could name several things.
+        If several texts name the same call, those that give the most of its folders win. SettingsError, with the
+        `source` of the texts, if a text fits several calls.
         """
-        parts = {text: _parts(text) for text in texts}
-        roots = [of[:-1] for of in parts.values() if _is_absolute(of)]
+        paths = {text: _parts(text) for text in texts}
+        roots = [parts[:-1] for parts in paths.values() if _is_absolute(parts)]
         free = len(_common_start(roots))
-        fitting = {text: self._fitting(of, free if _is_absolute(of) else 0) for text, of in parts.items()}
+        fitting = {text: self._fitting(parts, free if _is_absolute(parts) else 0) for text, parts in paths.items()}
         most: dict[int, int] = {}
         for found in fitting.values():
             for number, shared in found.items():
@@ -112,10 +112,10 @@ class NameIndex:
         return {text: numbers[0] if numbers else None for text, numbers in wanted.items()}
 
     def _fitting(self, parts: _Parts, free: int) -> dict[int, int]:
-        """The things that a text fits, each with the number of folders they share.
+        """The calls that a text fits best, each with the number of folders that both share.
 
-        Of several the ones that share most, and of these the one whose whole path it is, seen from the folder that all
-        things lie in. free: how many of the first folders may be others.
+        Those that share the most folders fit best; among them, one whose whole path below the common folder of all
+        calls is the text. free: how many of the text's first folders may differ.
         """
         found = next(filter(None, (index.fitting(parts, free) for index in self._indices)), [])
         most = max((shared for _, shared, _ in found), default=0)
@@ -126,36 +126,37 @@ class NameIndex:
 
 
 class _Places:
-    """Things by where they lie, read as `fold` makes of each name."""
+    """An index of calls by the last folder and the name of their files. fold: applied to each name (e.g. casefold)."""
 
     def __init__(self, fold: Callable[[str], str]) -> None:
         self._fold = fold
         self._by_end: dict[_Parts, list[tuple[int, _Parts]]] = defaultdict(list)
 
     def add(self, number: int, name: str, folder: _Parts | None) -> None:
-        """Note a thing in a folder; () where that is not known, None where it is known by its name alone."""
+        """Add a call under a name in a folder: () if the folder is unknown, None if the name has no folder."""
         place = (number, folder or ())
         self._by_end[(self._fold(name),)].append(place)
         if folder is not None:
             self._by_end[self._fold(folder[-1]) if folder else "", self._fold(name)].append(place)
 
     def fitting(self, parts: _Parts, free: int) -> list[tuple[int, int, _Parts]]:
-        """The things that a text fits, with the number of folders they share, and their own."""
+        """The calls that a text fits: number, how many folders both share, and the folders of the call's file."""
         *folders, last = map(self._fold, parts) if parts else ("",)
         ends = [(folders[-1], last), ("", last)] if folders else [(last,)]
         found = []
         for number, own in (place for end in ends for place in self._by_end.get(end, ())):
-            shared = _common_end(folders, [self._fold(part) for part in own])
+            differing = (x != y for x, y in zip(reversed(folders), map(self._fold, reversed(own)), strict=False))
+            shared = next((n for n, differs in enumerate(differing) if differs), min(len(folders), len(own)))
             if shared >= min(len(folders) - free, len(own)):
                 found.append((number, shared, own))
         return found
 
 
 def session_names(found: Sequence[tuple[Path, str]]) -> list[str]:
-    """A name for each session, from the folder that it lies in and its name there; no two are the same.
+    """A unique name for each session. found: the folder that it lies in, and its name there.
 
-    Names that several share get the last of their folders in front, as few as tell them apart, and all of them do:
-    what a session is called does not depend on which of them came first. Numbers are for what no folder tells apart.
+    If several sessions have the same name, each gets its last folders in front: as few as make the names differ. So a
+    name does not depend on the order of the sessions. Sessions in the same folder get numbers.
     """
     alike: dict[str, list[int]] = defaultdict(list)
     for number, (_, name) in enumerate(found):
@@ -163,21 +164,23 @@ def session_names(found: Sequence[tuple[Path, str]]) -> list[str]:
     names = [name for _, name in found]
     for numbers in alike.values():
         if len(numbers) > 1:
-            for number, name in zip(numbers, _by_folder([found[number] for number in numbers]), strict=True):
+            for number, name in zip(numbers, _with_folders([found[number] for number in numbers]), strict=True):
                 names[number] = name
-    return _unique([_safe(name) for name in names])
+    return _numbered([_safe(name) for name in names])
 
 
-def _by_folder(alike: Sequence[tuple[Path, str]]) -> list[str]:
-    """Sessions of one name, with as many of their folders as it takes; the fewest that tell the most of them apart."""
+def _with_folders(alike: Sequence[tuple[Path, str]]) -> list[str]:
+    """Names for sessions of the same name, with the fewest of their last folders that make the most names differ."""
     deepest = max(len(folder.parts) for folder, _ in alike)
     tails = [["-".join((*folder.parts[1:][::-1][:n][::-1], name)) for folder, name in alike] for n in range(deepest)]
-    return max(tails, key=lambda names: len(set(names)))
+    return max(tails, key=lambda names: len(set(names)))  # of equals, max takes the first: the fewest folders
 
 
 def _safe(name: str) -> str:
-    """The name as text, with the bytes that are none in hex, and the dots of "." and "..", which name other folders;
-    cut where it is too long, and told apart by a digest."""
+    """The name, fit for a folder: valid text, neither "." nor "..", and at most MOST_NAME_BYTES long.
+
+    Bytes that are not text, and the dots of "." and "..", become %-escapes. A long name is cut and ends in a digest.
+    """
     text = re.sub("[\udc80-\udcff]", lambda found: f"%{ord(found[0]) - 0xDC00:02X}", name)
     text = text.replace(".", "%2E") if text in (".", "..") else text
     if len(encoded := text.encode()) <= MOST_NAME_BYTES:
@@ -186,7 +189,7 @@ def _safe(name: str) -> str:
     return f"{kept}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:_DIGEST]}"
 
 
-def _unique(names: list[str]) -> list[str]:
+def _numbered(names: list[str]) -> list[str]:
     """The names, with -2, -3, ... appended to those that occurred before."""
     unique: dict[str, None] = {}
     following: dict[str, itertools.count[int]] = {}
@@ -197,23 +200,17 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _parts(text: str) -> _Parts:
-    """Folders and name, without the dots that lead out of the folder in which a table lies."""
+    """The folders and the name in a path, without leading ".." that lead out of the folder of the table."""
     parts = PurePosixPath(normpath(text.replace("\\", "/"))).parts
     return tuple(itertools.dropwhile("..".__eq__, parts))
 
 
 def _is_absolute(parts: _Parts) -> bool:
-    """Whether it begins with a root, a drive, or the scheme of an address."""
+    """Whether a path begins with a root, a drive, or the scheme of a URL."""
     return len(parts) > 1 and (parts[0].startswith("/") or parts[0].endswith(":"))
 
 
 def _common_start(found: Iterable[_Parts]) -> _Parts:
-    """The first parts that all have in common."""
+    """The first parts that all paths have in common."""
     same = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*found, strict=False))
     return tuple(parts[0] for parts in same)
-
-
-def _common_end(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many of the last parts are the same."""
-    pairs = enumerate(zip(reversed(a), reversed(b), strict=False))
-    return next((n for n, (x, y) in pairs if x != y), min(len(a), len(b)))

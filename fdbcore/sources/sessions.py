@@ -1,4 +1,4 @@
-"""From what a user names (files, pairs of files, folders) to the two sides of each session, at 48 kHz and in step."""
+"""Finds the sessions that a user names by files, pairs and folders, and reads both sides in step at 48 kHz."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ _PathLike = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class SessionInput:
-    """What one session is made of; nothing is opened yet.
+    """The files and settings of one session. Nothing is opened yet.
 
-    name: for the session's folder; different for each session of one run.
-    a: the file of side A, or, if b is None, the stereo file of both (left A, right B).
+    name: the name of the session's folder; unique in a run.
+    a: the file of side A. If b is None, it is the stereo file of both sides (left A, right B).
     b: the file of side B.
-    swap: exchange the sides, also in `words`.
-    offset_ms: B begins that much later than A; if negative, A later than B. Nothing is cut off.
-    words: files of Full-Duplex-Bench v1 with the words of a side and their times.
-    recording: the folder of the recording whose audio this is, its own or what it links, if it is one.
-    labels: what people have labelled in it, and in which file; None if nobody was asked.
+    swap: exchange the sides.
+    offset_ms: how much later B begins than A; if negative, A begins later than B. Nothing is cut off.
+    words: the file of Full-Duplex-Bench v1 with a side's words and their times, by side (after `swap`).
+    recording: the folder of the recording that this audio belongs to, directly or by links; None if there is none.
+    labels: the file that the labels came from, and the labels; None if no labels were given.
+    Raises SettingsError for an offset out of range.
     """
 
     name: str
@@ -62,11 +63,11 @@ class SessionInput:
 
     @property
     def paths(self) -> list[Path]:
-        """Its one or two files."""
+        """The one or two audio files."""
         return [self.a] if self.b is None else [self.a, self.b]
 
     def refuse_change(self) -> None:
-        """SettingsError if it is a recording, which keeps its sides and times; its files may be swapped and offset."""
+        """Raise SettingsError if this is a recording, whose sides and times are fixed. Its files may be changed."""
         if self.recording is not None:
             files = " and ".join(map(str, self.paths))
             raise SettingsError(
@@ -74,7 +75,7 @@ class SessionInput:
             )
 
     def open(self) -> SessionSource:
-        """The audio of both sides. Raises AudioError."""
+        """Open the files, to read the audio of both sides. AudioError if they cannot be used."""
         return SessionSource(self)
 
 
@@ -90,30 +91,30 @@ def session_inputs(
 ) -> list[SessionInput]:
     """The sessions that the arguments of a command name.
 
-    Either `a` and `b`, one file of each side; or `pairs` of them, a session each; or `paths`: exactly two mono files
-    are the sides of one session, unless they were `searched` for, where nobody has said which is which; other files are
-    stereo and a session each, and so are folders of Full-Duplex-Bench v1 (input.wav is A, output.wav B) and recordings,
-    alone or all those of a run.
-    Raises SettingsError for other combinations; a file that cannot be used shows when its session is opened.
+    Give either `a` and `b`, one file for each side, or `pairs` of such files, a session each, or `paths`. Exactly two
+    mono files in `paths` are the two sides of one session, unless they were `searched` for: then nobody has said which
+    side is which. Any other file is stereo and a session of its own. So is a folder of Full-Duplex-Bench v1 (input.wav
+    is A, output.wav is B), a recording, and each recording of a run. SettingsError for other combinations. A file that
+    cannot be used fails only when its session is opened.
     """
     if (a is None) != (b is None) or (a is None) == (not paths and not pairs):
         raise SettingsError("give recordings or folders, or both -a FILE and -b FILE")
     named = [Path(path) for path in paths]
-    groups: list[tuple[Path, ...]] = [(Path(a), Path(b))] if a is not None and b is not None else [*pairs]
-    groups = groups or _grouped(named, may_pair=not searched)
-    names = session_names([_name(group) for group in groups])
+    groups: list[tuple[Path, ...]]  # the files of each session
+    if a is not None and b is not None:
+        groups = [(Path(a), Path(b))]
+    elif pairs:
+        groups = [*pairs]
+    elif not searched and len(named) == 2 and all(map(_is_mono, named)):
+        groups = [tuple(named)]
+    else:
+        groups = [files for path in named for files in _sessions_at(path)]
+    names = session_names([_place_and_name(group) for group in groups])
     return [_session(name, group, swap, offset_ms) for name, group in zip(names, groups, strict=True)]
 
 
-def _grouped(paths: list[Path], may_pair: bool) -> list[tuple[Path, ...]]:
-    """The files of each session."""
-    if may_pair and len(paths) == 2 and all(map(_is_mono, paths)):
-        return [tuple(paths)]
-    return [files for path in paths for files in _in_folder(path)]
-
-
-def _in_folder(path: Path) -> list[tuple[Path, ...]]:
-    """The files of each session in a folder, a recording's folder itself; `path` if it is no such folder."""
+def _sessions_at(path: Path) -> list[tuple[Path, ...]]:
+    """The files of each session in a folder (for a recording, its folder); `path` itself if it is no such folder."""
     v1 = tuple(path / name for name in V1_FILES)
     if all(map(os.path.isfile, v1)) and not _is_recording(path):
         return [v1]
@@ -137,11 +138,11 @@ def _is_v1(files: tuple[Path, ...]) -> bool:
     return tuple(file.name for file in files) == V1_FILES and files[0].parent == files[1].parent
 
 
-def _name(files: tuple[Path, ...]) -> tuple[Path, str]:
+def _place_and_name(files: tuple[Path, ...]) -> tuple[Path, str]:
     """The folder that a session lies in, and its name there."""
     if _is_v1(files):
-        task = real_path(files[0]).parent
-        return task.parent.parent, "-".join(task.parts[-2:])  # a task's folders are only numbered
+        sample = real_path(files[0]).parent
+        return sample.parent.parent, "-".join(sample.parts[-2:])  # TASK-NUMBER: samples are only numbered in a task
     if _is_recording(files[0]):
         return real_path(files[0]).parent, real_path(files[0]).name
     return Path(os.path.abspath(files[0])).parent, pair_name(files[0].stem, files[-1].stem)
@@ -157,10 +158,13 @@ def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> 
 
 
 def recorded_session(name: str, folder: Path) -> SessionInput:
-    """What the recording in a folder was made of: its own audio, or the files that it links, as they were replayed."""
+    """The session to replay for the recording in a folder: its own audio, or the files that it links.
+
+    The links keep the sides and the offset with which they were replayed before.
+    """
     source: dict[str, Any] = {}
     if not (folder / AUDIO).is_file():
-        with suppress(RecordingError, AttributeError):  # it shows when it is opened
+        with suppress(RecordingError, AttributeError):  # a broken meta.json is reported when the session is opened
             source = read_json(folder / META).get("source") or {}
     if not source.get("files"):
         return SessionInput(name, folder / AUDIO, recording=folder)
@@ -175,16 +179,16 @@ def _of_files(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) ->
 
 
 def _in_order(swap: bool) -> tuple[Side, Side]:
-    """The sides of the left and right channel, or of the first and second file."""
+    """The sides on the left and right channel, or of the first and second file."""
     return ("B", "A") if swap else ("A", "B")
 
 
 class SideSource:
-    """One side of a session.
+    """The audio of one side of a session.
 
-    file, channel: where it comes from: "left", "right", "mono", or the "mean" of two channels.
-    lead_samples: silence before the file's time 0, from offset_ms, at 48 kHz.
-    samples: how many have been taken, at 48 kHz, with the lead; after the end of the session its length.
+    file, channel: where it comes from; channel is "left", "right", "mono", or the "mean" of two channels.
+    lead_samples: how much silence precedes the file's time 0, because of offset_ms (at 48 kHz).
+    samples: how many samples were taken so far, lead included (at 48 kHz); in the end, the side's length.
     """
 
     def __init__(self, file: AudioFile, channel: str, blocks: Iterator[Pcm], lead_samples: int) -> None:
@@ -192,33 +196,33 @@ class SideSource:
         self.channel = channel
         self.lead_samples = lead_samples
         self.samples = 0
-        self._blocks = _at_session_rate(blocks, file.rate_hz, lead_samples)
+        self._blocks = _at_48k(blocks, file.rate_hz, lead_samples)
         self._rest = np.zeros(0, np.int16)
 
     def take(self, samples: int) -> Pcm | None:
-        """The next `samples`; fewer at the end, None after it."""
-        parts, have = [self._rest], len(self._rest)
-        while have < samples and (block := next(self._blocks, None)) is not None:
+        """The next `samples` samples, int16 (n,); fewer at the end, None after it."""
+        parts, available = [self._rest], len(self._rest)
+        while available < samples and (block := next(self._blocks, None)) is not None:
             parts.append(block)
-            have += len(block)
+            available += len(block)
         joined = np.concatenate(parts)
         self._rest = joined[samples:]
-        self.samples += min(have, samples)
-        return joined[:samples] if have else None
+        self.samples += min(available, samples)
+        return joined[:samples] if available else None
 
 
 class SessionSource:
-    """Both sides of a session as int16 mono at 48 kHz, in step; memory does not grow with the length.
+    """Reads both sides of a session in step, as int16 mono at 48 kHz. Memory does not grow with the length.
 
-    files: the file, or those of A and B. sides: where each side comes from. Raises AudioError for a lone mono file, and
-    when two files have the same content.
+    files: the stereo file, or those of A and B. sides: the source of each side. AudioError if a file cannot be used,
+    for a single mono file, and if two files have the same content.
     """
 
     def __init__(self, session: SessionInput) -> None:
         self._session = session
         with ExitStack() as opened:
             self.files = tuple(opened.enter_context(AudioFile(path)) for path in session.paths)
-            _refuse_one_side(self.files)
+            _refuse_single_side(self.files)
             lead = {"A": max(-session.offset_ms, 0), "B": max(session.offset_ms, 0)}
             self.sides: dict[Side, SideSource] = {
                 side: SideSource(file, channel, blocks, lead[side] * SAMPLE_RATE_HZ // 1000)
@@ -227,9 +231,9 @@ class SessionSource:
             self._opened = opened.pop_all()
 
     def blocks(self) -> Iterator[tuple[Pcm | None, Pcm | None]]:
-        """The next 48,000 samples of A and of B, again and again; fewer at the end of a side, None after it. Once.
+        """Yield the next second (48,000 samples) of A and of B; fewer at the end of a side, None after it.
 
-        AudioError as in `AudioFile.blocks`; and at the end, if both channels of the file turn out to be the same.
+        It can be read once. AudioError as in `AudioFile.blocks`, and at the end if both channels are the same.
         """
         while True:
             a, b = self.sides["A"].take(BLOCK_SAMPLES), self.sides["B"].take(BLOCK_SAMPLES)
@@ -238,7 +242,7 @@ class SessionSource:
             yield a, b
 
     def _tracks(self) -> list[tuple[AudioFile, str, Iterator[Pcm]]]:
-        """Of left and right channel, or of the first and second file: file, channel, mono blocks at the file's rate."""
+        """File, channel and mono blocks at the file's rate, of the left and right channel or of the two files."""
         if len(self.files) == 2:
             return [
                 (file, "mono" if file.channels == 1 else "mean", map(to_mono, file.blocks())) for file in self.files
@@ -253,23 +257,23 @@ class SessionSource:
 
     @property
     def stated_s(self) -> float | None:
-        """The session's length as the files claim it; None if one does not."""
+        """The session's length in seconds as the files state it; None if one of them does not."""
         stated = [(side.file.stated_s, side.lead_samples / SAMPLE_RATE_HZ) for side in self.sides.values()]
         ends_s = [file_s + lead_s for file_s, lead_s in stated if file_s is not None]
         return max(ends_s) if len(ends_s) == len(stated) else None
 
     @property
     def rates_hz(self) -> tuple[int, int]:
-        """The rates of the files that A and B come from."""
+        """The sample rates of the files that A and B come from."""
         return self.sides["A"].file.rate_hz, self.sides["B"].file.rate_hz
 
     @property
     def playable_in_browser(self) -> bool:
-        """Whether a browser can play the file itself as both sides of the session, at the session's times so far."""
+        """Whether a browser can play the file itself as the session, with the session's timing so far."""
         return len(self.files) == 1 and self._session.offset_ms == 0 and self.files[0].playable_in_browser
 
     def describe(self) -> dict[str, Any]:
-        """Files, sides and settings as JSON values; complete after the last block."""
+        """Files, sides and settings as JSON values. They are complete after the last block."""
         sides = {
             name: {
                 "file": self.files.index(side.file),
@@ -300,7 +304,7 @@ class SessionSource:
         self.close()
 
 
-def _refuse_one_side(files: tuple[AudioFile, ...]) -> None:
+def _refuse_single_side(files: tuple[AudioFile, ...]) -> None:
     first, *others = files
     if not others and first.channels == 1:
         raise AudioError(f"{first.path}: expected two channels (left A, right B), got mono: {_OTHER_SIDE}")
@@ -310,7 +314,7 @@ def _refuse_one_side(files: tuple[AudioFile, ...]) -> None:
 
 
 def _with_different_channels(file: AudioFile) -> Iterator[Block]:
-    """The blocks of a stereo file; AudioError at its end if left and right were the same, and not silent."""
+    """The blocks of a stereo file. AudioError at its end if left and right are the same and not silent."""
     same, silent = True, True
     for block in file.blocks():
         if same:
@@ -323,7 +327,7 @@ def _with_different_channels(file: AudioFile) -> Iterator[Block]:
         )
 
 
-def _at_session_rate(blocks: Iterator[Pcm], rate_hz: int, lead_samples: int) -> Iterator[Pcm]:
+def _at_48k(blocks: Iterator[Pcm], rate_hz: int, lead_samples: int) -> Iterator[Pcm]:
     for start in range(0, lead_samples, BLOCK_SAMPLES):
         yield np.zeros(min(BLOCK_SAMPLES, lead_samples - start), np.int16)
     resampler = resampler_to_48k(rate_hz)

@@ -1,4 +1,4 @@
-"""A user's table of calls: a CSV file as spreadsheets and exports write it."""
+"""Reads a user's table of calls: a CSV file as spreadsheets and exports write it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
 
 A_FILE: Final = "a_file"
 B_FILE: Final = "b_file"
-"""The columns with the file of each side, where a row names two; `A_FILE` then names the call."""
+"""The columns with the file of each side, if a row names two files. `A_FILE` then names the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
     """A table of calls.
 
-    files: the column that names a call by its file, or the two with the files of both sides, A's first. rows: all cells
-    by the names of their columns, as text.
+    files: the column that names a call by its file, or the two columns with the files of both sides, A's first. rows:
+    all cells as text, by the names of their columns.
     """
 
     path: Path
@@ -32,19 +32,20 @@ class CallTable:
     rows: Sequence[Mapping[str, str]]
 
     def columns(self, row: Mapping[str, str]) -> dict[str, str]:
-        """What a row says of its call, without its files."""
+        """The cells of a row without those that name files."""
         return {name: text for name, text in row.items() if name not in self.files}
 
 
 def read_table(path: Path) -> CallTable:
-    """The table in a CSV file with a header; comma, semicolon or tab.
+    """The table in a CSV file with a header. The delimiter is a comma, a semicolon or a tab.
 
-    Raises SettingsError if it cannot be read, has no column that names files, or a row of another length.
+    SettingsError if it cannot be read, has no column that names files, or has a row with another number of fields than
+    the header.
     """
     lines, skipped, delimiter = _lines(path)
     table = csv.reader(lines, delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
-    began = skipped + 1
+    began = skipped + 1  # the line in which a row begins: a quoted cell may span several
     try:
         for row in table:
             if not rows or any(cell.strip() for cell in row):
@@ -57,7 +58,9 @@ def read_table(path: Path) -> CallTable:
         ) from error
     header = [name.strip() for name in rows.pop(0)[1]] if rows else []
     by_name = {name.lower(): name for name in reversed(header)}
-    files = _file_columns(by_name)
+    files: tuple[str, ...] = next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
+    if A_FILE in by_name and B_FILE in by_name:
+        files = (by_name[A_FILE], by_name[B_FILE])
     if not files or len(set(header)) < len(header):
         names = ", ".join(header)
         raise SettingsError(
@@ -71,17 +74,11 @@ def read_table(path: Path) -> CallTable:
     return CallTable(path, files, cells)
 
 
-def _file_columns(by_name: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of the columns, by their names in lower case, that name files; none: ()."""
-    if A_FILE in by_name and B_FILE in by_name:
-        return by_name[A_FILE], by_name[B_FILE]
-    return next(((by_name[name],) for name in FILE_COLUMNS if name in by_name), ())
-
-
 def _lines(path: Path) -> tuple[list[str], int, str]:
-    """The lines of a table, how many were skipped before them, and its delimiter.
+    """The lines of a table, how many lines were skipped before them, and its delimiter.
 
-    In UTF-8, or in UTF-16 with a byte order mark; a first line "sep=;" is for spreadsheets and tells the delimiter.
+    The file is in UTF-8, or in UTF-16 with a byte order mark. A first line "sep=;", which spreadsheets write, names
+    the delimiter.
     """
     try:
         data = path.read_bytes()
@@ -97,6 +94,6 @@ def _lines(path: Path) -> tuple[list[str], int, str]:
         ) from error
     lines = io.StringIO(text, newline="").readlines()
     head = lines[0] if lines else ""
-    if told := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
-        return lines[1:], 1, told[1]
+    if stated := re.fullmatch(r'"?sep=(.)"?\s*', head, re.IGNORECASE):
+        return lines[1:], 1, stated[1]
     return lines, 0, max(DELIMITERS, key=head.count)

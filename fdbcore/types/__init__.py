@@ -1,7 +1,8 @@
-"""Constants of the media clock and the value objects that the modules hand to each other.
+"""Constants of the media clock, and the value objects that modules pass to each other.
 
-Time is an integer: a *tick* is 10 ms, a *sample* 1/48,000 s; spans are half open, `[start, end)`. What scoring a suite
-gives is in `fdbcore.types.scorecard`.
+Time is an integer: a *tick* is 10 ms, a *sample* is 1/48,000 s. Spans are half open: `[start, end)`.
+
+`fdbcore.types.scorecard` has the types that scoring a suite gives.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ TurnKind: TypeAlias = Literal[
 
 
 class Happening(NamedTuple):
-    """Something that happened in `tick` at the edge of one side, for events.jsonl; `fields` are JSON values."""
+    """Something that happened to one side in `tick`: a line of events.jsonl. `fields` are JSON values."""
 
     tick: int
     kind: str
@@ -61,12 +62,12 @@ def other_side(side: Side) -> Side:
 
 
 def ticks_to_s(ticks: int) -> float:
-    """Seconds of a number of ticks; for the edges only (files, reports)."""
+    """A number of ticks in seconds. Only files and reports use seconds; everything else counts ticks."""
     return ticks / TICKS_PER_S
 
 
 def clock_text(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any: "1:06", "2:00:00"."""
+    """Minutes and seconds, and hours from one hour on: "1:06", "2:00:00"."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
@@ -74,18 +75,18 @@ def clock_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnSettings:
-    """Settings of the turn detector, in ms; every table prints them. All are whole ticks of 10 ms.
+    """Settings of the turn detector, in ms. Each is a multiple of 10 ms, and every table prints them.
 
     min_speech_ms: the shortest run of activity that starts an inter-pausal unit (IPU).
     min_silence_ms: the shortest silence that ends an IPU; at least min_speech_ms.
-    short_ms (K): speech of at most this length may leave the floor where it is.
-    resume_ms (W): how long the holder may take to go on after a short contribution of the other.
-    yield_hold_ms (Z): how long a silence must last to count as having yielded.
-    simultaneous_ms: two starts at most this far apart are simultaneous.
-    terminal_ms: the other ended within this time of its own accord.
-    response_window_ms (R): silence after which a response is missing.
-    lapse_ms: silence of both that is longer is a lapse; inside a turn of A it is one that B left unanswered. The
-        measures read it, the detector does not.
+    short_ms (K): speech up to this length may leave the floor with its holder.
+    resume_ms (W): how long the holder may wait before going on after a short contribution of the other side.
+    yield_hold_ms (Z): how long the holder must stay silent to count as having yielded.
+    simultaneous_ms: two starts are simultaneous if they lie at most this far apart.
+    terminal_ms: if the holder's speech ends this soon after an intrusion began, it ended of its own accord.
+    response_window_ms (R): after this much silence, a response is missing.
+    lapse_ms: silence of both sides that is longer than this is a lapse. A lapse inside a turn of A is one that B did
+        not answer. Only the measures read this setting; the detector does not.
     """
 
     min_speech_ms: int = 60
@@ -111,30 +112,31 @@ class TurnSettings:
             )
 
     def ticks(self, name: str) -> int:
-        """The setting `name` (with its `_ms`) in ticks."""
+        """A setting in ticks. name: the field, with its `_ms`."""
         value_ms: int = getattr(self, name)
         return value_ms // TICK_MS
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """One turn event (the rules are in `fdbcore.session.turns`); spans are half open, in ticks of the session.
+    """One turn event. `fdbcore.session.turns` has the rules. Spans are half open, in ticks of the session.
 
-    kind, side: what, and whose. `gap` and `overlap_between` belong to the side that takes the floor, `pause` and
-        `turn` to the holder, `overlap_within` and `intrusion` to the side that came in, `no_response` to the side that
-        did not answer.
-    start_tick, end_tick: the span; end_tick is None while the speech still goes on (`speech_start`; an `intrusion`
-        that took the floor before it ended).
-    known_tick: the session tick at which the event became certain; nothing is changed afterwards.
-    censored: it became known only after the end of the recording; it counts in no numerator and no denominator.
-    fto_ticks: floor transfer offset of `gap` (>= 0) and `overlap_between` (< 0) (Heldner and Edlund 2010).
-    other_spoke: of a `pause`: the other side spoke in it without getting the floor.
-    stretches: of `overlap_between`: the spans in which both speak.
-    onset, outcome: of an `intrusion`: it began in overlap or in silence; the holder kept the floor or lost it.
-    stop_ticks: of an `intrusion` that began in overlap: ticks from its start until the holder fell silent for at least
-        yield_hold_ms; None if the holder did not before the outcome was known.
-    simultaneous: of an `intrusion`: the holder had itself begun at most simultaneous_ms before.
-    terminal: of an `intrusion`: the holder's speech ended within terminal_ms, too soon to be an answer to it.
+    kind, side: what happened, and to whom it belongs. `gap` and `overlap_between` belong to the side that takes the
+        floor, `pause` and `turn` to the holder, `overlap_within` and `intrusion` to the side that came in,
+        `no_response` to the side that did not answer.
+    start_tick, end_tick: the span. end_tick is None if the speech still went on when the event became known: for a
+        `speech_start`, and for an `intrusion` that took the floor before it ended.
+    known_tick: the session tick at which the event became certain. It never changes afterwards.
+    censored: whether it became known only after the end of the recording. It then counts in no numerator and no
+        denominator.
+    fto_ticks: the floor transfer offset of a `gap` (>= 0) or an `overlap_between` (< 0) (Heldner and Edlund 2010).
+    other_spoke: for a `pause`: whether the other side spoke in it without getting the floor.
+    stretches: for an `overlap_between`: the spans in which both sides speak.
+    onset, outcome: for an `intrusion`: whether it began in overlap or in silence; whether the holder kept the floor.
+    stop_ticks: for an `intrusion` that began in overlap: ticks from its start until the holder fell silent for at
+        least yield_hold_ms; None if the holder did not fall silent before the outcome was known.
+    simultaneous: for an `intrusion`: whether the holder had itself begun at most simultaneous_ms before.
+    terminal: for an `intrusion`: whether the holder's speech ended within terminal_ms, too soon to be a reaction.
     """
 
     kind: TurnKind
@@ -153,12 +155,12 @@ class TurnEvent:
     terminal: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The event as plain JSON values, with `start_s` and `end_s`; fields that its kind lacks are left out."""
+        """The event as JSON values, with `start_s` and `end_s`. Fields that its kind does not have are left out."""
         values = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         values |= {"end_tick": self.end_tick, "start_s": ticks_to_s(self.start_tick)}
         values["end_s"] = None if self.end_tick is None else ticks_to_s(self.end_tick)
         if self.kind == "intrusion":
-            values["stop_ticks"] = self.stop_ticks
+            values["stop_ticks"] = self.stop_ticks  # None says something: the holder never stopped
         return values
 
     @classmethod
@@ -172,10 +174,11 @@ class TurnEvent:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a language model is asked.
+    """A request to a language model.
 
-    user, system: the texts. wav: a recorded user, as the bytes of a WAV file. schema: JSON Schema that the reply must
-    follow; the reply is then one JSON value. seed, temperature: where the model has them; None: its own.
+    user, system: the texts. wav: what the user says, as the bytes of a WAV file. schema: a JSON Schema that the reply
+    must follow; the reply is then one JSON value. seed, temperature: sent if the model takes them; None leaves the
+    model's own.
     """
 
     user: str
@@ -188,10 +191,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model answered.
+    """The answer of a language model.
 
-    model: its exact version, as its server told it. tokens_in, tokens_out: what it counted, thinking included.
-    wav: its voice, where it has one.
+    model: its exact version, as the server stated it. tokens_in, tokens_out: as the server counted them, thinking
+    included. wav: the spoken answer, as the bytes of a WAV file; None if the model answers in text only.
     """
 
     text: str
@@ -203,7 +206,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a judge marks: text, what it is told; schema, the JSON Schema of its marks, an object."""
+    """What a judge marks. text: the instructions that it gets. schema: the JSON Schema of its marks, an object."""
 
     name: str
     text: str
@@ -211,7 +214,7 @@ class Rubric:
 
 
 class Problem(NamedTuple):
-    """What cannot be used: where it stands ("FILE, line 3", with its id where it has one), and why."""
+    """An item that cannot be used. where: "FILE, line 3", with the item's id if it has one. reason: why."""
 
     where: str
     reason: str
@@ -219,9 +222,9 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A recorded user.
+    """A recording of a user, to be played to the systems.
 
-    name: unlike that of any other clip of its run, and fit for a folder's name.
+    name: unique among the clips of a run, and usable as a folder's name.
     group: the task or class that it belongs to; "" if there is none.
     labels: what is known about it, as JSON values.
     """
@@ -232,12 +235,12 @@ class Clip:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
+        """All fields as JSON values."""
         return {"path": str(self.path), "name": self.name, "group": self.group, "labels": dict(self.labels)}
 
     @property
     def address(self) -> str:
-        """That of the endpoint that plays it, to which settings may be appended: NAME=VALUE, joined by "&"."""
+        """The address of the endpoint that plays it. Settings may be appended: NAME=VALUE, joined by "&"."""
         return f"clip:{self.path}?"
 
 
@@ -245,9 +248,9 @@ class Clip:
 class User:
     """Who talks to the systems.
 
-    name: empty where there is only one. clip: what is played, if it is recorded.
-    length_s: of the clip and its tail; None where only the longest conversation that the run allows bounds it.
-    problem: why the clip cannot be played; its cases will be invalid, and the others lose nothing.
+    name: empty if there is only one. clip: what is played, if the user is a recording.
+    length_s: the length of the clip and its tail; None if only the run's time limit ends the conversation.
+    problem: why the clip cannot be played, else None. Its cases become invalid; the other cases are held.
     """
 
     name: str
@@ -259,14 +262,14 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a benchmark needs to score a run: its name, where its data came from, and texts to keep with the run."""
+    """What a benchmark needs to score a run: its name, the origin of its data, and texts stored with the run."""
 
     suite: str
     data: str
     texts: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
-        """What decides the plan."""
+        """The parts that decide the plan, as JSON values: the texts as their SHA-256."""
         digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in self.texts.items()}
         return {"name": self.suite, "data": self.data, "sha256": digests}
 
@@ -275,8 +278,8 @@ class Material:
 class SideA:
     """Who talks to the systems in a run.
 
-    prompts: settings of parties that take prompts, unless their addresses have others. material: what scoring the run
-    takes. problems: what of the data was left out.
+    prompts: settings for the parties that take prompts; a setting in a party's address overrides them. material: what
+    scoring the run needs. problems: the items of the data that were left out.
     """
 
     users: Sequence[User]
@@ -287,9 +290,10 @@ class SideA:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting that a suite asks its user for: on the command line an option, `--as-given`, or an argument, `DIR`.
+    """A setting that a suite asks the user for: an option of the command line, `--as-given`, or an argument, `DIR`.
 
-    kind: a text, a path, a count (from 1), a whole number, or a flag. several: it may be repeated, and is a tuple.
+    kind: a text, a path, a count (from 1), a whole number, or a flag. several: it may be repeated; its value is then
+    a tuple.
     """
 
     flag: str
@@ -302,5 +306,5 @@ class Option:
 
     @property
     def name(self) -> str:
-        """Under which its value is handed over: "as_given", "dir"."""
+        """The name under which its value is passed on: "as_given", "dir"."""
         return self.flag.lstrip("-").replace("-", "_").lower()

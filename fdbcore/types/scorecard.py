@@ -1,4 +1,4 @@
-"""What scoring a suite gave, and its scorecard: what the systems scored, for a screen, a page, tables and JSON."""
+"""The results of scoring a suite, and its scorecard: rows for a screen, a page, tables and JSON."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fdbcore.types import Problem
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What scoring gave.
+    """The result of scoring.
 
-    document: JSON values; "schema" says which they are, and "problems" what was left out. files: further texts to
-    keep beside it, by name.
+    document: JSON values; "schema" names their form, and "problems" lists what was left out. files: further texts to
+    store beside it, by file name.
     """
 
     document: Mapping[str, Any]
@@ -25,9 +25,9 @@ class Scored:
 class Scale:
     """A measure of a suite, as a column of its scorecard.
 
-    direction: 1 if more is better, -1 if less is, 0 if neither. main: shown first, with its interval and SD. part:
-    the title over columns that belong together. adds_to: the id of the scale that this one and its like sum to, none
-    of them below 0; they are drawn as one bar.
+    direction: 1 if more is better, -1 if less is better, 0 if neither. main: whether it is shown first, with its
+    interval and SD. part: the title above columns that belong together. adds_to: the id of the scale that this one and
+    others like it sum to; none of them is below 0, and they are drawn as one bar.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value in the unit of its scale, the standard deviation of single cases, and the limits of its interval."""
+    """A value in the unit of its scale, the standard deviation over cases, and the two limits of its interval."""
 
     value: float | None
     sd: float | None = None
@@ -54,11 +54,11 @@ NO_FIGURE: Final = Figure(None)
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """What one system scored under one condition, over n cases (None: not stated).
+    """The scores of one system under one condition, over n cases (None: not stated).
 
-    group: "system", or what systems are to be seen beside ("ceiling", "baseline", "published"). figures: by the ids of
-    their scales. note: what is not in the figures, or counts as nothing. subset: which cases these are (of one topic,
-    one task), empty where they are all of the condition.
+    group: "system", or the kind of reference that systems are compared with ("ceiling", "baseline", "published").
+    figures: by the ids of their scales. note: what the figures leave out or count as zero. subset: which cases these
+    are (of one topic, one task); empty for all cases of the condition.
     """
 
     condition: str
@@ -72,9 +72,10 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much more of a scale (its id) system `a` has than `b`, over n cases of both.
+    """How far system `a` is above system `b` on a scale (its id), over the n cases that both have.
 
-    p_corrected: for all differences of the scorecard. detectable: the least true difference that so many cases show.
+    interval: its two limits. p: of the test; p_corrected: corrected for all differences of the scorecard. detectable:
+    the smallest true difference that n cases can show.
     """
 
     condition: str
@@ -93,10 +94,10 @@ class Difference:
 class ScoredCase:
     """One case of one system, as a page lists it.
 
-    id: of the case. text: its words, in the language `lang` (as BCP 47 has it). values: by the ids of their scales.
-    subset: as in ScoreRow. note: what tells it from cases of the same id ("annotation 2"). tags: what it can be found
-    by, in groups, such as {"missing": ("Question",)}; words: further texts to find it by. item: what the suite draws it
-    from.
+    id: the case's name. text: its words, in the language `lang` (a BCP 47 tag). values: by the ids of their scales.
+    subset: as in ScoreRow. note: how it differs from cases with the same id ("annotation 2"). tags: groups of tags to
+    filter by, such as {"missing": ("Question",)}. words: further texts to search. item: what the suite draws the case
+    from, as JSON values.
     """
 
     condition: str
@@ -114,7 +115,7 @@ class ScoredCase:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A case to look at first: `what` it has of a scale (its id), such as the "most" or the "least"."""
+    """A case to look at first. what: what it shows, such as the "most" or the "least". scale: the id of the scale."""
 
     what: str
     scale: str
@@ -123,14 +124,15 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
-    """What the systems of a suite scored, for a screen, a page, tables and JSON.
+    """The scores of the systems of a suite, for a screen, a page, tables and JSON.
 
-    scales: the first main one ranks cases. conditions: a heading for each. rows: over all cases of a condition;
-    subsets: over some, by what subsets_by says ("topic"). cases: all of them; telling: a few of them. facts: what was
-    scored, in a few words; statements: what it comes to, in sentences. level: below 1 - level a corrected p tells two
-    systems apart. caption: of its table in a paper. test: how p and its correction were found, and what detectable
-    means. notes: what rows and columns mean, and how they were computed; terms: what each word means, at length.
-    evidence: what the figures rest on, as JSON values.
+    scales: the first main one ranks cases. conditions: the heading of each, by name. rows: over all cases of a
+    condition; subsets: over some of them, grouped by what subsets_by names ("topic"). cases: all of them; telling: a
+    few of them that show something well. facts: what was scored, in a few words; statements: the results, in
+    sentences. level: two systems differ if the corrected p is below 1 - level. caption: the caption of its table in a
+    paper. test: how p and its correction were computed, and what "detectable" means. notes: what rows and columns mean,
+    and how they were computed; terms: what each term means, at length. evidence: what the figures rest on, as JSON
+    values.
     """
 
     title: str

@@ -126,7 +126,7 @@ def test_audio_that_changed_since_its_replay_is_not_heard(tmp_path: Path) -> Non
     recording, as_replayed = replay(call, out=tmp_path / "run"), call.read_bytes()
     own = reread(recording.path, [Variant()])
     write(call, voices(OTHER_DIALOGUE))
-    reason = "call.wav has another content than when it was replayed"
+    reason = "call.wav has changed since it was replayed"
     assert reread(recording.path, [Variant({}, True)]) == (own.headlines, reason)
     call.write_bytes(as_replayed)
     assert all(map(np.array_equal, other_activity(recording), expected))

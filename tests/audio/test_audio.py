@@ -311,8 +311,8 @@ def test_a_frame_that_is_lost_leaves_its_place_silent(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", r"expected audio \(.*\), got an empty file"),
-        (b"Hello, this is no audio at all.\n" * 20, "got data that no decoder takes for audio"),
-        (b"RIFF", "got data that no decoder takes for audio"),
+        (b"Hello, this is no audio at all.\n" * 20, "got data that no decoder recognises as audio"),
+        (b"RIFF", "got data that no decoder recognises as audio"),
         (wav_bytes(noise(0)), "got a file without a single sample"),
         (wav_bytes(noise(999, 3)), r"expected one or two channels, got 3 \(keep two: ffmpeg"),
         (wav_bytes(noise(999), channels=0), "expected|got"),

@@ -148,7 +148,7 @@ def test_audio_lies_where_it_was_or_the_note_says_by_how_much_not(
 ) -> None:
     pcm = np.rint(32_767 * sample_at(rate_hz, 8)[:, :1]).astype(np.int16)
     got, notes, _ = read(encode(tmp_path / name, codec, pcm, rate_hz, **how))
-    said = re.search(r"all is (\d+)(?: to (\d+))? ms late", " ".join(notes))
+    said = re.search(r"all audio is (\d+)(?: to (\d+))? ms late", " ".join(notes))
     least, most = (0, 0) if said is None else (int(said[1]), int(said[2] or said[1]))
     assert least - 1 <= late_ms(pcm, got, rate_hz) <= most + 1
     assert (said is None) == (most == 0)

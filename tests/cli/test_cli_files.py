@@ -59,9 +59,9 @@ def test_labels_of_another_folder_are_not_of_a_call(tuesday: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("option", "text", "expected"),
     [
-        ("--meta", "file,agent_channel\ncall-01.wav,left\n", "expected rows of the calls that are named, such as"),
+        ("--meta", "file,agent_channel\ncall-01.wav,left\n", "expected rows of the calls to replay, such as"),
         ("--meta", "file,agent_channel\ncall.wav,left\ncall,right\n", "expected one row of the call call, got"),
-        ("--labels", "call,side,kind,start_s,end_s\ncall-1,A,pause,1,2\n", "expected labels of the calls that are"),
+        ("--labels", "call,side,kind,start_s,end_s\ncall-1,A,pause,1,2\n", "expected labels of the calls to replay"),
     ],
 )
 def test_a_table_that_fits_nothing_or_twice_is_wrong_usage(
@@ -137,9 +137,7 @@ def test_odd_files_in_a_folder_lose_no_other_call(tmp_path: Path) -> None:
     result = replayed(calls, "--out", tmp_path / "RUN")
     assert [call.unscored is None for call in Run(tmp_path / "RUN").calls] == [True, False, True]
     lines = result.stderr.splitlines()
-    assert (
-        lines[0] == f"fdbcore replay: {calls}/self.wav: expected an audio file, got a link to nothing, or onto itself"
-    )
+    assert lines[0] == f"fdbcore replay: {calls}/self.wav: expected an audio file, got a link that leads nowhere"
     assert f"fdbcore replay: files of macOS beside others in {calls}, left out: 1: ._one.wav" in lines
     assert result.exit_code == 1
 
@@ -203,7 +201,7 @@ def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path)
         container.mux([*stream.encode(frame), *stream.encode(None)])
     result = replayed(calls, "--out", tmp_path / "RUN")
     assert result.exit_code == 2
-    assert f"found none; 1 .mov can be read if they are named, as by '{calls}/**/*.mov'" in result.stderr
+    assert f"found none; name 1 .mov to read them, as by '{calls}/**/*.mov'" in result.stderr
     assert replayed(f"{calls}/**/*.mov", "--out", tmp_path / "RUN").exit_code == 0
     write(calls / "b.wav", samples)
     result = replayed(calls, "--out", tmp_path / "RUN")
@@ -240,7 +238,7 @@ def test_a_link_to_nothing_or_onto_itself_is_named_as_one(tmp_path: Path) -> Non
         (tmp_path / name).symlink_to(target)
         result = fdbcore("replay", tmp_path / name, "--out", tmp_path / "run")
         assert result.exit_code == 1
-        assert f"{name}: expected an audio file, got a link to nothing, or onto itself" in result.stderr
+        assert f"{name}: expected an audio file, got a link that leads nowhere" in result.stderr
 
 
 def test_a_file_that_may_not_be_read_stops_no_other(tmp_path: Path) -> None:

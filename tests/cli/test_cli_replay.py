@@ -201,7 +201,7 @@ def test_a_file_that_was_cut_off_is_scored_and_counts_as_failed(call: Path, run_
     result = replay(call, out=run_path)
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
-    assert "cut off: 192000 bytes fewer than its header states, 6.500 s are there" in result.stderr
+    assert "cut off: 192000 bytes fewer than its header states, 6.500 s remain" in result.stderr
     assert "cut off" in result.stdout
     assert gaps(Recording(run_path / "call"))
 

@@ -167,7 +167,7 @@ def test_a_source_that_has_changed_is_not_heard(tmp_path: Path) -> None:
     calls[1].touch()
     calls[2].unlink()
     result = report(tmp_path / "run", "--embed-clips")
-    changed = "slow.wav has another content than when it was replayed"
+    changed = "slow.wav has changed since it was replayed"
     assert result.stderr.splitlines() == [
         f"fdbcore report: slow: no audio: {changed}",
         "fdbcore report: early: no audio: early.wav is gone, or cannot be read",

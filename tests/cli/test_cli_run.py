@@ -261,7 +261,7 @@ def test_a_clip_that_has_changed_is_not_counted_as_the_one_that_was_played(run_p
     for again in ((), ("--again", "all"), ("--dry-run",)):
         result = run(*same, *again, out=run_path)
         assert result.exit_code == 2
-        assert "expected the clips that its cases were held with, got another content of one's" in result.stderr
+        assert "expected the clips that its cases were held with, but the clip of one has changed" in result.stderr
     assert Recording(run_path / "one").meta.get("attempts", []) == []
 
 

@@ -195,7 +195,7 @@ def test_who_answers_more_than_it_heard_has_left() -> None:
         ("exec:/etc", "exec: /etc: Permission denied"),
         ("exec:true", "exec: true: left before tick 0: exited with code 0"),
         ("exec:sh -c 'echo no model >&2; exit 3'", "exec: sh: left before tick 0: exited with code 3: no model"),
-        ("exec:sh -c 'echo Loading; exec cat'", "its standard output is for frames alone"),
+        ("exec:sh -c 'echo Loading; exec cat'", "its standard output must hold only frames"),
         ("exec:head -c 960 /dev/zero", "exec: head: left before tick 0: exited with code 0"),
         ("exec:clocking=burst head -c 500 /dev/zero", "exec: head: left before tick 0: its output ended in mid-frame"),
         ("exec:timeout_s=1 sleep 60", "exec: sleep: no frame within 1 s; it is ready once it has written one"),

@@ -277,7 +277,7 @@ def test_a_system_slower_than_real_time_is_heard_in_pieces_and_measured() -> Non
         ("close", "closed by the server: 1000 session over"),
         ("abort", "connection lost"),
         ("error", "error of the server: out of memory"),
-        ("noise", "sent what is no Ogg Opus: "),
+        ("noise", "sent something that is not Ogg Opus: "),
         ("freeze", "no answer to step 10 within 0.3 s"),
     ],
 )

@@ -56,12 +56,12 @@ def test_more_delay_changes_than_are_listed_are_all_stated(tmp_path: Path) -> No
         delays[tick] = of_tick[-1].delay_samples if of_tick else delays.get(tick - 1, 480 + 7)
         events += [
             {"side": "B", "tick": told.tick, "kind": told.kind, **told.fields}
-            for told in log.tell(tick, of_tick, delays[tick])
+            for told in log.log(tick, of_tick, delays[tick])
         ]
     legs = HarnessLegs.of(live(tmp_path, events, 0), "B")
     assert legs is not None
     assert [legs.round_trip_ms(tick) for tick in delays] == [samples / 48 for samples in delays.values()]
-    assert (len(log.listed), log.untold) == (1000, 1000)
+    assert (len(log.listed), log.unlisted) == (1000, 1000)
 
 
 def test_a_delay_that_moves_between_its_changes_is_stated_to_within_1_ms(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_delay_that_moves_between_its_changes_is_stated_to_within_1_ms(tmp_pat
         changes = [] if tick else [DelayChange(0, "anchor", 0, samples, 0)]
         events += [
             {"side": "B", "tick": told.tick, "kind": told.kind, **told.fields}
-            for told in log.tell(tick, changes, samples)
+            for told in log.log(tick, changes, samples)
         ]
     legs = HarnessLegs.of(live(tmp_path, events, 0), "B")
     assert legs is not None

@@ -158,7 +158,7 @@ def test_a_server_needs_an_http_address(vendor: Vendor, url: str) -> None:
 
 def test_a_key_that_no_header_can_hold_is_told(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(vendor.variable, "ひみつのあいことば")
-    with pytest.raises(PartyError, match=f"ASCII letters in {vendor.variable}") as raised:
+    with pytest.raises(PartyError, match=f"ASCII characters in {vendor.variable}") as raised:
         vendor.at(serve([])).ask(Request("質問"))
     assert "ひみつのあいことば" not in str(raised.value)
 

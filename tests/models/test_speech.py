@@ -68,7 +68,7 @@ def test_a_voice_that_is_not_there_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "...", "   \n"])
 def test_a_text_without_a_sound_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="text: expected words that can be said"):
+    with pytest.raises(InputError, match="text: expected words that can be spoken"):
         synthesise(text, Voice())
 
 

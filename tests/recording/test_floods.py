@@ -25,7 +25,7 @@ from fdbcore.endpoints.frames import MOST_EARLY_EVENTS
 from fdbcore.endpoints.moshi_connection import MoshiConnection
 from fdbcore.endpoints.pcm_ws import MOST_GREETINGS, pcm_ws
 from fdbcore.endpoints.playout import Playout
-from fdbcore.endpoints.webrtc.seats import TOLD_REFUSALS_AT_ONCE, Refusal
+from fdbcore.endpoints.webrtc.seats import LOGGED_REFUSALS_AT_ONCE, Refusal
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
 from fdbcore.errors import PartyError
 from fdbcore.recording.files import EVENTS
@@ -158,7 +158,7 @@ def test_refusals_are_told_up_to_a_rate_and_then_counted(caplog: pytest.LogCaptu
             server.turn_away("somebody", Refusal(403, f"no {number}"))
         await_result(server.stop(), 10)
     told = [record.getMessage() for record in caplog.records]
-    assert TOLD_REFUSALS_AT_ONCE < len(told) < TOLD_REFUSALS_AT_ONCE + 10
+    assert LOGGED_REFUSALS_AT_ONCE < len(told) < LOGGED_REFUSALS_AT_ONCE + 10
     counted = [int(line.split()[0]) for line in told if "more were turned away" in line]
     assert len(told) - len(counted) + sum(counted) == 1000
     assert server.last_refusal == "no 999"

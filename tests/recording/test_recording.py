@@ -200,7 +200,7 @@ def test_a_recording_that_links_its_source_is_replayed_from_it(tmp_path: Path) -
     assert (third.meta["held"]["same"], third.turn_events) == (True, linked.turn_events)
     assert third.original_meta == held.meta  # the conversation, however often it was replayed
     (held.path / AUDIO).write_bytes((held.path / AUDIO).read_bytes()[:-4] + b"\1\2\3\4")
-    with pytest.raises(RecordingError, match=rf"expected {held.path / AUDIO} as it was .*, got another content"):
+    with pytest.raises(RecordingError, match=rf"expected {held.path / AUDIO} as it was .*, got other content"):
         replay(linked.path, out=tmp_path / "fourth")
     (held.path / AUDIO).unlink()
     with pytest.raises(RecordingError, match=rf"expected {held.path / AUDIO}, which it links, got: No such file"):

@@ -293,7 +293,7 @@ def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None
     before = contents(others)
     result = replay(calls, out=others)
     assert result.exit_code == 2
-    assert f"got a folder with {name} of something else" in result.stderr
+    assert f"got a folder whose {name} is not of a run" in result.stderr
     assert contents(others) == before
 
 
@@ -302,7 +302,7 @@ def test_results_do_not_lie_among_the_calls(tmp_path: Path) -> None:
     before = set(calls.iterdir())
     result = replay(calls, out=calls)
     assert result.exit_code == 2
-    assert "expected another folder than that of the recordings which are replayed" in result.stderr
+    assert "expected another folder than that of the recordings to replay" in result.stderr
     assert set(calls.iterdir()) == before
 
 

@@ -12,7 +12,7 @@ from fdbcore.endpoints.webrtc import endpoint, whip_client
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, command_of, host_port, location, parsed, rows
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "endpoints.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "systems.md"
 KNOWN = (
     Setting("name", "a text", default="x"),
     Setting("pause_ms", "a step", int, 700, unit="ms", least=10, most=1000, step=10),

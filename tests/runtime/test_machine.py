@@ -14,7 +14,7 @@ from fakes.parties import Caller
 
 from fdbcore.protocols import Clocking
 from fdbcore.recording.reader import Recording
-from fdbcore.runtime.machine import Processors, what_stood_still
+from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.session.converse import MAX_MISSED_TICKS, LiveSettings, converse
 from fdbcore.types import Pcm
 
@@ -59,7 +59,7 @@ def test_many_missed_ticks_are_invalid_and_say_what_is_known(tmp_path: Path) -> 
     assert recording.meta["outcome"]["kind"] == "invalid"
     assert re.match(r"\d+ of 200 ticks missed; ", reason)
     found = recording.meta["timing"]["processors"]
-    assert reason.partition("; ")[2] == what_stood_still(recording.meta["timing"])
+    assert reason.partition("; ")[2] == cause_of_missed_ticks(recording.meta["timing"])
     if Path("/proc/thread-self/schedstat").exists():
         assert 0 <= found["steal_share"] <= 1
         assert found["waited_ms"] >= 0
@@ -69,16 +69,16 @@ def test_many_missed_ticks_are_invalid_and_say_what_is_known(tmp_path: Path) -> 
     ("steal_share", "waited_ms", "suspends", "told"),
     [
         (0.38, 4.0, [], "the host took 38 % of the processors' time (steal)"),
-        (0.0, 1930.0, [], "it waited 1.93 s for a processor, which other threads had"),
-        (0.05, 80.0, [], "the host took 5 % of the processors' time (steal); it waited 0.08 s for a processor, which"),
+        (0.0, 1930.0, [], "it waited 1.93 s for a processor that other threads used"),
+        (0.05, 80.0, [], "the host took 5 % of the processors' time (steal); it waited 0.08 s for a processor that"),
         (0.0, 3.0, [{"tick": 5, "ms": 2500.0}], "the machine was suspended for 2.5 s"),
-        (0.01, 30.0, [], "the kernel knows of no cause: its own process, or what it waits for, was too slow"),
-        (None, None, [], "this system does not tell what stood still"),
+        (0.01, 30.0, [], "the kernel reports no cause: this process, or something it waits for, was too slow"),
+        (None, None, [], "this system does not report the cause"),
     ],
 )
-def test_what_stood_still(steal_share: float | None, waited_ms: float | None, suspends: Any, told: str) -> None:
+def test_cause_of_missed_ticks(steal_share: float | None, waited_ms: float | None, suspends: Any, told: str) -> None:
     processors = {"steal_share": steal_share, "waited_ms": waited_ms}
-    assert what_stood_still({"processors": processors, "suspends": suspends}).startswith(told)
+    assert cause_of_missed_ticks({"processors": processors, "suspends": suspends}).startswith(told)
 
 
 def test_shares_are_of_the_time_between() -> None:

@@ -129,8 +129,8 @@ def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
         ("c.wav c.mp3", "c,1", "'c' fits 2"),
         ("a.wav A.wav", "A.WAV,1", "'A.WAV' fits 2"),
         ("a.wav", "a.wav,1\na,2", "expected one row of the call a, got 'a.wav' and 'a', which differ"),
-        ("a.wav", "b.wav,1\nc.wav,2", r"expected rows of the calls .*/a.wav; got none that is, such as 'b.wav'"),
-        ("tuesday/c.wav", "monday/c.wav,1", "got none that is, such as 'monday/c.wav'"),
+        ("a.wav", "b.wav,1\nc.wav,2", r"expected rows of the calls .*/a.wav; got only others, such as 'b.wav'"),
+        ("tuesday/c.wav", "monday/c.wav,1", "got only others, such as 'monday/c.wav'"),
         ("a.wav", "", "got an empty table"),
     ],
 )

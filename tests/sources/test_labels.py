@@ -206,7 +206,7 @@ def test_what_is_no_label_is_named_and_counted(tmp_path: Path) -> None:
     assert odd == {
         "labels of unknown kind 'interuption'; perhaps interruption or interruptions, left out": ["x.csv, line 2"],
         "labels of unknown side 'C' (expected A or B), left out": ["x.csv, line 3"],
-        "labels whose times are no span of seconds, left out": [
+        "labels whose times are not a span, left out": [
             "x.csv, line 4: 2.0 to 1.0",
             "x.csv, line 5: -1.0 to 1.0",
             "x.csv, line 6: None to 1.0",

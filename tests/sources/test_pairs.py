@@ -132,7 +132,7 @@ def test_a_table_says_which_files_are_a_call(tmp_path: Path) -> None:
     [
         ("7.wav,99.wav\n8.wav,99.wav\n", "expected each file in one call, got .*99.wav in several"),
         ("7.wav,7.wav\n", "expected each file in one call, got .*7.wav in several"),
-        ("x.wav,99.wav\n", "got none that is there, such as 'x.wav', '99.wav'"),
+        ("x.wav,99.wav\n", "got only others, such as 'x.wav', '99.wav'"),
         ("", "got an empty table"),
     ],
 )

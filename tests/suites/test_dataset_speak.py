@@ -111,7 +111,7 @@ def test_a_wav_written_to_a_pipe_is_read_to_its_end(folder: Path) -> None:
         ("fails", "expected a WAV on its standard output, got exit code 3: no such voice"),
         ("mutters", "got exit code 3: no such voice"),
         ("nothing", "got nothing"),
-        ("echo", "got data that no decoder takes for audio"),
+        ("echo", "got data that no decoder recognises as audio"),
         ("loud", "expected no clipping, got three samples in a row at full scale"),
         ("silent", "expected a sound, got silence"),
     ],
@@ -356,5 +356,5 @@ class TestOpenJTalk:
 
     @pytest.mark.parametrize("text", ["", "…", "😀"])
     def test_a_text_without_a_word_is_no_speech(self, text: str) -> None:
-        with pytest.raises(InputError, match="expected words that can be said"):
+        with pytest.raises(InputError, match="expected words that can be spoken"):
             open_jtalk.open_jtalk("").speak("x", text)

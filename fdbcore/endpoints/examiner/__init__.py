@@ -1,1 +1,1 @@
-"""Parties that examine the other side: what they say, and when."""
+"""Parties that follow a script to examine the other side."""

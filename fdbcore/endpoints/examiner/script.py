@@ -1,9 +1,9 @@
-"""Scripts: what a scripted party says, and when. A script is TOML; every setting is optional, but for the lines:
+"""Scripts: what a scripted party says, and when. A script is a TOML file. Only the lines are required:
 
     level_dbov = -26.0           # active speech level of each line, after ITU-T P.56
     noise_dbov = -65.0           # white comfort noise throughout; digital silence if left out
     seed = 0                     # of the noise
-    yield_ms = 300               # a line stops so long after it became known that the other side speaks
+    yield_ms = 300               # how soon a line stops once the other side is known to speak
     tail_s = 2.0                 # how long to stay after the last line
 
     [voice]                      # of espeak-ng
@@ -12,7 +12,7 @@
     pitch = 50
 
     [[line]]
-    say = "Hello?"               # or: clip = "FILE", any audio; its place is relative to the script
+    say = "Hello?"               # or: clip = "FILE", any audio; its path is relative to the script
     at_s = 0.5
 
     [[line]]
@@ -22,17 +22,17 @@
     or_after_s = 8.0
     stop_when_interrupted = true
 
-Lines are said in their order, never two at once. Each waits for its cue once the one before it is over (the first, from
-tick 0):
+The lines are said in their order, one at a time. When a line is over, the next one waits for its cue (the first waits
+from tick 0):
 
-at_s                   this time of the session.
-after = "other_end"    the other side has spoken, and has been silent for delay_s since. Its end becomes known 0.4 s
-                       after it, so that is the least; and its going on after a pause becomes known 0.26 s too late,
-                       so a delay_s of its pauses and 0.3 s more keeps a line from coming in at one.
-after = "other_start"  the other side speaks, or begins to, and delay_s have passed since its start: for backchannels
-                       and interruptions. Its start becomes known 0.26 s after it.
+at_s                   at this time of the session.
+after = "other_end"    the other side has spoken, and has been silent for delay_s since. The end of its speech becomes
+                       known 0.4 s later, so that is the least delay. If it goes on after a pause, that becomes known
+                       0.26 s later. So a line does not interrupt in a pause if delay_s exceeds the pauses by 0.3 s.
+after = "other_start"  the other side speaks, or starts to, and delay_s have passed since its start. This is for
+                       backchannels and interruptions. The start becomes known 0.26 s later.
 after = "own_end"      delay_s after the line before.
-or_after_s             a line that waits for the other side begins after this time in any case (10 s if left out).
+or_after_s             a line that waits for the other side starts after this time in any case (10 s if left out).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is said and when: either `say` or `clip`, `delay_s` after its cue (from tick 0 if that is "at")."""
+    """One line: either the text `say` or the file `clip`, `delay_s` after its cue (after tick 0 if the cue is "at")."""
 
     say: str | None
     clip: Path | None
@@ -84,7 +84,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script as it was read; sha256 is that of its file."""
+    """A script as it was read. sha256: of its file."""
 
     path: Path
     sha256: str
@@ -98,13 +98,13 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """The script in a file. SettingsError: one line with the file, where in it, what was expected and found."""
+    """The script in a file. SettingsError in one line: the file, the place in it, what was expected and found."""
     try:
         content = path.read_bytes()
         values = tomllib.loads(content.decode())
     except OSError as error:
         raise SettingsError(f"{path}: expected a script, got: {error.strerror}") from error
-    except ValueError as error:  # not UTF-8, or not TOML: that names the line
+    except ValueError as error:  # not UTF-8, or not TOML; the message names the line
         raise SettingsError(f"{path}: expected TOML, got: {error}") from error
     lines, voice = values.pop("line", None), values.pop("voice", {})
     if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):

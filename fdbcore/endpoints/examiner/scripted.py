@@ -1,9 +1,9 @@
-"""A scripted party: says given texts, or plays given clips, at cues from the clock and from what the other side does.
+"""A scripted party: speaks given texts, or plays given clips, at cues from the clock and from the other side's turns.
 
-    scripted:FILE.toml, or scripted:caller and scripted:clerk: two sides of a call that come with the package
+    scripted:FILE.toml, or scripted:caller and scripted:clerk, the two sides of a call that come with the package
 
-The format is that of `fdbcore.endpoints.examiner.script`. All that the party does follows from the tick and the turn
-events: in the same conversation it says the same at the same time.
+`fdbcore.endpoints.examiner.script` describes the format. The party depends only on the ticks and the turn events, so in
+the same conversation it says the same at the same time.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def scripted(address: str) -> ScriptedEndpoint:
 
 
 class OtherSide:
-    """What the other side has said, as far as it matters to the line that waits for it. Times in ticks."""
+    """When the other side spoke, as far as the waiting line needs it. Times are in ticks."""
 
     def __init__(self) -> None:
-        self._since: int | None = None  # start of the speech that goes on
+        self._since: int | None = None  # the start of its present speech; None while it is silent
         self._waiting_since = 0
         self.first_start: int | None = None
-        """Start of the first speech that went on or began since the wait began."""
+        """The start of its first speech since the wait began, or of the speech that already went on then."""
         self.last_end: int | None = None
-        """End of the last speech that ended since then; None while it speaks."""
+        """The end of its last speech since the wait began; None while it speaks, or if it has not spoken."""
 
     def wait_from(self, tick: int) -> None:
         """The next line waits from `tick` on."""
@@ -71,21 +71,21 @@ class OtherSide:
 
 
 class ScriptedEndpoint(Endpoint):
-    """Says the lines of a script. Its speech is made when it is opened; tick by tick it only looks at its cues."""
+    """Says the lines of a script. `open` synthesises all speech; during the call it only follows its cues."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
         self._noise = ComfortNoise(script.noise_dbov, script.seed)
         self._other = OtherSide()
         self._speech: list[Sequence[Pcm]] = []
-        self._line = 0  # the one that is said, or waited for
-        self._start: int | None = None  # the tick at which it began
-        self._stop: float = math.inf  # the tick at which it breaks off
+        self._line = 0  # index of the present line, which is being said or waits for its cue
+        self._start: int | None = None  # the tick at which it began; None while it waits
+        self._stop: float = math.inf  # the tick at which it breaks off, because it was interrupted
         self._waiting_since = 0
         self._happened: list[Happening] = []
 
     def open(self, side: Side) -> None:
-        """Make the speech of all lines. Raises InputError for a line that cannot be said, or not at the level."""
+        """Synthesise all lines. InputError for a line that cannot be spoken, or would clip at the script's level."""
         self._side = side
         self._speech = [self._frames(number, line) for number, line in enumerate(self._script.lines, 1)]
 
@@ -98,7 +98,7 @@ class ScriptedEndpoint(Endpoint):
         return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
 
     def say(self, tick: int) -> Pcm | None:
-        """The frame of `tick`: of the line that is due, or what lies between."""
+        """The frame of `tick`, int16 (480,): of the present line, or the noise between lines."""
         if self._start is not None and (tick >= self._stop or tick - self._start >= len(self._speech[self._line])):
             self._end_line(tick)
         if self._line == len(self._speech):
@@ -108,10 +108,15 @@ class ScriptedEndpoint(Endpoint):
         elif self._start is None and (cue := self._cue(tick, self._script.lines[self._line])):
             self._start = tick
             self._happened.append(Happening(tick, "line_start", {"line": self._line + 1, "cue": cue}))
-        return self._noise.under(SILENT_FRAME if self._start is None else self._spoken(tick - self._start, tick))
+        if self._start is None:
+            return self._noise.under(SILENT_FRAME)
+        frame = self._speech[self._line][tick - self._start]
+        if tick + 1 == self._stop:  # fade out in the last frame, so that the interruption does not click
+            frame = (frame * _FADE).astype(np.int16)
+        return self._noise.under(frame)
 
     def _cue(self, tick: int, line: Line) -> str | None:
-        """Why `line` begins at `tick`; None if it does not."""
+        """The cue at which `line` begins in `tick`; None if it does not begin."""
         origin = {
             "at": 0,
             "own_end": self._waiting_since,
@@ -122,10 +127,6 @@ class ScriptedEndpoint(Endpoint):
             return line.cue
         return "or_after" if tick >= self._waiting_since + line.or_after_s * TICKS_PER_S else None
 
-    def _spoken(self, index: int, tick: int) -> Pcm:
-        frame = self._speech[self._line][index]
-        return (frame * _FADE).astype(np.int16) if tick + 1 == self._stop else frame
-
     def _end_line(self, tick: int) -> None:
         stopped = tick == self._stop
         self._happened.append(Happening(tick, "line_end", {"line": self._line + 1, "stopped": stopped}))
@@ -134,27 +135,25 @@ class ScriptedEndpoint(Endpoint):
         self._other.wait_from(tick)
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Only the turn events count."""
+        """Do nothing: only the turn events count."""
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
-        """The partner's turns, at which cues wait, and by which lines are interrupted."""
+        """Take the turn events: those of the other side give cues, and its speech may interrupt the present line."""
         for event in events:
-            if event.side != self._side:
-                self._other.notice(event)
-                if event.kind == "speech_start":
-                    self._be_interrupted(tick)
-
-    def _be_interrupted(self, tick: int) -> None:
-        if self._start is not None and self._script.lines[self._line].stop_when_interrupted:
-            self._stop = min(self._stop, tick + self._script.yield_ms // TICK_MS)
+            if event.side == self._side:
+                continue
+            self._other.notice(event)
+            is_speaking = self._start is not None
+            if event.kind == "speech_start" and is_speaking and self._script.lines[self._line].stop_when_interrupted:
+                self._stop = min(self._stop, tick + self._script.yield_ms // TICK_MS)
 
     def log(self) -> Sequence[Happening]:
-        """Where each line began, and by which cue, and where it ended, and whether before its time."""
+        """Where each line began and by which cue, and where it ended and whether it was cut off."""
         happened, self._happened = self._happened, []
         return happened
 
     def describe(self) -> Mapping[str, Any]:
-        """The whole script, and the synthesiser."""
+        """The whole script and the synthesiser, as JSON values."""
         script = asdict(self._script)
         for line in script["lines"]:
             line["clip"] = line["clip"] and str(line["clip"])

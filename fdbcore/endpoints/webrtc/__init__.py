@@ -3,4 +3,4 @@
 from typing import Final
 
 HUNG_UP: Final = "hung up"
-"""Why a peer is gone that said so, by whatever means its protocol has: it has ended the conversation as planned."""
+"""The reason of a peer that hung up in the way of its protocol: it ended the conversation as planned."""

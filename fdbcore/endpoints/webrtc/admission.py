@@ -1,8 +1,8 @@
-"""Who may speak to the signalling port, and for how long it may be silent: before anything else is read.
+"""Decides who may use the signalling port, and how long a connection may be silent, before anything else is read.
 
-A server on loopback is open to whoever is on the machine, so a page of the internet must not reach it through the
-user's browser: `Origin` must be loopback, and `Host` too, since a name of the attacker may resolve to it (DNS
-rebinding). Beyond loopback the bearer token alone decides (RFC 6750); no cookie is ever used.
+A server on loopback is open to everybody on the machine. So a web page must not reach it through the user's browser:
+`Origin` must be loopback, and so must `Host`, because an attacker's host name may resolve to loopback (DNS rebinding).
+Beyond loopback only the bearer token counts (RFC 6750). No cookie is ever used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fdbcore.endpoints.webrtc.seats import Refusal, Seats, is_loopback
 
 MAX_CONNECTIONS: Final = 256
 LINGER_S: Final = 1.0
-"""For a peer that still sends a refused body to read why."""
+"""How long to keep reading the body of a refused request, so that the peer can read the refusal."""
 CORS: Final = {
     "Access-Control-Allow-Methods": "POST, PATCH, DELETE, OPTIONS",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match",
@@ -33,11 +33,11 @@ OWN_LINES: Final = {
     405: "this method is not served here",
     413: "more than 64 KiB",
 }
-"""What our router and reader refuse, in place of aiohttp's own pages."""
+"""Our texts for errors of the router and the reader, in place of aiohttp's own pages."""
 
 
 def guard(seats: Seats) -> Middleware:
-    """The middleware that every request passes: admits it, and makes one line of every refusal."""
+    """The middleware for all requests: it checks each one, and answers every refusal with one line."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -47,14 +47,17 @@ def guard(seats: Seats) -> Middleware:
             _check_source(seats, request)
             page = request.headers.get("Origin")
             _check_token(seats, request)
-            response = _preflight() if request.method == "OPTIONS" else await handler(request)
+            if request.method == "OPTIONS":  # a CORS preflight
+                response: web.StreamResponse = web.Response(status=204, headers={"Accept-Post": "application/sdp"})
+            else:
+                response = await handler(request)
         except web.HTTPException as error:
             refusal = Refusal(error.status, OWN_LINES.get(error.status, error.reason))
             allowed = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
             response = _refuse(seats, request, refusal, allowed)
         except Refusal as refusal:
             response = _refuse(seats, request, refusal, {})
-        except ConnectionResetError:  # it has left, or was given up; what we return is not sent
+        except ConnectionResetError:  # the peer has left, or was given up; what we return is not sent
             return web.Response(status=408)
         if not response.prepared:
             if page is not None:
@@ -75,7 +78,7 @@ def _check_source(seats: Seats, request: web.Request) -> None:
 
 
 def _check_token(seats: Seats, request: web.Request) -> None:
-    """A preflight cannot carry a token, and the page is no secret."""
+    """Refuse a request without our token. A preflight cannot carry one, and the page is not secret."""
     if seats.token is not None and request.method != "OPTIONS" and request.path != "/":
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
@@ -91,10 +94,6 @@ def _host_name(url: str) -> str | None:
         return None
 
 
-def _preflight() -> web.Response:
-    return web.Response(status=204, headers={"Accept-Post": "application/sdp"})
-
-
 def _refuse(seats: Seats, request: web.Request, refusal: Refusal, headers: dict[str, str]) -> web.StreamResponse:
     seats.turn_away(request.remote or "?", refusal)
     if refusal.status == 401:
@@ -103,7 +102,7 @@ def _refuse(seats: Seats, request: web.Request, refusal: Refusal, headers: dict[
 
 
 def connections(seats: Seats, runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
-    """The factory of the listening socket's protocols."""
+    """The protocol factory of the listening socket."""
     loop = asyncio.get_running_loop()
 
     def connect() -> asyncio.Protocol:
@@ -114,10 +113,10 @@ def connections(seats: Seats, runner: web.AppRunner) -> Callable[[], asyncio.Pro
 
 
 class HttpConnection(web.RequestHandler):
-    """An HTTP connection that must bring a request within the server's patience, and says in one line what is wrong.
+    """An HTTP connection that must send a request within the server's patience. Errors are answered in one line.
 
-    Beyond MAX_CONNECTIONS the one that has been silent for longest makes room for the newest; if none is, the newest
-    has to go.
+    If there are more than MAX_CONNECTIONS, the one that has been silent for longest is closed. If none is silent, the
+    newest one is.
     """
 
     def __init__(self, seats: Seats, manager: web.Server, loop: asyncio.AbstractEventLoop) -> None:
@@ -138,12 +137,12 @@ class HttpConnection(web.RequestHandler):
             loop.call_soon(silent._give_up, Refusal(503, f"more than {MAX_CONNECTIONS} connections"))
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Stop it."""
+        """Stop the clock."""
         self.heard()
         super().connection_lost(exc)
 
     def heard(self) -> None:
-        """A whole request has come."""
+        """Stop the clock: a whole request has come."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -151,7 +150,7 @@ class HttpConnection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """One line for what is no HTTP; a fault of ours is logged with its traceback, as by aiohttp."""
+        """Answer in one line to what is not HTTP. An error of ours is logged with its traceback, as aiohttp does."""
         if status != 400:
             return super().handle_error(request, status, exc, message)
         self.heard()

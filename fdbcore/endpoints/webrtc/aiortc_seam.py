@@ -1,8 +1,8 @@
-"""Every private name of aiortc and aioice that the project relies on; made for aiortc 1.16 and aioice 0.13.
+"""The only module that uses private names of aiortc (1.16) and aioice (0.13).
 
-aiortc negotiates, connects and encrypts, and keeps its RTCP reports. The audio goes past its queues, in both
-directions: a packet is stamped in the callback of the socket that brought it, and one that is sent is handed to the
-socket by the calling thread, without a turn of the event loop (which is 1 to 2 ms late at 10 ms).
+aiortc negotiates, connects, encrypts and makes the RTCP reports. The audio bypasses its queues in both directions. An
+incoming packet is time-stamped in the callback of its socket. An outgoing packet is handed to the socket by the calling
+thread, without a turn of the event loop, which would be 1 to 2 ms late.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from fdbcore.errors import PartyError
 from fdbcore.types import SAMPLE_RATE_HZ
 
 OnPacket = Callable[[RtpPacket, int], None]
-"""Gets each packet and the monotonic time (ns) at which it came, on the event loop."""
+"""Called on the event loop with each packet and its arrival time (monotonic, ns)."""
 
-MAX_DATAGRAM_BYTES: Final = 1500  # an Ethernet frame, and all that libsrtp is given room for
+MAX_DATAGRAM_BYTES: Final = 1500  # an Ethernet frame; the buffer for libsrtp has this size
 MAX_SOURCES: Final = 16
-"""SSRCs of one peer, of which libsrtp and aiortc keep something each; a receiver report has room for 31."""
+"""How many SSRCs of a peer are accepted: libsrtp and aiortc keep state for each. A receiver report has room for 31."""
 REPLAYED: Final = (9, 10)
-"""What libsrtp calls srtp_err_status_replay_fail and _old."""
+"""The status codes srtp_err_status_replay_fail and srtp_err_status_replay_old of libsrtp."""
 CIPHERS: Final = b":".join(
     b"ECDHE-%b-%b" % (key, cipher)
     for key in (b"ECDSA", b"RSA")
     for cipher in (b"AES128-GCM-SHA256", b"CHACHA20-POLY1305", b"AES128-SHA", b"AES256-SHA")
 )
-"""aiortc's own four, for either kind of key that the peer may have."""
-FOREIGN: Final = 255  # no first byte of anything that is spoken here
+"""aiortc's own four ciphers, for both kinds of key that a peer may have."""
+FOREIGN: Final = 255  # a first byte that no protocol here uses
 
-# Both keep the GIL, which socket.sendto() and pylibsrtp give up: to lose it costs 0.5 ms and more.
+# PyDLL keeps the GIL. socket.sendto() and pylibsrtp release it, and getting it back costs 0.5 ms or more.
 _libc: Final = ctypes.PyDLL(None)
 _libsrtp: Final = ctypes.PyDLL(pylibsrtp._binding.__file__)
-_COMPONENT: Final = 1  # RTP, and RTCP with it
+_COMPONENT: Final = 1  # the ICE component of RTP, which RTCP shares
 
 _addresses: contextvars.ContextVar[Sequence[str] | None] = contextvars.ContextVar("addresses", default=None)
 _all_addresses = aioice.ice.get_host_addresses
@@ -68,9 +68,10 @@ aioice.ice.get_host_addresses = _host_addresses
 
 @contextmanager
 def candidates_only_at(addresses: Sequence[str] | None) -> Iterator[None]:
-    """Within the block (and in tasks begun in it) ICE gathers host candidates at these addresses; None: as aioice does.
+    """Within the block, and in tasks started in it, ICE gathers host candidates only at these addresses.
 
-    aioice never takes 127.0.0.1 by itself, and connects nothing, silently, on a host that has no other address.
+    None leaves the choice to aioice. By itself it never uses 127.0.0.1, so on a host without another address it
+    silently connects nothing.
     """
     token = _addresses.set(addresses)
     try:
@@ -80,7 +81,7 @@ def candidates_only_at(addresses: Sequence[str] | None) -> Iterator[None]:
 
 
 class _Certificate(RTCCertificate):
-    """aiortc's, whose connections also take a peer with an RSA certificate, as GStreamer's is."""
+    """aiortc's certificate, but its connections also accept a peer with an RSA certificate (GStreamer's)."""
 
     def _create_ssl_context(self, srtp_profiles: list[SRTPProtectionProfile]) -> SSL.Context:
         context = super()._create_ssl_context(srtp_profiles)
@@ -89,9 +90,10 @@ class _Certificate(RTCCertificate):
 
 
 class PeerConnection(RTCPeerConnection):
-    """aiortc's, with the tasks in which it connects watched: nobody else looks at them.
+    """aiortc's connection, which also watches the tasks in which it connects; aiortc itself does not.
 
-    `on_fault` is told of what ends one. `close` ends them first; they would go on after it, and leave others running.
+    on_fault: called with an error that ends such a task. `close` ends these tasks first. Otherwise they would run on,
+    and start other tasks that nobody ends.
     """
 
     def __init__(self, configuration: RTCConfiguration, on_fault: Callable[[Exception], None]) -> None:
@@ -111,31 +113,31 @@ class PeerConnection(RTCPeerConnection):
             self._connecting.discard(task)
 
     async def close(self) -> None:
-        """End the connection, also one that is being made."""
+        """End the connection, even while it is being made."""
         while connecting := [task for task in self._connecting if task is not None]:
             for task in connecting:
                 task.cancel()
-            await asyncio.wait(connecting, timeout=0.05)  # wait_for() in them may swallow it, in Python 3.11
+            await asyncio.wait(connecting, timeout=0.05)  # and again: wait_for() may swallow a cancel (Python 3.11)
         await super().close()
 
 
 class SilentTrack(MediaStreamTrack):
-    """Keeps aiortc's own sender waiting: its packets are sent by `AudioWire`."""
+    """A track that gives no frames, so that aiortc's own sender waits: `AudioWire` sends the packets."""
 
     kind = "audio"
 
     async def recv(self) -> Any:  # noqa: ANN401
-        """Never returns; cancelled when the connection is closed."""
+        """Never return; closing the connection cancels it."""
         await asyncio.get_running_loop().create_future()
 
 
 @dataclass
 class WireCounts:
-    """What came and was not taken, and what could not be sent: packets.
+    """Numbers of packets that came but were not used, and of those that could not be sent.
 
-    malformed: none of RFC 7983. undecipherable: not by the peer. repeated: came twice, or far too late (RFC 3711,
-    section 3.3.2). other_payload: not Opus as negotiated. other_sources: of a track beside, or of more SSRCs than one
-    peer needs.
+    malformed: no protocol of RFC 7983. undecipherable: not encrypted by the peer. repeated: a second copy, or far too
+    late (RFC 3711, section 3.3.2). other_payload: not the negotiated Opus. other_sources: from another track, or
+    from more SSRCs than one peer needs. unsent: the kernel refused them.
     """
 
     malformed: int = 0
@@ -147,12 +149,12 @@ class WireCounts:
 
 
 class AudioWire:
-    """The audio packets of one connected peer connection, past aiortc's queues.
+    """Sends and receives the audio packets of a connected peer connection, bypassing aiortc's queues.
 
-    on_packet is called on the event loop, but not for packets of `sources_beside`. `send` may be called by one thread,
-    any. It follows the pair of addresses that is nominated, also when the controlling peer nominates another later.
-    Made on the event loop once `is_encrypted`; PartyError if the peer is reached only through a relay, whose packets
-    need aiortc's own path.
+    on_packet: called on the event loop for each packet, except those of `sources_beside` (SSRCs). One thread, whichever
+    it is, may call `send`. Packets go to the nominated pair of addresses, and follow if the controlling peer nominates
+    another. Make it on the event loop once `is_encrypted`. PartyError if the peer is reached only through a relay,
+    whose packets need aiortc's own path.
     """
 
     def __init__(
@@ -178,31 +180,28 @@ class AudioWire:
             protocol.datagram_received = partial(self._datagram_received, protocol.datagram_received)
 
     def send(self, payload: bytes, sequence: int, timestamp: int, due_ns: int) -> int:
-        """Send one packet; by how many ns after `due_ns` the socket got it."""
+        """Send one packet, and return how many ns after `due_ns` the socket got it."""
         packet = RtpPacket(self._payload_type, sequence, timestamp, self._ssrc, payload)
         sealed = self._outgoing.protect(pack(packet))
         if (pair := self._nominated.get(_COMPONENT)) not in (None, self._path.pair):
-            self._follow(pair)
+            with suppress(PartyError, OSError):  # the connection is being closed
+                path = _NominatedPath(pair)
+                self._path.close()
+                self._path = path
         lateness_ns = now_ns() - due_ns
         if not self._path.send(sealed):
             self.counts.unsent += 1
         self._report_sent(timestamp, len(payload))
         return lateness_ns
 
-    def _follow(self, pair: Any) -> None:  # noqa: ANN401
-        with suppress(PartyError, OSError):  # of a connection that is being closed
-            path = _NominatedPath(pair)
-            self._path.close()
-            self._path = path
-
     def close(self) -> None:
-        """Give the sockets back; the connection is closed by its owner."""
+        """Give the sockets back to aiortc. The owner of the connection closes it."""
         for protocol in self._protocols:
             protocol.__dict__.pop("datagram_received", None)
         self._path.close()
 
     def _datagram_received(self, pass_on: Callable[..., None], data: bytes, addr: tuple[Any, ...]) -> None:
-        """Tell packets apart by their first byte (RFC 7983); aiortc ends the call over those that are none."""
+        """Sort datagrams by their first byte (RFC 7983). Malformed ones are dropped: aiortc would end the call."""
         first = data[0] if 0 < len(data) <= MAX_DATAGRAM_BYTES else FOREIGN
         is_packet = 128 <= first < 192
         if is_packet and not is_rtcp(data):
@@ -210,7 +209,7 @@ class AudioWire:
         elif is_packet or first < 4 or 20 <= first < 64:
             try:
                 pass_on(data, addr)
-            except struct.error:  # of aioice, for STUN attributes that are cut short
+            except struct.error:  # aioice raises it for STUN attributes that are cut short
                 self.counts.malformed += 1
         else:
             self.counts.malformed += 1
@@ -230,14 +229,16 @@ class AudioWire:
         except ValueError:
             self.counts.malformed += 1
             return
-        self._report_received(packet)
+        if packet.ssrc not in self._streams:  # aiortc's receiver reports tell the peer of loss and jitter
+            self._streams[packet.ssrc] = StreamStatistics(SAMPLE_RATE_HZ)
+        self._streams[packet.ssrc].add(SimpleNamespace(sequence_number=packet.sequence, timestamp=packet.timestamp))
         if packet.payload_type == self._payload_type:
             self._on_packet(packet, arrival_ns)
         else:
             self.counts.other_payload += 1
 
     def _report_sent(self, timestamp: int, octets: int) -> None:
-        """Keep what aiortc puts into its sender reports (RFC 3550, section 6.4.1)."""
+        """Set the counts that aiortc puts into its sender reports (RFC 3550, section 6.4.1)."""
         self._packets += 1
         self._octets += octets
         sender = self._sender
@@ -246,21 +247,15 @@ class AudioWire:
         sender._RTCRtpSender__rtp_timestamp = timestamp
         sender._RTCRtpSender__ntp_timestamp = aiortc.clock.current_ntp_time()
 
-    def _report_received(self, packet: RtpPacket) -> None:
-        """Feed aiortc's receiver reports, from which the peer learns of loss and jitter."""
-        if packet.ssrc not in self._streams:
-            self._streams[packet.ssrc] = StreamStatistics(SAMPLE_RATE_HZ)
-        self._streams[packet.ssrc].add(SimpleNamespace(sequence_number=packet.sequence, timestamp=packet.timestamp))
-
 
 def is_encrypted(transceiver: RTCRtpTransceiver) -> bool:
-    """Whether packets can be sent and read."""
+    """Whether packets can be sent and decrypted: DTLS is done, and ICE has nominated a path."""
     dtls: Any = transceiver.sender.transport
     return dtls._tx_srtp is not None and _COMPONENT in dtls.transport._connection._nominated
 
 
 class _NominatedPath:
-    """The socket and the remote address of a nominated pair; PartyError if it goes through a relay."""
+    """The socket and the remote address of a nominated pair. PartyError if it goes through a relay."""
 
     def __init__(self, pair: Any) -> None:  # noqa: ANN401
         self.pair = pair
@@ -271,7 +266,7 @@ class _NominatedPath:
         self._remote = _socket_address(self._socket.family, pair.remote_addr)
 
     def send(self, packet: bytes) -> bool:
-        """Whether the kernel has taken it."""
+        """Send a packet, and return whether the kernel took it."""
         return int(_libc.sendto(self._socket.fileno(), packet, len(packet), 0, self._remote, len(self._remote))) >= 0
 
     def close(self) -> None:
@@ -294,10 +289,10 @@ class _SrtpError(Exception):
 
 
 class _Srtp:
-    """Encrypts or decrypts packets of up to MAX_DATAGRAM_BYTES in a session of pylibsrtp; _SrtpError if it cannot."""
+    """Encrypts or decrypts packets of up to MAX_DATAGRAM_BYTES in a pylibsrtp session; _SrtpError if that fails."""
 
     def __init__(self, session: Any) -> None:  # noqa: ANN401
-        self._session = session  # which owns what the context points to
+        self._session = session  # keeps alive what the context points to
         self._context = ctypes.c_void_p(int(pylibsrtp._binding.ffi.cast("uintptr_t", session._srtp[0])))
         self._packet = ctypes.create_string_buffer(MAX_DATAGRAM_BYTES + pylibsrtp.SRTP_MAX_TRAILER_LEN)
         self._size = ctypes.c_int()
@@ -318,9 +313,9 @@ class _Srtp:
 
 
 def _outgoing_session(dtls: Any) -> _Srtp:  # noqa: ANN401
-    """A second SRTP session with the key of aiortc's own, which sends its RTCP: a session is not safe for two threads.
+    """A second SRTP session with aiortc's key, for RTP only; aiortc's own session sends the RTCP.
 
-    The streams of RTP and RTCP share a key but no state (RFC 3711, section 3.2.1).
+    A session must not be used by two threads. RTP and RTCP streams share a key but no state (RFC 3711, section 3.2.1).
     """
     name = dtls._ssl.get_selected_srtp_profile()
     profile = next(profile for profile in dtls._srtp_profiles if profile.openssl_profile == name)

@@ -1,10 +1,10 @@
-"""A party at the other end of a WebRTC connection: one that joins us. One that we join is in `whip_client`.
+"""A WebRTC peer that joins us. (`whip_client` has the peer that we join.)
 
-`webrtc[://HOST:PORT]` waits for a peer at its side's seat, on 127.0.0.1:8790 unless told otherwise; both sides of a
-conversation share the port. `far:ADDRESS` is another registered party of ours, in a process of its own, which joins by
-WebRTC: a real connection, on this machine.
+`webrtc[://HOST:PORT]` waits for a peer at the seat of its side, by default on 127.0.0.1:8790; both sides of a
+conversation share the port. `far:ADDRESS` runs another registered party in a process of its own, which joins us by
+WebRTC: a real connection on this machine.
 
-The bearer token that our port asks for comes from the environment variable FDBCORE_TOKEN.
+The environment variable FDBCORE_TOKEN holds the bearer token that peers must send to our port.
 """
 
 from __future__ import annotations
@@ -88,19 +88,19 @@ SETTINGS: Final = (
 
 
 def webrtc(address: str) -> Endpoint:
-    """A party that joins us; see the module."""
+    """A peer that joins us; see the module. SettingsError for a wrong address."""
     return Joined(address)
 
 
 def far(address: str) -> Endpoint:
-    """Another registered party, at the far end of a connection; see the module."""
+    """Another registered party, which joins us from its own process; see the module. SettingsError as it raises it."""
     return Far(address)
 
 
 class WebRtcEndpoint(Endpoint):
-    """A peer, however it is reached: it sets the pace of what it says, and is heard at the place of its timestamps.
+    """A WebRTC peer, however it is reached. It sends at its own pace, and is heard where its RTP timestamps place it.
 
-    settings: of its address.
+    settings: the settings that its address may have.
     """
 
     clocking: Clocking = "realtime"
@@ -124,14 +124,14 @@ class WebRtcEndpoint(Endpoint):
 
     @abstractmethod
     async def _connect(self) -> None:
-        """Make the peer: exchange offer and answer, within `_join_s`; PartyError if the party cannot be had."""
+        """Make the peer: exchange offer and answer within `_join_s`. PartyError if the party is not available."""
 
     async def _hang_up(self) -> None:
-        """End what `_connect` has set up."""
+        """Release what `_connect` has set up."""
         return
 
     def open(self, side: Side) -> None:
-        """Wait until the peer is connected, and for a second of its packets, or two if none come."""
+        """Wait until the peer is connected, and then for a second of its packets, or for two seconds if none come."""
         self._side = side
         try:
             import fdbcore.endpoints.webrtc.peer  # noqa: F401
@@ -151,7 +151,7 @@ class WebRtcEndpoint(Endpoint):
             await self._hang_up()
 
     async def _new_peer(self) -> Peer:
-        """A peer in place of the one there was, which has failed."""
+        """A new peer. An earlier one, which has failed, is closed."""
         from fdbcore.endpoints.webrtc.peer import Peer
 
         if self._peer is not None:
@@ -165,17 +165,17 @@ class WebRtcEndpoint(Endpoint):
 
     @property
     def _stays_here(self) -> bool:
-        """Whether the audio comes and goes on loopback alone."""
+        """Whether the audio uses only loopback addresses."""
         return self._host in ("localhost", *LOOPBACK) and not self._options["candidates"]
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now."""
+        """Tick 0 is now, at `origin_ns` of time.monotonic_ns."""
         assert origin_ns is not None
         self._started_ns = origin_ns
         self._opened_leg().start(origin_ns)
 
     def say(self, tick: int) -> Pcm | None:
-        """What the peer said in `tick`; None once it has gone."""
+        """What the peer said in `tick`, int16 (480,); None once it has gone."""
         if self.left is None:
             self.left = self._departure()
         return None if self.left else self._opened_leg().play(tick)
@@ -186,6 +186,7 @@ class WebRtcEndpoint(Endpoint):
             self._opened_leg().send(tick, frame)
 
     def _departure(self) -> str | None:
+        """Why the peer counts as gone; None while it is there."""
         peer, leg = self._peer, self._opened_leg()
         if peer is not None and peer.left is not None:
             return "finished" if peer.left == HUNG_UP else peer.left
@@ -196,15 +197,15 @@ class WebRtcEndpoint(Endpoint):
         return f"sent nothing for {self._silent_s:g} s" + (f"; packets not taken: {refused}" if refused else "")
 
     def log(self) -> Sequence[Happening]:
-        """Delay changes, and every second the arrivals."""
+        """Changes of the delay and, every second, the arrivals."""
         return self._leg.log() if self._leg else ()
 
     def measured(self) -> Mapping[str, Any]:
-        """What the leg measured: lateness on the wire, loss, delays."""
+        """What the leg measured: lateness on the wire, loss, delays; as JSON values."""
         return self._leg.measured() if self._leg else {}
 
     def describe(self) -> Mapping[str, Any]:
-        """How the peer was reached, and the packets it is sent."""
+        """How the peer is reached, and the packets that it is sent, as JSON values."""
         return {
             "kind": self._kind,
             "address": f"{self._host}:{self._port}{self._path}",
@@ -230,52 +231,52 @@ class WebRtcEndpoint(Endpoint):
 
 
 class Joined(WebRtcEndpoint):
-    """A peer that joins us at the seat of its side. Implements `rtc.seat.Negotiator`."""
+    """A peer that joins us at the seat of its side. Implements `seats.Negotiator`."""
 
-    calls_at_once: int | None = 1  # on a port: who joins names no conversation
+    calls_at_once: int | None = 1  # a peer that joins does not say which conversation of the port it means
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self._token = secret(TOKEN) or None
         self._seat: Seat | None = None
-        self._shares = False  # the server of its port
-        self._begun = False  # a peer is connected, the only one there will be
+        self._uses_server = False  # whether the server of its port must be released
+        self._begun = False  # whether a peer is connected; no other may come after it
 
     @property
     def page(self) -> str | None:
-        """The address at which a browser joins; None if nobody is to join by hand."""
+        """The address at which a browser joins; None if nobody should join by hand."""
         return f"http://{self._host}:{self._port}/"
 
     async def answer(self, offer_sdp: str) -> str:
-        """Our answer to whoever comes, until the conversation has begun."""
+        """Our answer to a peer's offer. PartyError once the conversation has begun."""
         return await (await self._next_peer()).answer(offer_sdp)
 
     async def offer(self) -> str:
-        """Our offer to whoever asks for one, until the conversation has begun."""
+        """Our offer to a peer that asks for one. PartyError once the conversation has begun."""
         return await (await self._next_peer()).offer()
 
     async def accept(self, answer_sdp: str) -> None:
-        """The peer's answer to our offer."""
+        """Take the peer's answer to our offer."""
         await self._present_peer().accept(answer_sdp)
 
     async def connected(self, timeout_s: float) -> None:
-        """The peer's connection is up: the conversation has begun."""
+        """Wait until the peer's connection is up: then the conversation has begun."""
         await self._present_peer().transceiver(timeout_s)
         self._begun = True
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
-        """One more address of the peer."""
+        """Take one more ICE candidate of the peer."""
         await self._present_peer().add_candidate(candidate, mid, line_index)
 
     async def hang_up(self, reason: str) -> None:
-        """The peer has left; if it never was connected, another may come."""
+        """Note that the peer has left. If it was never connected, another may come."""
         peer = self._present_peer()
         peer.leave(reason)
         if not self._begun:
             await peer.close()
 
     async def _connect(self) -> None:
-        self._shares = True
+        self._uses_server = True  # before the call: it counts this seat even if it fails
         server = await _shared_server(self._host, self._port, self._token)
         self._seat = server.seat(self._side, self, self._options["session"])
         await self._invite(server)
@@ -284,14 +285,17 @@ class Joined(WebRtcEndpoint):
         self.waits = False
 
     async def _invite(self, server: SignallingServer) -> None:
-        """Whoever it is comes by itself."""
+        """Bring the peer to its seat. Here nothing is to be done: it comes by itself."""
         return
 
     async def _hang_up(self) -> None:
         if self._seat is not None:
             self._seat.close()
-        if self._shares:
-            await _release_server(self._host, self._port)
+        if self._uses_server:
+            at = self._host, self._port
+            _seats[at] -= 1
+            if not _seats[at] and not (starting := _servers.pop(at)).exception():  # the last seat stops the server
+                await starting.result().stop()
 
     async def _next_peer(self) -> Peer:
         if self._begun:
@@ -300,20 +304,20 @@ class Joined(WebRtcEndpoint):
 
 
 class Far(Joined):
-    """A party of this machine in a process of its own, which joins us as any peer would."""
+    """A registered party in a process of its own, which joins us as any peer would."""
 
     calls_at_once: int | None = None
 
     def __init__(self, address: str) -> None:
         super().__init__(f"far://{LOOPBACK[0]}:0?session={token_hex(8)}&join_s=20")
         self._party = address.partition(":")[2]
-        endpoint(self._party)  # a wrong address is refused here, not in the other process
+        endpoint(self._party)  # refuse a wrong address here and not in the other process
         self._process: asyncio.subprocess.Process | None = None
         self._guard: Guard | None = None
 
     @property
     def page(self) -> str | None:
-        """None: it is started here."""
+        """None: the party is started here."""
         return None
 
     async def _invite(self, server: SignallingServer) -> None:
@@ -338,23 +342,19 @@ class Far(Joined):
     async def _see_off(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(FAR_ENDS_S):
-                told, _ = await process.communicate()
+                stdout, _ = await process.communicate()
         except TimeoutError:
             process.kill()
             await process.wait()
             return
-        self._note_fault(told, process.returncode)
-
-    def _note_fault(self, told: bytes, code: int | None) -> None:
-        """What went wrong with the party: to us it has only hung up."""
-        if told:
-            fault = json.loads(told)
+        if stdout:  # what went wrong with the party: through WebRTC we only see that it hung up
+            fault = json.loads(stdout)
             self.left, self.transient = fault["reason"], fault["transient"]
-        elif code:
-            self.left = f"its process ended with code {code}"
+        elif process.returncode:
+            self.left = f"its process ended with code {process.returncode}"
 
     def describe(self) -> Mapping[str, Any]:
-        """The party in the other process, and the connection to it."""
+        """The party in the other process and the connection to it, as JSON values."""
         return {**super().describe(), "kind": "far", "party": redacted(self._party), "address": "this machine"}
 
 
@@ -363,9 +363,10 @@ _seats: Counter[tuple[str, int]] = Counter()
 
 
 async def _shared_server(host: str, port: int, token: str | None) -> SignallingServer:
-    """The server of this process at that port, for one seat more; SettingsError if the port cannot be had.
+    """The server of this process at a port, which is started for the first seat. SettingsError if it cannot listen.
 
-    token: what peers must bring; None: none, which the server takes on loopback only.
+    token: what peers must send; None for no token, which is allowed on loopback only. Each call counts one seat more in
+    `_seats`, even if it fails.
     """
     from fdbcore.endpoints.webrtc.signalling import SignallingServer
 
@@ -379,11 +380,3 @@ async def _shared_server(host: str, port: int, token: str | None) -> SignallingS
     if at not in _servers:
         _servers[at] = asyncio.get_running_loop().create_task(started())
     return await _servers[at]
-
-
-async def _release_server(host: str, port: int) -> None:
-    """Give a seat back; the last one takes the server with it."""
-    at = host, port
-    _seats[at] -= 1
-    if not _seats[at] and not (starting := _servers.pop(at)).exception():
-        await starting.result().stop()

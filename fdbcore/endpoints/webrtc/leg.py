@@ -1,4 +1,4 @@
-"""The audio of one connected peer on the media clock: 10 ms frames in and out, Opus packets on the wire."""
+"""The audio of one connected peer on the media clock: frames of 10 ms inside, Opus packets on the wire."""
 
 from __future__ import annotations
 
@@ -21,38 +21,45 @@ from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
 
 ARRIVALS_EVERY_TICKS: Final = 100
 MAX_DELAY_CHANGES: Final = 1000
-"""Listed with the timing of a call; its events have them all, at most a hundred a second."""
+"""How many changes of the delay the timing certificate lists. The events have all of them, at most 100 a second."""
 
 MOST_STALE_SAMPLES: Final = 48  # 1 ms
 
 
 class DelayLog:
-    """The delay of a jitter buffer as happenings, which hold to within 1 ms; the first 1000 changes also as a list."""
+    """Logs the delay of a jitter buffer as happenings, accurate to 1 ms, and lists the first MAX_DELAY_CHANGES."""
 
     def __init__(self) -> None:
         self.listed: list[dict[str, Any]] = []
-        self.untold = 0  # in the list
-        self._told_samples = 0
+        self.unlisted = 0
+        self._logged_samples = 0
 
-    def tell(self, tick: int, changes: Sequence[DelayChange], delay_samples: int) -> list[Happening]:
-        """A happening for each tick with changes, of which the last holds from then on, or for a delay (now, in `tick`)
-        that has moved without one, since more is known of the path or the clocks drift apart: why "path"."""
-        last = [list(of_tick)[-1] for _, of_tick in groupby(changes, attrgetter("tick"))]
-        told = [Happening(of.tick, "delay", {"why": of.kind, "delay_samples": of.delay_samples}) for of in last]
-        listed = told[: MAX_DELAY_CHANGES - len(self.listed)]
-        self.listed += [{"tick": change.tick, **change.fields} for change in listed]
-        self.untold += len(told) - len(listed)
-        if not told and abs(delay_samples - self._told_samples) > MOST_STALE_SAMPLES:
-            told = [Happening(tick, "delay", {"why": "path", "delay_samples": delay_samples})]
-        if told:
-            self._told_samples = told[-1].fields["delay_samples"]
-        return told
+    def log(self, tick: int, changes: Sequence[DelayChange], delay_samples: int) -> list[Happening]:
+        """A happening for each tick with changes, with the last of them, which holds from then on.
+
+        delay_samples: the delay now, in `tick`. It may have moved without a change, because more is known of the path
+        or because the clocks drift apart. That is logged too: why is then "path".
+        """
+        last_of_ticks = [list(of_tick)[-1] for _, of_tick in groupby(changes, attrgetter("tick"))]
+        happenings = [
+            Happening(change.tick, "delay", {"why": change.kind, "delay_samples": change.delay_samples})
+            for change in last_of_ticks
+        ]
+        listed = happenings[: MAX_DELAY_CHANGES - len(self.listed)]
+        self.listed += [{"tick": happening.tick, **happening.fields} for happening in listed]
+        self.unlisted += len(happenings) - len(listed)
+        if not happenings and abs(delay_samples - self._logged_samples) > MOST_STALE_SAMPLES:
+            happenings = [Happening(tick, "delay", {"why": "path", "delay_samples": delay_samples})]
+        if happenings:
+            self._logged_samples = happenings[-1].fields["delay_samples"]
+        return happenings
 
 
 class Leg:
-    """Made on the event loop once the peer is connected; then `start`, `send` and `play_into` on the tick thread.
+    """The audio of one peer in both directions.
 
-    packet_ms: 10, or 20, of which a packet leaves with its second frame. sources_beside: SSRCs not to be heard.
+    Make it on the event loop once the peer is connected, then call `start`, `send` and `play` on the thread of the
+    ticks. packet_ms: 10 or 20; a packet of 20 ms is sent with its second frame. sources_beside: SSRCs to ignore.
     """
 
     def __init__(
@@ -67,7 +74,7 @@ class Leg:
         self._decoder = OpusDecoder()
         self._packet_pcm = np.zeros((packet_ms // TICK_MS, FRAME_SAMPLES), dtype=np.int16)
         self._frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
-        self._sequence = random.randrange(1 << 15)  # not near its wrap, which some receivers take badly at the start
+        self._sequence = random.randrange(1 << 15)  # far from its wrap, which some receivers mishandle at the start
         self._timestamp_origin = random.randrange(1 << 32)
         self._origin_ns = self._tick = 0
         self._logged_tick = -1
@@ -75,7 +82,7 @@ class Leg:
         self._wire = AudioWire(transceiver, self._on_packet, sources_beside)
 
     def start(self, origin_ns: int) -> None:
-        """Tick 0 is at this monotonic time."""
+        """Tick 0 is at `origin_ns` of time.monotonic_ns."""
         self._origin_ns = origin_ns
         self._jitter.start(origin_ns)
 
@@ -86,7 +93,7 @@ class Leg:
         return self._frame
 
     def send(self, tick: int, frame: Pcm) -> None:
-        """Send the frame of `tick`. Ticks that are left out are not sent, and the timestamps show it."""
+        """Send the frame of `tick`, int16 (480,). Ticks may be skipped; the timestamps then show the gap."""
         filled = tick % len(self._packet_pcm)
         self._packet_pcm[filled] = frame
         if filled < len(self._packet_pcm) - 1:
@@ -99,25 +106,23 @@ class Leg:
         self._sequence = (self._sequence + 1) % (1 << 16)
 
     def log(self) -> Sequence[Happening]:
-        """What happened since the last tick: delay changes, and every second, and at the end, the arrivals.
+        """What happened since the last tick: changes of the delay and, every second and at the end, the arrivals.
 
-        Nothing was played since the last call at the end only.
+        "arrivals" has each packet's arrival, place and length, and the delay of the buffer now.
         """
-        changes = self._delay_log.tell(self._tick, self._jitter.drain(), self._jitter.delay_samples)
-        if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1 or self._tick == self._logged_tick:
-            changes.append(Happening(self._tick, "arrivals", self._arrivals()))
+        happenings = self._delay_log.log(self._tick, self._jitter.drain(), self._jitter.delay_samples)
+        is_end = self._tick == self._logged_tick  # only the last call comes without a new tick
+        if self._tick % ARRIVALS_EVERY_TICKS == ARRIVALS_EVERY_TICKS - 1 or is_end:
+            arrival_ns, start_sample, samples = self._jitter.arrivals().T
+            at_us = (arrival_ns - self._origin_ns) // 1000
+            packets = {"at_us": at_us.tolist(), "start_sample": start_sample.tolist(), "samples": samples.tolist()}
+            fields = packets | {"delay_samples": self._jitter.delay_samples}
+            happenings.append(Happening(self._tick, "arrivals", fields))
         self._logged_tick = self._tick
-        return changes
-
-    def _arrivals(self) -> dict[str, Any]:
-        """Each packet's arrival, place and length, and what the buffer adds now, which drifts between its changes."""
-        arrival_ns, start_sample, samples = self._jitter.arrivals().T
-        at_us = (arrival_ns - self._origin_ns) // 1000
-        packets = {"at_us": at_us.tolist(), "start_sample": start_sample.tolist(), "samples": samples.tolist()}
-        return packets | {"delay_samples": self._jitter.delay_samples}
+        return happenings
 
     def measured(self) -> dict[str, Any]:
-        """Lateness on the wire, the counts of the receiver, and the delays of this harness's own legs (samples)."""
+        """Lateness on the wire, counts of the receiver, and the delays of both directions in samples; JSON values."""
         counts = self._jitter.stats()._asdict()
         return {
             "wire": self._wire_lateness.summary(),
@@ -125,18 +130,18 @@ class Leg:
             "delay_samples": self._jitter.delay_samples,
             "out_delay_samples": self.out_delay_samples,
             "delay_changes": self._delay_log.listed,
-            "untold_delay_changes": self._delay_log.untold,
+            "untold_delay_changes": self._delay_log.unlisted,
             "packets": vars(self._wire.counts),
         }
 
     def not_taken(self) -> str:
-        """What came and could not be played: "12 undecipherable, 3 malformed"; "" if nothing did."""
+        """The packets that came but could not be played, in words: "12 undecipherable, 3 malformed"; "" if none."""
         counts = {kind: n for kind, n in vars(self._wire.counts).items() if n and kind != "unsent"}
         return ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in counts.items())
 
     @property
     def out_delay_samples(self) -> int:
-        """By which what is said in a tick leaves later than that tick begins: packetisation and the encoder."""
+        """How much later than the start of its tick audio leaves: packetisation and the encoder's look-ahead."""
         return self._packet_pcm.size - FRAME_SAMPLES + self._encoder.look_ahead_samples
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""One WebRTC peer: negotiated, connected, and watched, since what aiortc does wrong it does in silence."""
+"""One WebRTC peer: negotiates, connects, and watches the connection, because aiortc fails silently."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fdbcore.errors import PartyError
 
 SHORT_PACKET_MS: Final = 10
 LONG_PACKET_MS: Final = 20
-PACKETS_S: Final = 1.0  # of packets set the clock map ...
-SILENCE_S: Final = 2.0  # ... which a peer that sends none shall not hold up
-REMOTE_SDP_CHARS: Final = 60  # as many of a bad description are worth showing
+PACKETS_S: Final = 1.0  # the clock map needs packets for this long ...
+SILENCE_S: Final = 2.0  # ... but a peer that sends none holds up the start only this long
+REMOTE_SDP_CHARS: Final = 60  # how much of a bad description an error shows
 
 
 class Peer:
-    """The connection to one peer; all on the event loop.
+    """The connection to one peer. Use it on the event loop only.
 
-    packet_ms: 10 or 20, unless the peer states a least or greatest length that forbids it (RFC 7587, section 6.1).
-    ice_servers: STUN and TURN servers; none unless they are given.
-    addresses: at which to listen; None: at every address of the machine but loopback.
-    left: why the peer is gone; None as long as it is there.
+    packet_ms: 10 or 20; the peer's limits may change it (RFC 7587, section 6.1).
+    ice_servers: STUN and TURN servers; none by default.
+    addresses: where to listen; None for every address of the machine except loopback.
+    left: why the peer is gone; None while it is there.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Peer:
         self._packet_ms = packet_ms
         self._addresses = addresses
         self._leg: Leg | None = None
-        self._settled = asyncio.Event()  # connected, or never to be
+        self._settled = asyncio.Event()  # set once the peer is connected, or never will be
         self._sources_beside: frozenset[int] = frozenset()
         servers = RTCConfiguration([RTCIceServer(url) for url in ice_servers])
         self._connection = PeerConnection(servers, self._on_fault)
@@ -51,7 +51,7 @@ class Peer:
         self._transceiver.setCodecPreferences(opus)
 
     async def answer(self, offer_sdp: str) -> str:
-        """Our answer to an offer, in which only its first audio section is active; PartyError if it cannot be used."""
+        """Our answer to an offer; only its first audio section is active. PartyError if the offer cannot be used."""
         offer = self._read(offer_sdp, "offer")
         with _usable("offer"), candidates_only_at(self._addresses):
             await self._connection.setRemoteDescription(RTCSessionDescription(str(offer), "offer"))
@@ -63,20 +63,20 @@ class Peer:
         return self._description(bundles=offer.bundles)
 
     async def offer(self) -> str:
-        """Our own offer; `accept` takes the answer to it."""
+        """Our own offer. `accept` takes the answer to it."""
         with candidates_only_at(self._addresses):
             await self._connection.setLocalDescription(await self._connection.createOffer())
         return self._description()
 
     async def accept(self, answer_sdp: str) -> None:
-        """The peer's answer to `offer`; PartyError if it cannot be used."""
+        """Take the peer's answer to `offer`. PartyError if it cannot be used."""
         answer = self._read(answer_sdp, "answer")
         with _usable("answer"):
             await self._connection.setRemoteDescription(RTCSessionDescription(str(answer), "answer"))
         self._heed(answer)
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
-        """One more address of the peer, as in a line of SDP; "" says that there are no more."""
+        """Take one more ICE candidate of the peer, as in a line of SDP; "" means that there are no more."""
         if not candidate:
             await self._connection.addIceCandidate(None)
             return
@@ -88,12 +88,12 @@ class Peer:
             raise PartyError(f"webrtc: expected an ICE candidate, got {candidate[:REMOTE_SDP_CHARS]!r}") from error
 
     def leave(self, reason: str) -> None:
-        """The peer has left."""
+        """Note that the peer has left. The first reason stays."""
         self.left = self.left or reason
         self._settled.set()
 
     async def connected(self, timeout_s: float) -> Leg:
-        """The audio, once packets go both ways and the clock map can be set; PartyError after `timeout_s`."""
+        """The audio leg, once packets flow both ways and the clock map can be set. PartyError after `timeout_s`."""
         self._leg = Leg(await self.transceiver(timeout_s), self._packet_ms, self._sources_beside)
         with suppress(TimeoutError):
             async with asyncio.timeout(SILENCE_S):
@@ -103,7 +103,7 @@ class Peer:
         return self._leg
 
     async def transceiver(self, timeout_s: float) -> RTCRtpTransceiver:
-        """What the audio goes through, once the connection is encrypted; PartyError after `timeout_s`."""
+        """The transceiver of the audio, once the connection is encrypted. PartyError after `timeout_s`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._settled.wait()
@@ -113,7 +113,7 @@ class Peer:
         return self._transceiver
 
     async def close(self) -> None:
-        """Hang up; nothing is left running."""
+        """Hang up. Nothing is left running."""
         self.leave("finished")
         await self._connection.close()
         if self._leg is not None:
@@ -127,7 +127,7 @@ class Peer:
             self.leave(f"connection failed, {self._stage()}" if state == "failed" else HUNG_UP)
 
     def _stage(self) -> str:
-        """How far it came, for who must find out what stands in the way."""
+        """How far connecting came, to help find what blocked it."""
         if self._connection.iceConnectionState == "completed":
             return "with a path by ICE, without encryption by DTLS"
         offered = f" (offered {', '.join(self._addresses)} alone; see `candidates`)" if self._addresses else ""
@@ -145,7 +145,7 @@ class Peer:
         return description
 
     def _heed(self, description: RemoteDescription) -> None:
-        """Take over what the peer states beside what aiortc negotiates."""
+        """Apply the peer's packet lengths and other sources, which aiortc does not negotiate."""
         least_ms, most_ms = description.packet_ms()
         if least_ms > SHORT_PACKET_MS:
             self._packet_ms = LONG_PACKET_MS
@@ -154,7 +154,7 @@ class Peer:
         self._sources_beside = description.sources_beside(self._transceiver.mid)
 
     def _description(self, bundles: bool = True) -> str:
-        """Our description with the length of our packets, which aiortc does not state (RFC 7587, section 7)."""
+        """Our description, plus the length of our packets, which aiortc does not state (RFC 7587, section 7)."""
         opus = r"^(a=rtpmap:(\d+) opus/48000/2\r?\n)"
         stated = rf"\1a=fmtp:\2 minptime={SHORT_PACKET_MS}\r\na=ptime:{self._packet_ms}\r\n"
         sdp = re.sub(opus, stated, self._connection.localDescription.sdp, count=1, flags=re.MULTILINE)
@@ -163,7 +163,7 @@ class Peer:
 
 @contextmanager
 def _usable(kind: str) -> Iterator[None]:
-    """PartyError for whatever a description makes aiortc raise: its parser has no error of its own."""
+    """Turn any error that a description causes in aiortc into PartyError: its parser has no error of its own."""
     try:
         yield
     except Exception as error:  # KeyError, IndexError, AssertionError, AttributeError ...

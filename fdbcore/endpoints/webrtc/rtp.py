@@ -1,4 +1,4 @@
-"""RTP packets (RFC 3550, section 5.1): what is on the wire, without header extensions of our own."""
+"""Packs and unpacks RTP packets (RFC 3550, section 5.1). Ours have no header extensions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PADDING, _EXTENDED, _SOURCES = 0x20, 0x10, 0x0F
 
 
 class RtpPacket(NamedTuple):
-    """One packet: sequence counts to 2**16, timestamp (48,000 a second for Opus, RFC 7587) to 2**32; both wrap."""
+    """One packet. sequence wraps at 2**16; timestamp (48,000 per second for Opus, RFC 7587) wraps at 2**32."""
 
     payload_type: int
     sequence: int
@@ -27,14 +27,14 @@ def is_rtcp(datagram: bytes) -> bool:
 
 
 def pack(packet: RtpPacket) -> bytes:
-    """The packet as bytes, with an unset marker bit."""
+    """The packet as bytes. The marker bit is not set."""
     return (
         _HEADER.pack(_VERSION_2, packet.payload_type, packet.sequence, packet.timestamp, packet.ssrc) + packet.payload
     )
 
 
 def unpack(data: bytes) -> RtpPacket:
-    """The packet in `data`, without its header extensions and padding; ValueError if it is none."""
+    """The packet in `data`, without its header extensions and padding. ValueError if it is not an RTP packet."""
     if len(data) < _HEADER.size or data[0] >> 6 != 2:
         raise ValueError(f"expected an RTP packet, got {len(data)} bytes")
     flags, payload_type, sequence, timestamp, ssrc = _HEADER.unpack_from(data)

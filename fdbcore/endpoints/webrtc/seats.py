@@ -1,8 +1,8 @@
-"""A seat for each side of a conversation, which peers take by WebRTC.
+"""Seats for the sides of conversations, which peers take by WebRTC.
 
-Offer and answer only give a peer a chance: the seat is taken once the connection is up, within CONNECT_S. Until then
-whoever comes next has the chance in its place (a page that is loaded anew, a peer that was started anew), and who
-hangs up or fails leaves the seat free. A peer that is connected keeps it.
+Offer and answer do not yet take a seat; it is taken once the connection is up, within CONNECT_S. Until then the next
+peer replaces the one that is connecting (a page that is reloaded, a peer that is restarted), and a peer that hangs up
+or fails leaves the seat free. A connected peer keeps its seat.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from fdbcore.runtime.address import host_port
 from fdbcore.types import SIDES, Side
 
 MAX_CANDIDATES: Final = 256
-"""Taken from one peer; a browser on a host with many interfaces sends some dozens."""
+"""How many ICE candidates one peer may send. A browser on a host with many interfaces sends some dozens."""
 CONNECT_S: Final = 10.0
-"""From the answer until packets can be sent both ways, for ICE and DTLS."""
+"""How long ICE and DTLS may take, from the answer until packets can be sent both ways."""
 OVER: Final = 410
-"""The status of what is no refusal: our side has ended it."""
+"""The status if our side has ended the conversation, which is not a refusal."""
 
 MAX_BYTES: Final = 64 * 1024
-"""The longest message or body that is read; an offer of a browser has 2 to 10 KiB."""
-TOLD_REFUSALS_PER_S: Final = 1
-TOLD_REFUSALS_AT_ONCE: Final = 50
+"""The longest message or body that is read. A browser's offer has 2 to 10 KiB."""
+LOGGED_REFUSALS_PER_S: Final = 1
+LOGGED_REFUSALS_AT_ONCE: Final = 50
 
 _log = logging.getLogger(__name__)
 
@@ -39,21 +39,21 @@ _log = logging.getLogger(__name__)
 class Negotiator(Protocol):
     """Our end of one WebRTC connection, as signalling sees it.
 
-    All raise PartyError, one clear line, for what cannot be used. After `hang_up` another peer may come, and `answer`
-    or `offer` is called anew: raise PartyError to have only one. If `answer`, `offer` or `accept` raise or are
-    cancelled, there is no connection, and `hang_up` does not follow.
+    Every method raises PartyError (one clear line) for input that cannot be used. After `hang_up` another peer may
+    come, and `answer` or `offer` is called again; raise PartyError there to refuse a second peer. If `answer`, `offer`
+    or `accept` raises or is cancelled, there is no connection, and `hang_up` is not called.
     """
 
     async def answer(self, offer_sdp: str) -> str:
-        """Our answer, with all our candidates in it, to the peer's offer."""
+        """Our answer to the peer's offer, with all our candidates in it."""
         ...
 
     async def offer(self) -> str:
-        """Our offer, with all our candidates in it, for a peer that asked for one; `accept` follows."""
+        """Our offer for a peer that asked for one, with all our candidates in it; `accept` follows."""
         ...
 
     async def accept(self, answer_sdp: str) -> None:
-        """The peer's answer to our offer."""
+        """Take the peer's answer to our offer."""
         ...
 
     async def connected(self, timeout_s: float) -> None:
@@ -61,16 +61,19 @@ class Negotiator(Protocol):
         ...
 
     async def add_candidate(self, candidate: str, mid: str | None, line_index: int | None) -> None:
-        """A further candidate, "candidate:..." as in RFC 8839, or "" after the last; the rest as in WebRTC."""
+        """Take a further candidate, "candidate:..." as in RFC 8839, or "" after the last one.
+
+        mid, line_index: sdpMid and sdpMLineIndex of WebRTC's RTCIceCandidate.
+        """
         ...
 
     async def hang_up(self, reason: str) -> None:
-        """The peer left; `reason` is one line. Never called for what our own side ends."""
+        """Note that the peer left; `reason` is one line. Not called if our own side ended the conversation."""
         ...
 
 
 class Refusal(PartyError):
-    """Why a peer is turned away: one line for it and for the log, and the HTTP status that means the same."""
+    """Why a peer is turned away: one line for the peer and the log, and the matching HTTP status."""
 
     def __init__(self, status: int, line: str) -> None:
         super().__init__(line)
@@ -78,7 +81,7 @@ class Refusal(PartyError):
 
 
 class Visit:
-    """One peer at the door, from its first message until it leaves. dismissal: why it was sent away, if it was."""
+    """One peer, from its first message until it leaves. dismissal: why it was sent away, else None."""
 
     def __init__(self, who: str, key: str = "") -> None:
         self.who = who
@@ -91,7 +94,7 @@ class Visit:
 
     @asynccontextmanager
     async def within(self, limit_s: float | None, late: str) -> AsyncIterator[None]:
-        """Refuse, saying `late`, what takes longer than `limit_s`; `dismiss` ends it too."""
+        """Limit the time of a `with` block to `limit_s`: then Refusal with the text `late`. `dismiss` ends it too."""
         try:
             async with asyncio.timeout(limit_s) as self._limit:
                 yield
@@ -101,16 +104,16 @@ class Visit:
             self._limit = None
 
     def dismiss(self, refusal: Refusal) -> None:
-        """End what goes on `within` a limit; the first to say why is the one who is heard."""
+        """End the block that runs `within` a limit, with this refusal. Only the first refusal counts."""
         if self._limit is not None and not self._limit.expired() and self.dismissal is None:
             self.dismissal = refusal
             self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 class Seat:
-    """A side of a conversation, for one peer at a time; from `Seats.seat`.
+    """A side of a conversation, for one peer at a time. `Seats.seat` makes it.
 
-    visit: who negotiates, connects or sits here. connected: whether that peer sits.
+    visit: the peer that negotiates, connects or is connected here.
     """
 
     def __init__(self, seats: Seats, side: Side, session: str, negotiator: Negotiator) -> None:
@@ -124,7 +127,7 @@ class Seat:
         self._connected = asyncio.Event()
 
     async def taken(self, timeout_s: float) -> None:
-        """Wait until a peer is connected; PartyError after `timeout_s`, with what became of the last one."""
+        """Wait until a peer is connected. PartyError after `timeout_s`; it says why the last peer was turned away."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._connected.wait()
@@ -134,7 +137,7 @@ class Seat:
             raise PartyError(f"nobody joined side {self.side} at {self._seats.url} in {timeout_s:g} s{last}") from None
 
     def close(self) -> None:
-        """Give the seat up; a peer on it is told that the conversation is over."""
+        """Give up the seat. A peer on it is told that the conversation is over."""
         if self.visit is not None:
             self.visit.dismiss(Refusal(OVER, "the conversation is over"))
         self._free()
@@ -142,21 +145,21 @@ class Seat:
 
     @property
     def joined(self) -> bool:
-        """Whether offer and answer are exchanged with a peer."""
+        """Whether a peer has exchanged offer and answer, connected or not."""
         return self._connecting is not None or self.connected
 
     @property
     def connected(self) -> bool:
-        """Whether a peer sits here."""
+        """Whether the peer is connected."""
         return self._connected.is_set()
 
     @property
     def is_open(self) -> bool:
-        """Whether a peer may come: to an empty seat, or in the place of one that is not connected yet."""
+        """Whether a new peer may come: the seat is empty, or its peer is not connected yet."""
         return not self._negotiates and not self.connected
 
     async def answer(self, visit: Visit, offer_sdp: str) -> str:
-        """Our answer to the offer of `visit`, which may now connect; Refusal if it cannot."""
+        """Our answer to the offer of `visit`, which may now connect. Refusal if the offer cannot be used."""
         _check_sdp(offer_sdp)
         async with self._negotiating(visit):
             answer = await self._negotiator.answer(offer_sdp)
@@ -164,19 +167,19 @@ class Seat:
         return answer
 
     async def offer(self, visit: Visit) -> str:
-        """Our offer to `visit`; the seat waits for its answer."""
+        """Our offer to `visit`. The seat then waits for its answer."""
         async with self._negotiating(visit):
             return await self._negotiator.offer()
 
     async def accept(self, visit: Visit, answer_sdp: str) -> None:
-        """Take the answer of `visit` to our offer; it may now connect."""
+        """Take the answer of `visit` to our offer. It may now connect."""
         _check_sdp(answer_sdp)
         async with self._negotiating(visit):
             await self._negotiator.accept(answer_sdp)
         self._await_connection(visit, answer_sdp)
 
     async def add_candidate(self, visit: Visit, candidate: str, mid: str | None, line_index: int | None) -> None:
-        """Hand a candidate of `visit` on; Refusal if it is unusable or one too many."""
+        """Pass on a candidate of `visit`. Refusal if it cannot be used, or is one too many."""
         visit.candidates += 1
         if visit.candidates > MAX_CANDIDATES:
             raise Refusal(422, f"more than {MAX_CANDIDATES} candidates")
@@ -186,7 +189,7 @@ class Seat:
             raise Refusal(422, str(error)) from error
 
     async def leave(self, visit: Visit, reason: str) -> None:
-        """The peer of `visit` left: the seat is free again, unless it was given up before."""
+        """Free the seat because the peer of `visit` left. Does nothing if `visit` has lost the seat already."""
         if self.visit is visit:
             self._free()
             _log.info("%s: side %s %s", visit.who, self.side, reason)
@@ -194,7 +197,10 @@ class Seat:
 
     @asynccontextmanager
     async def _negotiating(self, visit: Visit) -> AsyncIterator[None]:
-        """Let `visit` in, in the place of one that is not connected, and keep others out; an error frees the seat."""
+        """Give the seat to `visit`, and keep others out meanwhile. It replaces a peer that is not connected yet.
+
+        An error frees the seat; a PartyError becomes a Refusal.
+        """
         if not self.is_open:
             raise Refusal(409, f"side {self.side} is taken")
         self._negotiates = True
@@ -216,7 +222,7 @@ class Seat:
         self._free()
         self.visit, visit.seat = visit, self
         if before is not None:
-            refusal = Refusal(409, "gave way, not connected yet, to a peer that came later")
+            refusal = Refusal(409, "was not connected yet, and was replaced by a later peer")
             self._seats.turn_away(before.who, refusal)
             before.dismiss(refusal)
             await self._negotiator.hang_up(str(refusal))
@@ -232,7 +238,7 @@ class Seat:
             await self._negotiator.connected(CONNECT_S)
         except PartyError as error:
             if self.visit is visit:
-                self._connecting = None  # this task, which goes on
+                self._connecting = None  # it is this task, which `leave` must not cancel
                 self._seats.turn_away(visit.who, refusal := Refusal(408, str(error)))
                 visit.dismiss(refusal)
                 await self.leave(visit, str(error))
@@ -250,10 +256,10 @@ class Seat:
 
 
 class Seats:
-    """All seats behind one port, and who may ask for them.
+    """All seats behind one port, and the rules for peers that ask for them.
 
-    Beyond loopback a token is required, and SettingsError is raised without. patience_s: how long a connection may take
-    over each of its steps before it is turned away.
+    token: what peers must send; SettingsError if it is missing beyond loopback. patience_s: how long a connection may
+    take for each of its steps before it is turned away.
     """
 
     def __init__(
@@ -273,16 +279,19 @@ class Seats:
         self.seats: list[Seat] = []
         self.visits: set[Visit] = set()
         self.last_refusal: str | None = None
-        self._told = TokenBucket(TOLD_REFUSALS_PER_S, TOLD_REFUSALS_AT_ONCE)
-        self._untold = 0
+        self._log_limit = TokenBucket(LOGGED_REFUSALS_PER_S, LOGGED_REFUSALS_AT_ONCE)
+        self._unlogged = 0
 
     @property
     def url(self) -> str:
-        """Where peers find us: the page of `GET /`."""
+        """The address at which peers join: the page of `GET /`."""
         return f"http://{host_port(self.host, self.port)}"
 
     def seat(self, side: Side, negotiator: Negotiator, session: str = "") -> Seat:
-        """A seat that waits for a peer; SettingsError if there is one. `session` names one conversation of several."""
+        """Make a seat that waits for a peer. session: names the conversation if there are several.
+
+        SettingsError if this seat exists already.
+        """
         if not re.fullmatch(r"[\w-]{0,64}", session, re.ASCII):
             raise SettingsError(f"session {session!r}: expected at most 64 letters, digits, - and _")
         if any(seat.side == side and seat.session == session for seat in self.seats):
@@ -292,14 +301,14 @@ class Seats:
         return seat
 
     def remove(self, seat: Seat) -> None:
-        """Take a closed seat away."""
+        """Remove a closed seat."""
         if seat in self.seats:
             self.seats.remove(seat)
 
     def find(self, side: str, session: str | None) -> Seat:
-        """The seat that a peer asks for; without a session the one that waits, if it is the only one.
+        """The seat that a peer asks for. Without a session it is the only one that waits.
 
-        Where none is empty, one whose peer is not connected yet will do.
+        If no seat is empty, one whose peer is not connected yet is taken. Refusal if there is none, or if several wait.
         """
         if side not in SIDES:
             raise Refusal(404, f"side {side[:20]!a}: expected A or B")
@@ -314,19 +323,19 @@ class Seats:
         return waiting[0]
 
     def turn_away(self, who: str, refusal: Refusal) -> None:
-        """Put a refusal on record; of many that come fast the log tells the number."""
+        """Record a refusal and log it. If many come fast, only their number is logged."""
         self.last_refusal = str(refusal)
-        if self._told.take(now_ns()):
-            self.tell_untold()
+        if self._log_limit.take(now_ns()):
+            self.log_unlogged()
             _log.warning("%s: turned away: %s", who, refusal)
         else:
-            self._untold += 1
+            self._unlogged += 1
 
-    def tell_untold(self) -> None:
-        """Log how many were turned away without a line of their own."""
-        if self._untold:
-            _log.warning("%d more were turned away", self._untold)
-        self._untold = 0
+    def log_unlogged(self) -> None:
+        """Log how many peers were turned away without a line of their own."""
+        if self._unlogged:
+            _log.warning("%d more were turned away", self._unlogged)
+        self._unlogged = 0
 
 
 def _check_sdp(sdp: object) -> None:

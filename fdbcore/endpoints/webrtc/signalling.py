@@ -1,7 +1,7 @@
-"""Where peers join by WebRTC: one port with a seat for each side, taken by WebSocket (`websocket_server`) or HTTP
-(`whip_server`).
+"""The port at which peers join: it has a seat for each side, taken by WebSocket or HTTP.
 
-Everything here runs on one event loop, `fdbcore.runtime.network.event_loop()`.
+`websocket_server` and `whip_server` have the protocols. Everything runs on one event loop,
+`fdbcore.runtime.network.event_loop()`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 class SignallingServer(Seats):
-    """One port for all seats of a process; see `websocket_server` and `whip_server` for what is spoken there.
+    """One port for all seats of a process. `websocket_server` and `whip_server` have the protocols.
 
-    The port is plain HTTP: a proxy in front adds TLS. port: 0 asks for any; once started it is the one listened on.
+    The port speaks plain HTTP; a proxy in front of it can add TLS. port: 0 for any free port; after `start` it is the
+    real one.
     """
 
     _runner: AppRunner | None = None
     _listener: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen; SettingsError if the port cannot be had."""
+        """Listen. SettingsError if the port is not available."""
         try:
             from aiohttp import web
 
@@ -46,7 +47,7 @@ class SignallingServer(Seats):
         self.port = self._listener.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Close every seat, connection and the port."""
+        """Close all seats and connections, and the port."""
         for seat in tuple(self.seats):
             seat.close()
         if self._listener is not None:
@@ -56,4 +57,4 @@ class SignallingServer(Seats):
         if self._runner is not None:
             await self._runner.cleanup()
         self._listener = self._runner = None
-        self.tell_untold()
+        self.log_unlogged()

@@ -1,11 +1,12 @@
-"""Joining by the WebSocket of Full-Duplex-Bench v2, so that adapters written for its hub connect unchanged.
+"""Joining by the WebSocket protocol of Full-Duplex-Bench v2: adapters written for its hub connect unchanged.
 
-At `/signal` (with `?session=NAME` where several conversations wait, and `?token=` where a token is needed and no header
-can be sent) both ends send JSON texts: `{"role": "A" or "B", "type": ..., ...}`. We begin with `{"type": "ready"}`. A
-peer sends its "offer" with `sdp`, and gets the "answer" with `sdp`; "candidate" carries `candidate`: `{"candidate",
-"sdpMid", "sdpMLineIndex"}`, and may come before the offer. All our candidates are in our SDP. A peer that would rather
-answer sends "ready", gets our "offer" and sends its "answer". What is wrong with a message is said in an "error" with
-`message`. Who closes the socket has left the conversation; at its end we send "bye", with `message`, and close ours.
+The path is `/signal`, with `?session=NAME` if several conversations wait, and `?token=` if a token is needed and the
+peer cannot send a header. Both ends send JSON texts: `{"role": "A" or "B", "type": ..., ...}`. We begin with
+`{"type": "ready"}`. The peer sends its "offer" with `sdp`, and gets our "answer" with `sdp`. "candidate" carries
+`candidate`: `{"candidate", "sdpMid", "sdpMLineIndex"}`; it may come before the offer. All our candidates are in our
+SDP. A peer that prefers to answer sends "ready", gets our "offer" and sends its "answer". If a message is wrong, we
+send an "error" with `message`. A peer that closes the socket has left the conversation. At the end of the conversation
+we send "bye" with `message`, and close the socket.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from fdbcore.endpoints.webrtc import HUNG_UP
 from fdbcore.endpoints.webrtc.seats import MAX_BYTES, MAX_CANDIDATES, OVER, Refusal, Seat, Seats, Visit
 
 HEARTBEAT_S: Final = 15.0
-"""A peer that does not answer a ping within half of this is gone."""
+"""How often a peer is pinged. If it does not answer within half of this, it is gone."""
 CLOSE_S: Final = 1.0
-"""For the other end to confirm that the socket closes."""
+"""How long the other end may take to confirm that the socket closes."""
 PLANNED: Final = (WSCloseCode.OK, WSCloseCode.GOING_AWAY, 0)
-"""Codes with which a peer closes that has nothing to complain of; 0: a frame without one."""
+"""The codes with which a peer closes as planned; 0 stands for a close frame without a code."""
 MAX_FAULTS: Final = 16
-"""Wrong messages from one peer, beyond which it is no longer listened to."""
+"""How many wrong messages one peer may send before it is turned away."""
 
 Candidate = tuple[str, str | None, int | None]
 
 
 def routes(seats: Seats) -> list[web.RouteDef]:
-    """What is served for the WebSocket."""
+    """The routes of the WebSocket protocol."""
 
     async def signal(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(timeout=CLOSE_S, heartbeat=HEARTBEAT_S, max_msg_size=MAX_BYTES, compress=False)
@@ -81,15 +82,12 @@ class _Conversation:
         patience_s = self.seats.patience_s
         async with self.visit.within(patience_s, f"no offer that could be answered within {patience_s:g} s"):
             await self.socket.send_json({"type": "ready"})
-            while not self._sits():
+            while self.visit.seat is None or not self.visit.seat.joined:
                 if (message := await self._receive()) is None:
                     return
                 await self._join(message)
         async with self.visit.within(None, ""):
             await self._trickle()
-
-    def _sits(self) -> bool:
-        return self.visit.seat is not None and self.visit.seat.joined
 
     async def _receive(self) -> Mapping[str, Any] | None:
         """The next message; None once the socket is closed."""
@@ -141,7 +139,7 @@ class _Conversation:
         return self.seats.find(self.role, self.session)
 
     async def _trickle(self) -> None:
-        """What a peer that has joined may still send; a wrong message does not end the conversation, many do."""
+        """Take candidates of a peer that has joined. Wrong messages end the conversation only if there are many."""
         faults = 0
         while True:
             try:
@@ -174,12 +172,12 @@ class _Conversation:
 
 
 def _shown(value: object) -> str:
-    """Something of a peer's, short and on one line."""
+    """A value that a peer sent, short and on one line."""
     return ascii(value[:20]) if isinstance(value, str) else f"of JSON type {type(value).__name__}"
 
 
 def _candidate(message: Mapping[str, Any]) -> Candidate:
-    """The candidate of a message; an empty one, or none, says that there are no more."""
+    """The candidate in a message. An empty or missing one means that there are no more."""
     given = message.get("candidate")
     if not given:
         return "", None, None

@@ -1,9 +1,9 @@
-"""A WebRTC server that we join by HTTP, in the manner of WHIP (RFC 9725): `whip://HOST[:PORT]/PATH`, `whips://` by TLS.
+"""A WebRTC server that we join by WHIP (RFC 9725): `whip://HOST[:PORT]/PATH`, or `whips://` with TLS.
 
-Its settings are those of `webrtc`, and `?key_variable=VARIABLE`: the variable of the environment whose value that
-server is sent as a bearer token (RFC 6750), and no other server: none that it redirects to, and none that its answer
-names. Without it none is sent. Beyond this machine a bearer goes by TLS alone; FDBCORE_TOKEN, which opens our own port,
-stays here. Certificates are verified against those of the system, or of SSL_CERT_FILE.
+Its settings are those of `webrtc`, and `?key_variable=VARIABLE`. The value of that environment variable is sent to the
+server as a bearer token (RFC 6750). It is sent to no other server: not to one that redirects us, nor to one that the
+answer names. Without the setting no token is sent. To another machine a token is sent only with TLS, and FDBCORE_TOKEN,
+which opens our own port, is never sent there. Certificates are verified with the system's, or those of SSL_CERT_FILE.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
 HANG_UP_S: Final = 2.0
-SAID_CHARS: Final = 80  # of what a server says that does not answer
+SAID_CHARS: Final = 80  # how much of a server's error text is shown
 TLS_PORT: Final = 443
 
 
@@ -33,12 +33,12 @@ DIALLED: Final = (*SETTINGS, KEY_VARIABLE)
 
 
 def whip(address: str) -> Endpoint:
-    """A party that we join; see the module."""
+    """A server that we join; see the module. SettingsError for a wrong address or a missing token."""
     return Dialled(address)
 
 
 class Dialled(WebRtcEndpoint):
-    """A peer that we join by HTTP, in the manner of WHIP."""
+    """A peer that we join by WHIP."""
 
     settings: Sequence[Setting] = DIALLED
 
@@ -82,9 +82,9 @@ class Dialled(WebRtcEndpoint):
             ):
                 answer = await response.text(errors="replace")
                 if response.status != 201:
-                    said = without_values(answer)[:SAID_CHARS]  # a secret that is cut would not be known again
+                    said = without_values(answer)[:SAID_CHARS]  # in this order: half a secret would not be recognised
                     raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {said!r}")
-                with suppress(KeyError, ValueError):  # a server that has no session to end, or none that can be found
+                with suppress(KeyError, ValueError):  # no usable Location: then there is no session to end
                     self._location = response.url.join(URL(response.headers["Location"]))
         except (aiohttp.ClientError, TimeoutError) as error:
             refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
@@ -107,14 +107,14 @@ class Dialled(WebRtcEndpoint):
         return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s), connector=connector)
 
     def _authorization(self, url: URL) -> dict[str, str]:
-        """The bearer, if `url` is at the server that the address names."""
+        """The header with the bearer token if `url` is at the server that the address names, else {}."""
         from yarl import URL
 
         is_named = _place(url) == _place(URL(self._resource))
         return {"Authorization": f"Bearer {self._bearer}"} if self._bearer and is_named else {}
 
     def describe(self) -> Mapping[str, Any]:
-        """How the peer was reached, and where its bearer is kept."""
+        """How the peer is reached, and the name of the variable with its token, as JSON values."""
         return {**super().describe(), "key_variable": self._variable}
 
 

@@ -1,8 +1,9 @@
-"""Joining by HTTP in the manner of WHIP (RFC 9725), both ways at once: a peer sends and receives on one connection.
+"""Joining by WHIP (RFC 9725), but in both directions: a peer sends and receives on one connection.
 
-`POST /whip/a` or `/whip/b` (with `?session=NAME` where several conversations wait) takes an SDP offer and gives the
-answer, with all our candidates, and the session's `Location`: DELETE it to hang up, PATCH it with further candidates
-(RFC 8840). There are no ICE restarts, hence no entity tags. `GET /?role=b` is a page that joins with the microphone.
+`POST /whip/a` or `/whip/b` (with `?session=NAME` if several conversations wait) takes an SDP offer. It returns the
+answer, with all our candidates, and the session's `Location`. DELETE that location to hang up; PATCH it with further
+candidates (RFC 8840). There are no ICE restarts, so there are no entity tags. `GET /?role=b` is a page that joins with
+the microphone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAGE_HEADERS: Final = {
 
 
 def routes(seats: Seats) -> list[web.RouteDef]:
-    """What is served over HTTP."""
+    """The routes of the HTTP protocol."""
 
     async def page(request: web.Request) -> web.Response:
         html = (files("fdbcore.endpoints.webrtc") / "static" / "join.html").read_text()
@@ -94,7 +95,7 @@ async def _body(request: web.Request, content_type: str) -> str:
 
 
 def _candidates(fragment: str, ice_user: str) -> Iterator[tuple[str, str | None]]:
-    """Candidates with their mid, of an SDP fragment (RFC 8840, section 9)."""
+    """The candidates of an SDP fragment, each with its mid (RFC 8840, section 9). Refusal if it cannot be used."""
     lines = [line.strip() for line in fragment.splitlines()]
     if not any(line.startswith(("a=candidate:", END)) for line in lines):
         raise Refusal(400, "expected a=candidate lines in the fragment")

@@ -1,1 +1,1 @@
-"""Speech recognisers that transcribe a recording: a file each, over one SDK."""
+"""Speech recognisers that transcribe a recording: one file for each SDK."""

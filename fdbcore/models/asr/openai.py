@@ -1,4 +1,4 @@
-"""Speech recognition by OpenAI, or by another server that speaks its audio/transcriptions, by the SDK `openai`."""
+"""Speech recognition by OpenAI, or by another server with its audio/transcriptions API, through the SDK `openai`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fdbcore.runtime.redaction import without_values
 
 
 def openai(address: str) -> Transcriber:
-    """The recogniser "openai:NAME" at OpenAI, with the key in OPENAI_API_KEY; or by SETTINGS at another server."""
+    """The recogniser "openai:NAME". It is at OpenAI, with the key in OPENAI_API_KEY; SETTINGS name another server."""
     found = parsed(address, SETTINGS)
     return OpenAITranscriber(found.place, **found.settings)
 

@@ -1,1 +1,1 @@
-"""Speakers of texts: a file for each kind of synthesiser."""
+"""Speech synthesisers: a file each."""

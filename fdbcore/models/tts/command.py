@@ -1,4 +1,4 @@
-"""Any synthesiser that is a command: the text on its standard input, a WAV file on its standard output."""
+"""A synthesiser that is a command: it reads the text on standard input and writes a WAV file to standard output."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
+from subprocess import PIPE
 from tempfile import NamedTemporaryFile, TemporaryFile
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,29 +24,29 @@ from fdbcore.runtime.address import Setting, command_of
 from fdbcore.runtime.redaction import without_secrets
 
 TIMEOUT_S: Final = 120
-"""For one text; a command that loads a model loads it for each."""
+"""The time limit for one text. A command that loads a model loads it for each text."""
 
 MOST_BYTES: Final = 600 * 48_000 * 4
-"""What a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
+"""How much a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
 
 _MOST_CHARACTERS: Final = 200
 _CHUNK_BYTES: Final = 1 << 16
-_KEPT_BYTES: Final = 4096  # of its standard error, whose last line is told
+_KEPT_BYTES: Final = 4096  # the end of its standard error, whose last line an error message quotes
 
 
 SETTINGS: Final = (Setting("timeout_s", "for each text", int, TIMEOUT_S, unit="s", least=1),)
 
 
 def command(address: str) -> CommandSpeaker:
-    """The speaker of "exec:COMMAND ARGUMENT ...", split as by a shell; SETTINGS may precede the command."""
+    """The speaker "exec:COMMAND ARGUMENT ...", split as a shell splits it. SETTINGS may precede the command."""
     words, settings = command_of(address, SETTINGS)
     return CommandSpeaker(words, **settings)
 
 
 class CommandSpeaker(Speaker):
-    """A process a text, in a group of its own, of which nothing is left once it has spoken.
+    """Runs the command once per text, in a process group that is always killed and reaped.
 
-    timeout_s: what each text is given.
+    arguments: the words of the command. timeout_s: the time limit for each text.
     """
 
     def __init__(self, arguments: Sequence[str], timeout_s: float = TIMEOUT_S) -> None:
@@ -53,10 +54,10 @@ class CommandSpeaker(Speaker):
         self._timeout_s = timeout_s
 
     def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
-        """What the command writes for `text` (UTF-8, without a newline).
+        """The audio that the command writes for `text`, mono int16 (n,), and its rate in Hz.
 
-        InputError where that is no audio or too much, the command fails or takes too long; SettingsError if there is
-        no such command.
+        The command gets the text in UTF-8, without a newline. InputError if it writes no audio or too much, if it
+        fails, or if it takes too long; SettingsError if there is no such command.
         """
         stdout, stderr = self._output(text)
         if not stdout:
@@ -70,38 +71,35 @@ class CommandSpeaker(Speaker):
                 raise self._error(str(error).rpartition(", got ")[2], stderr) from None
 
     def describe(self) -> Mapping[str, Any]:
-        """The command; what follows a name like key or token is hidden."""
+        """The command, without the values of arguments whose names suggest a secret."""
         return {"kind": "exec", "command": without_secrets(self._arguments)}
 
     def _output(self, text: str) -> tuple[bytes, bytes]:
-        """What the command wrote to its standard output, and the last of what it wrote to its standard error."""
-        with TemporaryFile() as given:
-            given.write(text.encode())
-            given.seek(0)
-            process = self._begin(given)
-        found, errors = bytearray(), bytearray()
+        """The standard output of the command, and the end of its standard error."""
+        with TemporaryFile() as stdin:  # a file, so that a command which does not read cannot block us
+            stdin.write(text.encode())
+            stdin.seek(0)
+            try:
+                process = subprocess.Popen(self._arguments, stdin=stdin, stdout=PIPE, stderr=PIPE, process_group=0)
+            except OSError as error:
+                raise SettingsError(f"exec: {self._arguments[0]}: {error.strerror}") from None
+        output, errors = bytearray(), bytearray()
         try:
             for pipe, chunk in _chunks(process, self._timeout_s):
                 if pipe is process.stderr:
                     errors[:] = (errors + chunk)[-_KEPT_BYTES:]
                     continue
-                found += chunk
-                if len(found) > MOST_BYTES:
+                output += chunk
+                if len(output) > MOST_BYTES:
                     raise self._error(f"more than {MOST_BYTES:,} bytes", errors)
         except subprocess.TimeoutExpired:
             raise self._error(f"none within {self._timeout_s:g} s", errors) from None
         finally:
-            _end(process)
-        if process.returncode:
-            raise self._error(_status(process.returncode), errors)
-        return bytes(found), bytes(errors)
-
-    def _begin(self, given: IO[bytes]) -> subprocess.Popen[bytes]:
-        pipe = subprocess.PIPE
-        try:
-            return subprocess.Popen(self._arguments, stdin=given, stdout=pipe, stderr=pipe, process_group=0)
-        except OSError as error:
-            raise SettingsError(f"exec: {self._arguments[0]}: {error.strerror}") from None
+            _kill_group(process)
+        if code := process.returncode:
+            status = f"exit code {code}" if code > 0 else f"an end by {signal.Signals(-code).name}"
+            raise self._error(status, errors)
+        return bytes(output), bytes(errors)
 
     def _error(self, got: str, stderr: bytes | bytearray) -> InputError:
         lines = stderr.decode(errors="replace").strip().splitlines()
@@ -109,12 +107,8 @@ class CommandSpeaker(Speaker):
         return InputError(f"exec: {self._arguments[0]}: expected a WAV on its standard output, got {got}{last}")
 
 
-def _status(code: int) -> str:
-    return f"exit code {code}" if code > 0 else f"an end by {signal.Signals(-code).name}"
-
-
 def _chunks(process: subprocess.Popen[bytes], timeout_s: float) -> Iterator[tuple[object, bytes]]:
-    """What comes from the pipes of a process, as it comes, until it has ended; TimeoutExpired if that is late."""
+    """Each pipe and chunk that the process writes, until it has ended. TimeoutExpired if it is too slow."""
     deadline_ns = now_ns() + round(1e9 * timeout_s)
     with DefaultSelector() as selector:
         for pipe in (process.stdout, process.stderr):
@@ -131,8 +125,8 @@ def _chunks(process: subprocess.Popen[bytes], timeout_s: float) -> Iterator[tupl
     process.wait(max(0, deadline_ns - now_ns()) / 1e9)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of its group: others of it may hold the pipes open."""
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill and reap the process and its children, which could keep the pipes open."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

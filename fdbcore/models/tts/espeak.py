@@ -1,4 +1,4 @@
-"""English and other voices by espeak-ng."""
+"""English and other voices of espeak-ng."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ VOICE: Final = (
 class Voice:
     """A voice of espeak-ng.
 
-    name: a language, with a variant after a "+" if wanted: "en-us", "en-gb+f2", "de+m3", "ja".
-    pitch: 0 to 99; 50 is the voice's own.
+    name: a language, perhaps with a variant after a "+": "en-us", "en-gb+f2", "de+m3", "ja".
+    words_per_minute: 80 to 450. pitch: 0 to 99; 50 is the voice's own. SettingsError if one is out of range.
     """
 
     name: str = "en-us"
@@ -46,15 +46,15 @@ class Voice:
 
 
 def synthesise(text: str, voice: Voice) -> Pcm:
-    """`text` as espeak-ng says it: int16 (n,) at 48 kHz, without what lies before and after its words.
+    """`text` spoken by espeak-ng: int16 (n,) at 48 kHz, without the silence before and after its words.
 
-    That is the ticks before the first and after the last within RANGE_DB of the loudest. The same text and voice give
-    the same bytes, whatever was said before. It takes about 30 ms, in a process of its
-    own. Raises SettingsError for a voice that is not there, InputError for a text without a sound, MissingExtraError.
+    Silent are the ticks before the first and after the last tick within RANGE_DB of the loudest. The same text and
+    voice always give the same bytes. It takes about 30 ms, in a process of its own. SettingsError for an unknown voice,
+    InputError for a text without a sound, MissingExtraError if espeak-ng is not installed.
     """
     library_path, data_path = _installed()
     _, _, variant = voice.name.partition("+")
-    if variant and not (data_path / "voices" / "!v" / variant).is_file():  # espeak-ng would use another one silently
+    if variant and not (data_path / "voices" / "!v" / variant).is_file():  # espeak-ng would silently use another voice
         raise _no_voice(voice)
     program = (sys.executable, "-I", "-S", _espeak.__file__, library_path, str(data_path))
     settings = (voice.name, str(voice.words_per_minute), str(voice.pitch))
@@ -71,9 +71,11 @@ def synthesise(text: str, voice: Voice) -> Pcm:
         raise FdbError(f"espeak-ng: expected speech for {text[:40]!r}, got: {problem[-1]}")
     rate_hz, pcm = int(np.frombuffer(said.stdout, "<u4", 1)[0]), np.frombuffer(said.stdout, "<i2", offset=4)
     if not pcm.any():
-        raise InputError(f"text: expected words that can be said, got {text!r}")
+        raise InputError(f"text: expected words that can be spoken, got {text!r}")
     resampler = resampler_to_48k(rate_hz)
-    return _trimmed(np.concatenate((resampler.process(pcm.astype(np.int16)), resampler.flush())))
+    speech = np.concatenate((resampler.process(pcm.astype(np.int16)), resampler.flush()))
+    ticks = np.flatnonzero(within_range(speech))
+    return speech[ticks[0] * FRAME_SAMPLES : (ticks[-1] + 1) * FRAME_SAMPLES]
 
 
 def describe_synthesiser(voice: Voice) -> Mapping[str, Any]:
@@ -87,13 +89,8 @@ def describe_synthesiser(voice: Voice) -> Mapping[str, Any]:
     return {"name": "espeak-ng", "espeakng-loader": installed, "voice": asdict(voice)}
 
 
-def _trimmed(pcm: Pcm) -> Pcm:
-    ticks = np.flatnonzero(within_range(pcm))
-    return pcm[ticks[0] * FRAME_SAMPLES : (ticks[-1] + 1) * FRAME_SAMPLES]
-
-
 def _installed() -> tuple[str, Path]:
-    """The library and its data."""
+    """The paths of the library and of its data."""
     try:
         import espeakng_loader
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Recordings that are there already: FOLDER/NAME with any suffix of an audio file."""
+"""A speaker that plays recordings: FOLDER/NAME with any suffix of an audio file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fdbcore.protocols import Speaker
 
 
 def read_mono(path: Path) -> tuple[npt.NDArray[np.int16], int]:
-    """The audio of a file as int16 (n,), channels averaged, and its rate in Hz. Raises AudioError."""
+    """The audio of a file as int16 (n,), with channels averaged, and its rate in Hz. AudioError if it is not audio."""
     with AudioFile(path) as file:
         return np.concatenate([to_mono(block) for block in file.blocks()]), file.rate_hz
 
 
 def folder(address: str) -> Folder:
-    """The speaker of "dir:FOLDER". SettingsError where there is no such folder."""
+    """The speaker "dir:FOLDER". SettingsError if there is no such folder."""
     rest = address.partition(":")[2]
     path = Path(rest)
     if not rest or not path.is_dir():
@@ -32,7 +32,7 @@ def folder(address: str) -> Folder:
 
 
 class Folder(Speaker):
-    """Plays the recording of each name, whatever its text is."""
+    """Plays the recording with the item's name, whatever the text is."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class Folder(Speaker):
                 self._files.setdefault(file.stem, []).append(file)
 
     def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
-        """The recording `name`, at its own rate. InputError where there is none, or more than one."""
+        """The recording `name`, mono int16 (n,), and its rate in Hz. InputError if there is none, or more than one."""
         files = self._files.get(name, [])
         if len(files) != 1:
             several = " and ".join(file.name for file in files)

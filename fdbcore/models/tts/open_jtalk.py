@@ -1,7 +1,7 @@
-"""Japanese by Open JTalk with the voice Mei, both inside pyopenjtalk-plus: the same text gives the same bytes.
+"""Japanese speech by Open JTalk with the voice Mei, both from pyopenjtalk-plus. The same text gives the same bytes.
 
-Kanji, numbers, dates and counters are read in their context. ONNX Runtime belongs to it: without it 何人 and 何日 are
-misread, as naninin and naninichi.
+It reads kanji, numbers, dates and counters in their context. That needs ONNX Runtime: without it 何人 and 何日 are
+misread as naninin and naninichi.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.protocols import Speaker
 
 GAIN: Final = 0.35
-"""The voice alone goes up to 1.9 times full scale; so it speaks at about -26 dBov."""
+"""The voice itself peaks at 1.9 times full scale. With this gain it speaks at about -26 dBov."""
 
 CREDIT: Final = (
     'HTS Voice "Mei" (mei_normal), (c) 2009-2013 Nagoya Institute of Technology, Department of Computer Science; '
@@ -27,14 +27,14 @@ CREDIT: Final = (
 
 
 def open_jtalk(address: str) -> OpenJTalk:
-    """The speaker; it has no settings. MissingExtraError where it is not installed."""
+    """The speaker "open-jtalk". It has no settings. MissingExtraError if it is not installed."""
     if rest := address.partition(":")[2]:
         raise SettingsError(f"tts: open-jtalk: expected no settings, got {rest!r}")
     return OpenJTalk()
 
 
 class OpenJTalk(Speaker):
-    """Speaks at 48 kHz, with the pauses that its voice has before and after."""
+    """Speaks at 48 kHz, with the voice's own pauses before and after the words."""
 
     def __init__(self) -> None:
         try:
@@ -48,16 +48,16 @@ class OpenJTalk(Speaker):
         self._speak = pyopenjtalk.tts
 
     def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
-        """`text` spoken. InputError for one without a word that it can say."""
+        """`text` spoken, mono int16 (n,), and the rate in Hz. InputError if no word of it can be spoken."""
         samples, rate_hz = self._speak(text)
         spoken = np.rint(samples * GAIN)
         if not spoken.any():
-            raise InputError(f"text: expected words that can be said, got {text!r}")
+            raise InputError(f"text: expected words that can be spoken, got {text!r}")
         limits = np.iinfo(np.int16)
         return np.clip(spoken, limits.min, limits.max).astype(np.int16), rate_hz
 
     def describe(self) -> Mapping[str, Any]:
-        """The versions that decide what is heard, the voice and its credit."""
+        """The versions that affect the sound, the voice and its credit, as JSON values."""
         packages = ("pyopenjtalk-plus", "sudachidict-core", "onnxruntime")
         versions = {name: version(name) for name in packages}
         return {"kind": "open-jtalk", "versions": versions, "voice": "mei_normal", "gain": GAIN, "credit": CREDIT}

@@ -284,7 +284,7 @@ def test_who_is_not_connected_gives_way_and_who_is_does_not() -> None:
             assert (await join(first))["type"] == "answer"
             status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
             assert status == 201
-            line = "gave way, not connected yet, to a peer that came later"
+            line = "was not connected yet, and was replaced by a later peer"
             assert await turned_away(first) == (line, 1008)
             async with here.socket() as third:
                 await third.receive_json()
