@@ -30,8 +30,8 @@ def call_rows(run: Run) -> list[Row]:
     of items. A measure that echo changes in any call also has ID_with_echo and ID_with_echo_n. A column from --meta
     with the name of one of these keys gets the prefix meta_.
 
-    Calls that have no scores yet are scored. A call that cannot be read raises no error: its status is "failed", with
-    the reason.
+    Calls that have no scores yet are scored. A call that cannot be read raises no FdbError: its status is "failed",
+    with the reason.
     """
     rows = survey(run).rows
     columns = CallColumns.of(rows)
@@ -44,7 +44,7 @@ def event_rows(run: Run) -> list[Row]:
     Keys: call, side ("A" or "B"), kind ("gap", "pause", "overlap_between", ...), start_s, end_s and known_s in seconds
     from the start of the call, fto_ms, stop_ms (how long after the start the other side fell silent), onset, outcome,
     and the truth values simultaneous, terminal, other_spoke, censored and suspect (echo may have made it). A value that
-    an event does not have is None. A call that cannot be read has no events, and raises no error.
+    an event does not have is None. A call that cannot be read has no events, and raises no FdbError.
     """
     rows: list[Row] = []
 
