@@ -1,4 +1,4 @@
-"""What people look at: screens, pages, tables and figures of what `measures` and `analysis` found.
+"""Screens, pages, tables and figures that show the results of `measures` and `analysis`.
 
 May import: analysis, audio, measures, recording, runtime, sources, stats.
 """

@@ -1,4 +1,4 @@
-"""The columns of measures in tables of calls and systems, as the measures are registered; shared by all such tables."""
+"""The columns of measures that all tables of calls and systems share, from the registry of measures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def titles(with_intervals: bool = False) -> list[str]:
-    """The titles on a terminal. with_intervals: that of medians stands beside them."""
+    """The column titles on a terminal. with_intervals: medians have a column for their interval."""
     return [title for name, column in columns().items() for title in [column.short, *_beside(name, with_intervals)]]
 
 
 def cells(measures: Measures, with_intervals: bool = False) -> list[str]:
-    """Below the titles: "5/6" of a share, a median, "3x" of what is counted; "" for what is not there."""
+    """The cells below the titles: "5/6" for a share, a median, or "3x" for a count; "" for a missing measure."""
     found: list[str] = []
     for name, column in columns().items():
         beside = len(_beside(name, with_intervals))
@@ -26,7 +26,7 @@ def cells(measures: Measures, with_intervals: bool = False) -> list[str]:
 
 
 def note() -> str:
-    """What the short titles stand for."""
+    """A line that explains the short titles."""
     return " | ".join(f"{column.short}: {column.means}" for column in columns().values() if column.means)
 
 

@@ -1,7 +1,8 @@
-"""Numbers and settings as a reader wants them: the one place that turns a quantity with a unit into text.
+"""Formats numbers and settings for readers: the one place that turns a quantity with a unit into text.
 
-Times of a conversation are seconds with two decimals, shares per cent with one, rates have two decimals. What a machine
-adds or errs by is smaller, and told in ms (MACHINE_MS, `duration_text`). Documents keep the units of the measures.
+Times in a conversation are in seconds with two decimals, shares in per cent with one decimal; rates have two decimals.
+Delays and errors of machines are smaller, so they are in ms (MACHINE_MS, `duration_text`). Documents keep the units of
+the measures.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ NOT_CORRECTED: Final = (
     "exclude 0 although p, being corrected, is not significant."
 )
 EARS: Final = {"A": "left", "B": "right"}  # of session.wav
-ITEMS_FOR_P90: Final = 10  # with fewer, "nine in ten" is the largest by another name
+ITEMS_FOR_P90: Final = 10  # with fewer items, p90 is hardly more than the largest
 MACHINE_MS: Final = "ms of a machine"
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How values of a unit are shown: times `factor`, with so many decimals, in `unit`; differences in `step`."""
+    """How to show values of a unit: multiplied by `factor`, with `decimals`, in `unit`; differences in `step`."""
 
     factor: float
     decimals: int
@@ -51,17 +52,17 @@ _STYLES: Final = {
 
 
 def scaled(value: float, unit: str) -> float:
-    """A value as it is shown, unrounded: 820 ms is 0.82."""
+    """A value in the unit that is shown, unrounded: 0.82 for 820 ms."""
     return value * _STYLES[unit].factor
 
 
 def shown_unit(unit: str) -> str:
-    """The unit that is shown: "s" for ms, "%" for shares."""
+    """The unit in which values are shown: "s" for ms, "%" for shares."""
     return _STYLES[unit].unit
 
 
 def number(value: float, unit: str, sign: str = "") -> str:
-    """A value without its unit: "0.82". sign: "+" for what may be more or less."""
+    """A value without its unit: "0.82". sign: "+" shows the sign of positive values too."""
     decimals = _STYLES[unit].decimals
     return f"{round(scaled(value, unit), decimals) + 0.0:{sign},.{decimals}f}"  # no -0.0
 
@@ -72,7 +73,7 @@ def amount(value: float | None, unit: str, sign: str = "") -> str:
 
 
 def limits(interval: Sequence[float] | None, unit: str, sign: str = "") -> str:
-    """An interval: "[0.74, 0.91]"; "" where there is none."""
+    """An interval: "[0.74, 0.91]"; "" if there is none."""
     return f"[{', '.join(number(limit, unit, sign) for limit in interval)}]" if interval else ""
 
 
@@ -87,17 +88,17 @@ def difference(value: float, interval: Sequence[float] | None, unit: str) -> str
 
 
 def limit_text(value: float, unit: str) -> str:
-    """A limit that somebody has written, with all its digits: "0.9 s"."""
+    """A limit that a user wrote, with all its digits: "0.9 s"."""
     return f"{scaled(value, unit):.10g} {shown_unit(unit)}"
 
 
 def allowance_text(value: float, unit: str) -> str:
-    """A difference that somebody has written, with all its digits: "+2 points"."""
+    """A difference that a user wrote, with all its digits: "+2 points"."""
     return f"{scaled(value, unit):+.10g} {_STYLES[unit].step}" if value else "0"
 
 
 def headline(summary: Summary | None) -> float | None:
-    """The figure by which a pooled measure is known: its median, or its mean where it has none."""
+    """The main figure of a pooled measure: its median, or its mean if it has no median."""
     if summary is None:
         return None
     return summary["mean"] if summary["median"] is None else summary["median"]
@@ -116,38 +117,39 @@ def counted(n: int, noun: str) -> str:
 
 
 def by_chance(share: Summary) -> str:
-    """How many of a share's items would be counted by chance: " (by chance 1.7)"; empty where that is not known."""
+    """How many items of a share to expect by chance: " (by chance 1.7)"; empty if that is not known."""
     chance = share.get("by_chance")
     return "" if chance is None else f" (by chance {chance * share['n']:.1f})"
 
 
 def long_onsets(measures: Measures, side: Side) -> int:
-    """How often a side began to speak over the other for more than `short`: also where the other stopped at once, and
-    so not where they began together, or the other was just ending."""
+    """How often a side spoke over the other for more than short_ms; without simultaneous starts.
+
+    Onsets at which the other stopped at once are included."""
     x, y = side.lower(), other_side(side).lower()
     at_once = measures[f"{y}_stopped_at_once_per_long_{x}_onset"]["count"]
     return measures[f"{y}_stopped_within_2s_per_long_{x}_onset"]["n"] + at_once
 
 
 def length_text(recording: Recording) -> str:
-    """The recording's length as "1:06"."""
+    """The length of the recording, such as "1:06"."""
     return clock_text(ticks_to_s(recording.n_ticks))
 
 
 def duration_text(seconds: float) -> str:
-    """What a machine takes: milliseconds below 1 s, then seconds: "20 ms", "12.50 s"."""
+    """A duration of a machine, in ms below 1 s and in s above: "20 ms", "12.50 s"."""
     return f"{1000 * seconds:.4g} ms" if abs(seconds) < 1 else f"{seconds:,.2f} s"
 
 
 def title(recording: Recording) -> str:
-    """What a reader knows the session by: the name of its file, or of the case where there is no such one."""
+    """The title of a session: the name of its audio file; without a single file, the name of the recording."""
     files = _source(recording).get("files", [])
     named = len(files) == 1 and "held" not in recording.meta
     return Path(files[0]["path"]).name if named else recording.name
 
 
 def origins(recording: Recording) -> dict[str, str]:
-    """Who is on each side: the kind of a party; or else where it comes from: a channel ("left"), or a file."""
+    """Who is on each side: the kind of a live party; otherwise the source, a channel ("left") or a file."""
     parties = recording.original_meta.get("parties") or {}
     kinds: dict[str, str] = {side: str(parties.get(side, {}).get("kind", "replay")) for side in SIDES}
     if set(kinds.values()) != {"replay"}:
@@ -160,7 +162,7 @@ def origins(recording: Recording) -> dict[str, str]:
 
 
 def ears(recording: Recording) -> dict[str, str]:
-    """On which ear each side is heard in the report's audio: the source's channels, or those of session.wav."""
+    """The ear on which each side is heard in the audio of the report: a channel of the source, or of session.wav."""
     return _channels(recording) if plays_source(recording) else dict(EARS)
 
 
@@ -174,13 +176,13 @@ def _source(recording: Recording) -> Mapping[str, Any]:
 
 
 def vad_text(settings: Settings) -> str:
-    """Name and version of the voice activity detector, of each side where they differ."""
+    """The name and version of the voice activity detector; of both sides if they differ."""
     named = [" ".join(str(vad[key]) for key in ("name", "version") if key in vad) for vad in _vads(settings)]
     return " / ".join(dict.fromkeys(named))
 
 
 def vad_bias_text(settings: Settings) -> str:
-    """The stated bias of the detector, such as "onset +10 ms, FTO -10 ms"; empty if it states none."""
+    """The measured bias of the detector, such as "onset +10 ms, FTO -10 ms"; empty if it is not known."""
     stated = []
     for vad in _vads(settings):
         bias = vad.get("bias_ms") or {}

@@ -1,4 +1,4 @@
-"""Tables and names that fit a terminal."""
+"""Fits tables and names to the width of a terminal."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ FEWEST_NAME_COLUMNS: Final = 12
 
 
 def laid_out(rows: Iterable[Sequence[str]], width: int) -> list[str]:
-    """Rows as lines of at most `width`: names to the left, the rest to the right, where it fits. The first row is the
-    head; a column without anything below it is left out."""
+    """The rows of a table as lines of at most `width` characters; the first row is the head.
+
+    The first column is left-aligned, the others right-aligned. Columns without any cell are left out, and so are the
+    last columns if they do not fit.
+    """
     names, *columns = (column for column in zip(*rows, strict=True) if any(column[1:]))
-    of_names, widths = max(map(len, names)), [max(map(len, column)) for column in columns]
-    while widths and min(of_names, FEWEST_NAME_COLUMNS) + sum(widths) + len(widths) > width:
+    name_width, widths = max(map(len, names)), [max(map(len, column)) for column in columns]
+    while widths and min(name_width, FEWEST_NAME_COLUMNS) + sum(widths) + len(widths) > width:
         widths.pop()
-    of_names = min(of_names, width - sum(widths) - len(widths))
+    name_width = min(name_width, width - sum(widths) - len(widths))
     return [
-        " ".join([f"{shortened(name, of_names):<{of_names}}", *map(str.rjust, cells, widths)]).rstrip()
+        " ".join([f"{shortened(name, name_width):<{name_width}}", *map(str.rjust, cells, widths)]).rstrip()
         for name, *cells in zip(names, *columns[: len(widths)], strict=True)
     ]
 
 
 def shortened(text: str, width: int) -> str:
-    """`text` cut in its middle to `width`."""
+    """`text`, shortened in its middle to `width` characters."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -31,5 +34,5 @@ def shortened(text: str, width: int) -> str:
 
 
 def shortened_at_end(text: str, width: int) -> str:
-    """`text` cut at its end to `width`."""
+    """`text`, shortened at its end to `width` characters."""
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"

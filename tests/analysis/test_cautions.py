@@ -44,7 +44,7 @@ def test_few_calls_show_no_interval_without_its_caution(tmp_path: Path) -> None:
 
 def test_enough_calls_have_no_caution_of_their_number(tmp_path: Path) -> None:
     for text in told(run_of(tmp_path, 12)):
-        assert "too narrow" not in text.replace("Below 10 sessions it may be too narrow", "")
+        assert "too narrow" not in text.replace("With fewer than 10 calls it may be too narrow", "")
 
 
 def test_one_session_has_no_interval_anywhere(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_one_session_has_no_interval_anywhere(tmp_path: Path) -> None:
     assert not any(f"{mark} [" in text for text in (screen, of_many) for mark in "%s")
     page = intervals(content["measures"])
     for text in (index, page):
-        assert "There are no intervals: one session cannot show how sessions differ." in text
+        assert "There are no intervals: one call cannot show how calls differ." in text
     group, _ = rescored(run.corpus, 1)
     assert resampled(statements(group, Unit())) == "no intervals: one call cannot show how calls differ"
     assert FEW not in " ".join((screen, of_many, index, page))

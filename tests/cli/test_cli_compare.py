@@ -199,7 +199,7 @@ def test_the_page_says_why_there_is_no_interval_where_it_would_be(tmp_path: Path
     planted_run(tmp_path / "one", Planted(1, 0.1, 1))
     planted_run(tmp_path / "other", Planted(9, 0.1, 2, prefix="o"))
     result = report(tmp_path / "one", "--baseline", tmp_path / "other")
-    assert "run (1 call) less baseline (9 calls)" in " ".join(result.stdout.split())
+    assert "run (1 call) minus baseline (9 calls)" in " ".join(result.stdout.split())
     assert " ".join(result.stdout.split()).count(NOT_CORRECTED) == 1
     html = (tmp_path / "one" / "compare.html").read_text()
     cut = html.split("<code>premature_per_turn</code>")[1].split("</tr>")[0]

@@ -63,7 +63,7 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     assert f"!! {failed}" in screen(recording, scores)
     of_run = run_screen([recording], summary([recording])["measures"])
     assert "!! the call failed" in of_run
-    assert "1 of 1 scored ones failed" in of_run.splitlines()[0]
+    assert "1 of 1 scored calls failed" in of_run.splitlines()[0]
 
 
 @pytest.mark.parametrize("counted", ["padded_samples", "concealed_samples", "lost_samples"])

@@ -176,7 +176,7 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
     flat = " ".join(result.stdout.split())
     assert "agent's log offset +1,700,000,000,3" in flat
     assert "by audio_out at 12 of 12 onsets of B" in flat
-    assert "what constantly lies between audio_out and B's onset counts as difference of the clocks" in flat
+    assert "a constant delay between audio_out and B's onset counts as a difference of the clocks" in flat
     page = (recording.path / REPORT).read_text()
     assert '<h2 id="marks-title">The agent\'s log</h2>' in page
     assert all(stage in page for stage in STAGES)

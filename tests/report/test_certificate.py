@@ -113,7 +113,7 @@ def test_arrivals_are_told_by_their_spacing(tmp_path: Path) -> None:
         ({}, [], "on time: none of 900 ticks missed"),
         ({"late": 3}, [], "on time: none of 900 ticks missed; 3 late by at most 50 ms and made up"),
         ({"missed": 9}, range(9), "9 of 900 ticks missed (1 %)"),
-        ({"missed": 2}, [], "on time: none of 900 ticks missed; 2 later than that and held all the same"),
+        ({"missed": 2}, [], "on time: none of 900 ticks missed; 2 later than that, but not missed"),
         (
             {"suspends": [{"tick": 3, "ms": 900.0}]},
             [],
@@ -214,7 +214,7 @@ def test_a_run_pools_all_but_what_is_invalid(tmp_path: Path) -> None:
     lines = run_screen([invalid, done], summary([invalid, done])["measures"]).splitlines()
     assert lines[2].split(maxsplit=2) == ["invalid", "0:09", f"!! {REASON}"]
     assert lines[4].split()[:3] == ["scored", "0:09", "1/1"]
-    assert run_screen([invalid], summary([invalid])["measures"]).endswith("no session could be scored")
+    assert run_screen([invalid], summary([invalid])["measures"]).endswith("no call could be scored")
 
 
 def test_a_system_that_never_spoke_counts_in_the_replay_as_well(tmp_path: Path) -> None:
@@ -236,4 +236,4 @@ def test_a_replay_of_what_was_cut_off_warns(tmp_path: Path) -> None:
     assert replayed.turn_events
     text = text_of(replayed)
     assert "The recording was cut off while the conversation went on." in text
-    assert "Replayed: of a recording that was cut off: 5.40 s of it are here." in text
+    assert "Replayed: of a recording that was cut off: 5.40 s of it exist." in text

@@ -132,7 +132,7 @@ def test_sides_that_were_exchanged_are_heard_on_the_other_ear(tmp_path: Path) ->
     for playable, ears in ((True, "A right, B left"), (False, "A left, B right")):
         source = {"files": [{"path": "call.wav"}], "sides": sides, "playable_in_browser": playable}
         found = read(drawn_recording(tmp_path / str(playable), "A 0-2 |", source=source))
-        assert found.attributes("audio", "aria-label") == [f"The session: {ears}"]
+        assert found.attributes("audio", "aria-label") == [f"The call: {ears}"]
         assert "A right · B left" in found.text
 
 
@@ -176,7 +176,7 @@ def test_figures_have_denominators_and_what_chance_would_do(sample: Reading) -> 
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
     assert re.search(r"B stopped within 2 s for 2 of 3 \(by chance \d\.\d\)", text)
-    assert "of 7, B answered 6, cut off 1 before A had finished, and left 0 without an answer: silence for 10 s" in text
+    assert "All 7 opportunities count: B answered 6, cut A off at 1, and gave no answer at 0: silence for 10 s" in text
 
 
 def test_an_open_line_that_ended_is_a_reason_for_a_missing_answer(tmp_path: Path) -> None:
@@ -185,12 +185,10 @@ def test_an_open_line_that_ended_is_a_reason_for_a_missing_answer(tmp_path: Path
         tmp_path / "call", "A 0-2 4-6 10-12 | B 2.5-3.5", 1, settings=META["settings"] | {"line_open": True}
     )
     text = read(recording).text.replace("\u00a0", " ")
-    why = "silence for 10 s, for more than 3 s until A went on by itself, or to the end of a line that stayed open"
+    why = "silence for 10 s, or for more than 3 s until A went on by itself, or to the end of a line that stayed open"
     assert "B answered 1 of 3 opportunities, after 0.50 s." in text
     assert f"0 cut off by B, 2 without an answer: {why}." in text
-    assert (
-        f"All count: of 3, B answered 1, cut off 0 before A had finished, and left 2 without an answer: {why}." in text
-    )
+    assert f"All 3 opportunities count: B answered 1, cut A off at 0, and gave no answer at 2: {why}." in text
 
 
 def test_warnings_stand_before_everything_else(tmp_path: Path) -> None:

@@ -144,9 +144,9 @@ def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
     for recording in recordings:
         score(recording)
     lines = run_screen(recordings, summary(recordings)["measures"]).splitlines()
-    assert lines[0].startswith("3 sessions, 0:49")
+    assert lines[0].startswith("3 calls, 0:49")
     assert lines[1] == "!! call-0: B never spoke: no speech found, digitally silent"
-    table = next(number for number, line in enumerate(lines) if line.startswith("session "))
+    table = next(number for number, line in enumerate(lines) if line.startswith("call "))
     assert not [line for line in lines[table + 5 :] if line.startswith("!! call")], "known before any number"
     lines = lines[table + 1 :]
     assert [line.split()[:3] for line in lines[:4]] == [
@@ -155,7 +155,7 @@ def test_a_run_has_a_line_a_session_and_one_of_all(tmp_path: Path) -> None:
         ["call-2", "0:34", "0/2"],
         ["all", "0:49", "1/3"],
     ]
-    assert lines[0].endswith("!! B never spoke: no speech found, digita…")
+    assert lines[0].endswith("!! B never spoke: no speech found, digital…")
     assert lines[2].endswith("0:15 no answer 15.0 s")
     assert "median answer time 0.40 s" in lines[4]
     assert max(map(len, lines)) <= 100

@@ -105,7 +105,7 @@ def test_the_page_shows_what_the_document_says(run: Path) -> None:
             )
     assert "Nothing to count." in section(html, "b_stopped_within_2s_per_long_a_onset")
     assert "they differ" in section(html, "response_latency_ms")
-    assert "IPUs per min" in html.split("Beside the reference")[1]
+    assert "IPUs per min" in html.split("Compared with the reference")[1]
 
 
 def test_texts_of_files_are_escaped_and_the_page_is_whole(run: Path) -> None:
@@ -113,7 +113,7 @@ def test_texts_of_files_are_escaped_and_the_page_is_whole(run: Path) -> None:
     html = (run / "scores.html").read_text()
     assert "&lt;b&gt;slow" in html
     assert "<b>slow" not in html
-    assert "Beside the reference" not in html
+    assert "Compared with the reference" not in html
     parser = Balanced()
     parser.feed(html)
     assert not parser.unclosed

@@ -1,4 +1,4 @@
-"""An agent's own log in the report of its call."""
+"""An agent's own log, in the report of its call."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LABEL_COLUMNS: Final = 17  # of the screen of a call
 Values = Mapping[str, Any]
 
 
-def offset_text(laid: Values) -> str:
-    """The offset, how it was found, and how well."""
-    offset = laid["offset"]
+def offset_text(log: Values) -> str:
+    """The offset, its uncertainty, and how it was found."""
+    offset = log["offset"]
     ms = amount(1000 * offset["offset_s"], MACHINE_MS, "+")
     if offset["anchor"] is None:
         return f"{ms}, as given"
@@ -26,41 +26,41 @@ def offset_text(laid: Values) -> str:
     return f"{ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {by}"
 
 
-def stages_text(laid: Values) -> str:
+def stages_text(log: Values) -> str:
     """The median of each stage."""
-    medians = zip(laid["stages"], laid["medians_ms"], laid["counts"], strict=True)
+    medians = zip(log["stages"], log["medians_ms"], log["counts"], strict=True)
     return ", ".join(f"{stage} {amount(median, 'ms')} (n = {n})" for stage, median, n in medians)
 
 
-def screen_lines(laid: Values, columns: int) -> list[str]:
-    """The log for a terminal of so many columns, as the screen of its call has it."""
-    told = [("agent's log", f"offset {offset_text(laid)}"), ("", f"medians: {stages_text(laid)}")]
-    told += [("!!", text) for text in cautions(laid)]
+def screen_lines(log: Values, columns: int) -> list[str]:
+    """The lines about the log for a terminal with this many columns, in the layout of the call's screen."""
+    lines = [("agent's log", f"offset {offset_text(log)}"), ("", f"medians: {stages_text(log)}")]
+    lines += [("!!", text) for text in cautions(log)]
     indent = " " * LABEL_COLUMNS
-    return [fill(f"{label:<{LABEL_COLUMNS}}{text}", columns, subsequent_indent=indent) for label, text in told]
+    return [fill(f"{label:<{LABEL_COLUMNS}}{text}", columns, subsequent_indent=indent) for label, text in lines]
 
 
-def cautions(laid: Values) -> list[str]:
-    """What the offset leaves open."""
+def cautions(log: Values) -> list[str]:
+    """Warnings about an estimated offset, and about marks beyond the recording."""
     found = []
-    if (anchor := laid["offset"]["anchor"]) is not None:
+    if (anchor := log["offset"]["anchor"]) is not None:
         found.append(
-            f"what constantly lies between {anchor} and B's onset counts as difference of the clocks: "
-            f"{laid['stages'][-1]} shows only how it varies"
+            f"a constant delay between {anchor} and B's onset counts as a difference of the clocks, so "
+            f"{log['stages'][-1]} shows only how that delay varies"
         )
-    if laid["outside"]:
-        found.append(f"{laid['outside']:,} marks lie beyond the recording")
+    if log["outside"]:
+        found.append(f"{log['outside']:,} marks lie beyond the recording")
     return found
 
 
-def section(laid: Values) -> dict[str, Any]:
-    """The section of the page."""
-    rows = [_row(response) for response in laid["responses"]]
-    medians = [Cell(amount(ms, "ms"), is_strong=True) for ms in (laid["latency_ms"], *laid["medians_ms"])]
+def section(log: Values) -> dict[str, Any]:
+    """The values for the section of the page."""
+    rows = [_row(response) for response in log["responses"]]
+    medians = [Cell(amount(ms, "ms"), is_strong=True) for ms in (log["latency_ms"], *log["medians_ms"])]
     return {
-        "offset": offset_text(laid),
-        "cautions": cautions(laid),
-        "columns": ["A's end", "latency", *laid["stages"]],
+        "offset": offset_text(log),
+        "cautions": cautions(log),
+        "columns": ["A's end", "latency", *log["stages"]],
         "shown": [(Cell("median", is_strong=True), medians), *rows[:LISTED]],
         "rest": rows[LISTED:],
     }

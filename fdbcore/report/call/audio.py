@@ -1,4 +1,4 @@
-"""The audio of a recording for a page: found where it is, or cut to short clips."""
+"""The audio of a recording for a page: its address, or short clips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLIP_TYPE: Final = "audio/webm"
 
 
 def audio_url(recording: Recording, folder: Path) -> str:
-    """Where a page in `folder` finds the audio: a relative path, and an absolute one only if there is no other."""
+    """The address of the audio for a page in `folder`: a relative path if possible, otherwise an absolute one."""
     playable = recording.meta["source"]["files"][0]["path"] if plays_source(recording) else AUDIO
     start, target = os.path.abspath(folder), os.path.join(os.path.abspath(recording.path), playable)
     try:
@@ -32,9 +32,9 @@ def audio_url(recording: Recording, folder: Path) -> str:
 
 
 def clip(recording: Recording, start_tick: int, end_tick: int) -> bytes:
-    """The session from one tick to another as a WebM file with Opus. AudioError if its audio cannot be read.
+    """The audio between two ticks as a WebM file with Opus. Raises AudioError if the audio cannot be read.
 
-    Whether the source is still what it was (`sources.recorded.changed_source`) is for the caller to know.
+    The caller must check that the source has not changed (`sources.recorded.changed_source`).
     """
     start, end = start_tick * FRAME_SAMPLES, end_tick * FRAME_SAMPLES
     parts, at = [], 0

@@ -1,4 +1,4 @@
-"""How a conversation was held, in words: its outcome, its timing certificate, whether a replay gives the same again."""
+"""The outcome of a live call, its timing certificate, and whether a replay gives the same results, in words."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ if TYPE_CHECKING:
 
 LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
 LISTED: Final = 50  # delay changes
-SET: Final = "anchor"  # why a delay changes when a side is first heard: no disturbance
-_ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # of a certificate: not among its other facts
+SET: Final = "anchor"  # the reason of a delay change when a side is first heard; it is no disturbance
+_ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # keys of a certificate that the page shows elsewhere
 
 
 def verdict(content: Document) -> str:
-    """One line: whether everything came in time."""
+    """One line that says whether everything was on time."""
     timing, n_ticks = _timing(content), content["recording"]["n_ticks"]
     if not timing:
         return "no timing certificate was recorded"
     if not timing.get("realtime"):
-        return "on a virtual clock, each 10 ms in order: nothing can be late, and computing time does not count"
+        return "on a virtual clock, 10 ms by 10 ms: nothing can be late, and compute time does not count"
     missed = sum(end - start for start, end in content["held"]["missed"]) if content["held"] else 0
     late, overdue = timing.get("late", 0), timing.get("missed", 0) - missed
     share = f" ({100 * missed / n_ticks:.2g} %)" if missed else ""
     parts = [f"{missed} of {n_ticks:,} ticks missed{share}" if missed else f"on time: none of {n_ticks:,} ticks missed"]
     parts += [f"{late} late by at most 50 ms and made up"] if late else []
-    parts += [f"{overdue} later than that and held all the same"] if overdue > 0 else []
+    parts += [f"{overdue} later than that, but not missed"] if overdue > 0 else []
     parts += [f"the machine was suspended {len(timing['suspends'])} times"] if timing.get("suspends") else []
     return "; ".join(parts)
 
 
 def disturbances(content: Document) -> str:
-    """What was lost, made up or moved on each side, in a few words; empty if nothing was."""
+    """The disturbances of each side, such as losses and delay changes, in a few words; empty if there were none."""
     parts = []
     for side, measured in (_timing(content).get("sides") or {}).items():
         counts = [(SIDE_COUNTS[key].label.lower(), key, measured.get(key)) for key in SIDE_COUNTS]
-        told = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
+        texts = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
         changes = sum(change["why"] != SET for change in measured.get("delay_changes") or [])
         changes += measured.get("untold_delay_changes") or 0
-        told += [f"{changes} delay change{'s' if changes > 1 else ''}"] if changes else []
-        parts += [f"{side}: {', '.join(told)}"] if told else []
+        texts += [f"{changes} delay change{'s' if changes > 1 else ''}"] if changes else []
+        parts += [f"{side}: {', '.join(texts)}"] if texts else []
     return " | ".join(parts)
 
 
 def replay_text(content: Document) -> str | None:
-    """Whether a replay gave what was there when the conversation was held; None if this is no replay of a recording."""
+    """Whether a replay gave the same results as the live call; None if this is not the replay of a recording."""
     replayed = content["held"]["replay_of"] if content["held"] else None
     if replayed is None:
         return None
     if replayed["same"] is None:
-        return f"of a recording that was cut off: {content['recording']['length_s']:.2f} s of it are here"
-    told = "the same turn events and activity as when it was held, bit for bit"
+        return f"of a recording that was cut off: {content['recording']['length_s']:.2f} s of it exist"
+    text = "the same turn events and activity as in the original call, bit for bit"
     if not replayed["same"]:
-        told = "not the same as when it was held"
-    return "; ".join([told, *replayed["differences"]])
+        text = "not the same as in the original call"
+    return "; ".join([text, *replayed["differences"]])
 
 
 def outcome_text(content: Document) -> str | None:
-    """How the conversation ended: "done", "failed: side B: no speech found"; None if nobody knows."""
+    """How the call ended: "done", "failed: side B: no speech found"; None if that is not known."""
     outcome = content["held"]["outcome"] if content["held"] else None
     if not outcome:
         return None
@@ -73,7 +73,7 @@ def outcome_text(content: Document) -> str | None:
 
 
 def section(content: Document) -> dict[str, Any]:
-    """The section on timing: the verdict, the evidence for it, and the rest of the certificate."""
+    """The values for the section on timing: the verdict, the evidence for it, and the rest of the certificate."""
     timing = _timing(content)
     changes, more = _delay_changes(timing)
     return {
@@ -89,7 +89,7 @@ def section(content: Document) -> dict[str, Any]:
 
 
 def _timing(content: Document) -> Mapping[str, Any]:
-    """The certificate of the conversation; of recorded files that of their replay."""
+    """The timing certificate of the live call; for recorded files that of their replay."""
     source = content["held"] or content
     return source["timing"] or {}
 
@@ -99,7 +99,7 @@ def _is_histogram(value: object) -> bool:
 
 
 def _histograms(timing: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Label, name and summary of each distribution of lateness."""
+    """Yields label, side and summary of each distribution of lateness."""
     for name, value in timing.items():
         if _is_histogram(value):
             yield name, "", value
@@ -117,7 +117,7 @@ def _lateness_row(name: str, side: str, summary: Mapping[str, Any]) -> Row:
 
 
 def _side_rows(content: Document) -> Iterator[Row]:
-    """What each side measured, the known first, and how its audio arrived."""
+    """The counts of each side, those with a description first, and how its audio arrived."""
     sides = [_leaves((_timing(content).get("sides") or {}).get(side, {})) for side in SIDES]
     for key in dict.fromkeys([*SIDE_COUNTS, *sides[0], *sides[1]]):
         if any(key in measured for measured in sides):
@@ -127,12 +127,12 @@ def _side_rows(content: Document) -> Iterator[Row]:
             yield label, [_count_text(key, m[key]) if key in m else "" for m in sides]
     arrivals = [content["held"]["arrivals"][side] for side in SIDES] if content["held"] else []
     if any(arrivals):
-        label = Cell("Arrivals", "How far apart its audio came, and how much of it at a time.")
+        label = Cell("Arrivals", "The time between arrivals of its audio, and the length of each.")
         yield label, [_arrivals_cell(each) if each else "" for each in arrivals]
 
 
 def _leaves(measured: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Single values, those of nested objects under both names; histograms and lists are shown elsewhere."""
+    """All single values, nested ones under joined names; histograms and lists are shown elsewhere."""
     found: dict[str, Any] = {}
     for key, value in measured.items():
         if isinstance(value, Mapping) and not _is_histogram(value):
@@ -143,7 +143,7 @@ def _leaves(measured: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _count_text(key: str, value: object) -> str:
-    """A number as it is, samples as a duration."""
+    """A count as text; a number of samples as a duration."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return NONE if value is None else str(value)
     if key.endswith("_samples"):
@@ -157,7 +157,7 @@ def _arrivals_cell(arrivals: Deliveries) -> Cell:
 
 
 def _delay_changes(timing: Mapping[str, Any]) -> tuple[list[Row], int]:
-    """The first delay changes of both sides, and how many more there are."""
+    """The rows of the first delay changes of both sides, and how many more there are."""
     sides = (timing.get("sides") or {}).items()
     found = sorted(
         ((change["tick"], side, change) for side, measured in sides for change in measured.get("delay_changes") or []),

@@ -1,4 +1,4 @@
-"""Input health in words: a line for the screen, and a panel for the page."""
+"""The input health of a call in words: a line for the screen, and a panel for the page."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SHOWN_SPANS: Final = 6
 GIVEN: Final = (
-    " No figure counts these events, but those by the rules of published benchmarks; the tables say beside it what "
-    "each would be with echo."
+    " Only the measures of published benchmarks count these events; the tables also show what each figure would be "
+    "with echo."
 )
 
 FIGURES: Final = (
@@ -30,7 +30,7 @@ FIGURES: Final = (
 def health_text(content: Document) -> str:
     """All findings in a few words, such as "echo B->A -38 dB at 120 ms (3 events suspect)"; empty if not examined.
 
-    Beside findings of the conversation, such as a file that ends early, sound audio is ok *otherwise*.
+    Good audio is "ok", or "ok otherwise" if there are findings about the conversation, such as a file that ends early.
     """
     health = content["health"]
     if health is None:
@@ -45,7 +45,7 @@ def _ok(content: Document) -> str:
 
 
 def side_lines(health: Health) -> Iterator[tuple[str, str]]:
-    """Each side with its figures in words."""
+    """Yields each side and its figures in words."""
     for side in SIDES:
         known = health["sides"][side]
         texts = [text.format(known[name]) for name, text in FIGURES if known[name] is not None]
@@ -54,7 +54,7 @@ def side_lines(health: Health) -> Iterator[tuple[str, str]]:
 
 
 def health_screen(content: Document, columns: int) -> str:
-    """Everything about the input of one session that was examined, for a terminal of that width."""
+    """The input health of a session that was examined, for a terminal with this many columns."""
     health = content["health"]
     assert health is not None
     lines = [f"health: {health['verdict']}", *(f"{side}  {text}" for side, text in side_lines(health))]
@@ -72,14 +72,14 @@ def _counted(content: Document, finding: HealthFinding) -> str:
 
 
 def _places(finding: HealthFinding) -> str:
-    """Where it is found, the first few times."""
+    """The first few times at which a finding occurs."""
     times = [clock_text(ticks_to_s(start)) for start, _ in finding["spans"]]
     more = f" and {len(times) - SHOWN_SPANS} more" if len(times) > SHOWN_SPANS else ""
     return f" At {', '.join(times[:SHOWN_SPANS])}{more}." if times else ""
 
 
 def panel(content: Document) -> dict[str, Any] | None:
-    """What is wrong with the input, the worst first, for the page; None if it was not examined."""
+    """The values for the panel of the page; None if the input was not examined."""
     health = content["health"]
     if health is None:
         return None

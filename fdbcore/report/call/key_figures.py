@@ -1,4 +1,4 @@
-"""The key figures of a session in words that need no explanation."""
+"""The key figures of a call, each with a sentence that explains it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B 
 
 
 def lead(measures: Measures, findings: Sequence[Finding]) -> str:
-    """The session in one sentence; what was found about all of it comes before what it leaves to be counted."""
+    """The call in one sentence, after the findings about a silent side."""
     never = [f"{finding['name']}. " for finding in findings if finding["id"] in ("never_spoke", "fell_silent")]
     return f"{''.join(never)}{_counted(measures)}"
 
@@ -38,7 +38,7 @@ def _counted(measures: Measures) -> str:
 
 
 def figures(measures: Measures, settings: TurnSettings, last_turn: str) -> list[KeyFigure]:
-    """The key figures, each with a sentence that says what it is. last_turn: what became of A's, if it is censored."""
+    """The key figures, each with a sentence that explains it. last_turn: what happened to A's last turn."""
     answered = partial(_answered, last_turn=last_turn)
     cells = (answered, _answer_time, _a_over_b, _b_over_a, _silence, _talking)
     return [KeyFigure(*cell(measures, settings)) for cell in cells]
@@ -105,7 +105,7 @@ def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]
         "Long silences",
         _times(lapses["n"]),
         in_words(
-            f"both silent for more than {{lapse_ms}} between their first and their last words{longest}. {start}",
+            f"both silent for more than {{lapse_ms}} between the first and the last word{longest}. {start}",
             settings,
         ),
     )
@@ -114,7 +114,7 @@ def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]
 def _talking(measures: Measures, settings: TurnSettings) -> tuple[str, tuple[str, str], str]:
     a, b = (amount(measures[f"{side}_talk_share"]["mean"], "share") for side in "ab")
     both = amount(measures["overlap_share_of_speech"]["mean"], "share")
-    text = f"of the session; both at once for {both} of the time with speech."
+    text = f"of the call; both at once for {both} of the time with speech."
     return "Time spent talking", (f"A {a}", f"B {b}"), text
 
 

@@ -1,4 +1,4 @@
-"""The HTML report of one recorded session: one file that needs no network, with the audio linked beside it."""
+"""The HTML report of one call: one file that needs no network, and links the audio."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ FULL_SCALE: Final = 32_768
 
 
 def write_report(reading: Reading, content: Document, audio: bool = True, silent: str | None = None) -> Path:
-    """Write report.html into the recording's folder and return its path. content: its document.
+    """Write report.html into the folder of the recording and return its path. content: its document.
 
-    audio: False for a page without audio, and without a link to it or its place. silent: why there is none to hear,
-    where there should be. Raises RecordingError if it cannot be written.
+    audio: False for a page without audio and without the paths of files. silent: why there is no audio, if there should
+    be some. Raises RecordingError if the page cannot be written.
     """
     path = reading.path / REPORT
     write_text(path, page(reading, content, audio, silent))
@@ -85,7 +85,7 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
 
 
 def _without_places(value: Any) -> Any:  # noqa: ANN401
-    """A JSON value with the names of files instead of their paths, and without what else tells which they are."""
+    """A JSON value with names of files instead of paths, and without hashes and times that identify the files."""
     if isinstance(value, list):
         return [_without_places(each) for each in value]
     if not isinstance(value, dict):
@@ -96,7 +96,7 @@ def _without_places(value: Any) -> Any:  # noqa: ANN401
 
 
 def _scored(content: Document, settings: TurnSettings, dialogue: Dialogue) -> dict[str, Any]:
-    """What a page shows only of a call that is scored."""
+    """The values that a page needs only if the call is scored."""
     measures = content["measures"]
     return {
         "lead": figures.lead(measures, content["findings"]),
@@ -109,16 +109,17 @@ def _scored(content: Document, settings: TurnSettings, dialogue: Dialogue) -> di
 
 
 def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> str:
-    """Base64 of a byte a tick, first all of A, then all of B: 255 x the square root of the share of full scale.
+    """The peaks as base64, one byte per tick, first all of A, then all of B.
 
-    peaks: uint16 (n_ticks, 2). The root shows soft speech beside loud speech.
+    A byte is 255 times the square root of the peak's share of full scale; the root makes soft speech visible beside
+    loud speech. peaks: uint16 (n_ticks, 2).
     """
     companded = np.round(255 * np.sqrt(np.minimum(peaks, FULL_SCALE) / FULL_SCALE)).astype(np.uint8)
     return base64.b64encode(companded.T.tobytes()).decode("ascii")
 
 
 def _plotly_script() -> str:
-    """The script of the installed plotly; importing the package to find it would take longer than the report."""
+    """The script of the installed plotly package. It is found without an import, which would take seconds."""
     spec = importlib.util.find_spec("plotly")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError("plotly: expected it for the report, but it is not installed (pip install plotly)")

@@ -1,4 +1,4 @@
-"""The summary that `fdbcore replay` prints: plain text, at most 100 columns, every count with its denominator."""
+"""The text that `fdbcore replay` prints: at most 100 columns, every count with its denominator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WORST: Final = 2
 
 
 def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
-    """The screen of one session, several lines without a newline at the end. content: its document."""
+    """The text about one session, several lines without a final newline. content: its document."""
     lines = [header(reading), *(f"!! {text}" for text in told_first(content))]
     lines += [_labelled("health", text) for text in [health_text(content)] if text]
     reason = content["unscored"]
@@ -62,15 +62,16 @@ def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
 def _figures(reading: Reading, content: Document) -> list[str]:
     measures = content["measures"]
     lines = []
-    told, beside = _told(reading.dialogue, measures), _told(reading.dialogue_with_echo, with_echo(measures))
-    for label, text in told.items():
+    without = _figure_texts(reading.dialogue, measures)
+    counting_echo = _figure_texts(reading.dialogue_with_echo, with_echo(measures))
+    for label, text in without.items():
         lines += [_labelled(label, text)] if text else []
-        lines += [_labelled("  with echo", beside[label])] if beside[label] != text else []
+        lines += [_labelled("  with echo", counting_echo[label])] if counting_echo[label] != text else []
     return [*lines, _labelled("worst", _worst(reading, content))]
 
 
-def _told(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
-    """The lines of figures by their labels; empty for one that has nothing to say. measures: those of the dialogue."""
+def _figure_texts(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
+    """The lines of figures by their labels; empty for a line without figures. measures: those of the dialogue."""
     return {
         "B answers": _answers(dialogue, measures),
         "A speaks over B": _over(measures),
@@ -80,12 +81,12 @@ def _told(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
 
 
 def with_echo(measures: Measures) -> Measures:
-    """The same measures where echo counts as speech."""
+    """The same measures with echo counted as speech."""
     return {name: summary.get("with_echo", summary) for name, summary in measures.items()}
 
 
 def _held(content: Document) -> list[str]:
-    """How well in time a conversation was held, and whether a replay of it gave the same."""
+    """The lines about the timing of a live call, and about whether a replay gave the same results."""
     if content["held"] is None:
         return []
     replayed, disturbed = replay_text(content), disturbances(content)
@@ -94,9 +95,9 @@ def _held(content: Document) -> list[str]:
 
 
 def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COLUMNS) -> str:
-    """One line a session, and the figures of all that were scored. `pooled`: the measures of their `summary`."""
-    head = f"{len(readings)} session{'s' if len(readings) != 1 else ''}, {clock_text(_seconds(readings))}"
-    rows = [["session", "length", *columns_of.titles(), "worst"]]
+    """One line per call, and the figures of all scored calls. pooled: the measures of their `summary`."""
+    head = f"{len(readings)} call{'s' if len(readings) != 1 else ''}, {clock_text(_seconds(readings))}"
+    rows = [["call", "length", *columns_of.titles(), "worst"]]
     scored: list[tuple[Reading, Scores]] = []
     for reading in readings:
         scores = read_scores(reading)
@@ -108,10 +109,13 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
             cells = [length_text(reading), *columns_of.cells(measures), _remark(reading, scores)]
             rows.append([reading.name, *cells])
     if not scored:
-        return "\n".join([head, *_lines(rows, columns), "no session could be scored"])
+        return "\n".join([head, *_lines(rows, columns), "no call could be scored"])
     failed = sum((reading.original_meta.get("outcome") or {}).get("kind") == "failed" for reading, _ in scored)
-    head += f"; {failed} of {len(scored)} scored ones failed, and count as far as they went" if failed else ""
-    name, length = "all" if len(scored) == len(readings) else "scored", clock_text(_seconds([of for of, _ in scored]))
+    head += f"; {failed} of {len(scored)} scored calls failed, and count as far as they went" if failed else ""
+    name, length = (
+        "all" if len(scored) == len(readings) else "scored",
+        clock_text(_seconds([reading for reading, _ in scored])),
+    )
     rows.append([name, length, *columns_of.cells(pooled), ""])
     beside = with_echo(pooled)
     rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
@@ -134,7 +138,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
 
 
 def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[str]:
-    """What must be known of each session before any number, a line each."""
+    """One line for each thing that a reader must know about a call before any number."""
     for reading, scores in scored:
         name = _short(reading.name)
         yield from (f"!! {name}: {text}" for text in told_first(scores))
@@ -143,13 +147,13 @@ def _amiss(scored: Sequence[tuple[Reading, Scores]], columns: int) -> Iterator[s
 
 
 def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """Rows as lines, each with its remark, the last of its cells, where there is room for it."""
+    """The rows as lines. The last cell of a row is a remark; it is shown as far as there is room."""
     table = laid_out([row[:-1] for row in rows], max(columns - REMARK_COLUMNS, min(columns, TABLE_COLUMNS)))
     return [shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(table, rows, strict=True)]
 
 
 def _unhealthy(recording: Recording) -> str:
-    """What is wrong with the audio of a session; empty if nothing is."""
+    """The findings about the audio of a call; empty if it is ok or was not examined."""
     health = recording.health
     if health is None or health["verdict"] == "ok":
         return ""
@@ -161,7 +165,7 @@ def _seconds(recordings: Sequence[Recording]) -> float:
 
 
 def header(recording: Recording) -> str:
-    """The name of a session, its length, where its sides come from, and what decided on speech."""
+    """The title of a session, its length, the sources of its sides, and its voice activity detector."""
     places = "   ".join(f"{side} {_short(place)}" for side, place in origins(recording).items())
     vad = vad_text(recording.meta["settings"])
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
@@ -189,22 +193,23 @@ def _answers(dialogue: Dialogue, measures: Measures) -> str:
     waits = measures["a_unanswered_wait_s"]["n"]
     went_on = f" (A waited > {seconds(dialogue.settings, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
     return (
-        f"{_of(answered)}  {spread}"
-        f" | premature {_of(measures['premature_per_turn'])}"
-        f" | none within {seconds(dialogue.settings, 'response_window_ms')} {_of(measures['no_response_per_turn'])}"
+        f"{_fraction(answered)}  {spread}"
+        f" | premature {_fraction(measures['premature_per_turn'])}"
+        f" | none within {seconds(dialogue.settings, 'response_window_ms')} "
+        f"{_fraction(measures['no_response_per_turn'])}"
         f"{went_on}{last}"
     )
 
 
 def last_turn(dialogue: Dialogue) -> str:
-    """Why A's last turn is not counted."""
+    """Why A's last turn does not count."""
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
     return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
 
 
 def _over(measures: Measures) -> str:
-    """Long and short speech of A over B, and how often B stopped."""
+    """The line about long and short speech of A over B, and how often B stopped."""
     long, short = (measures[f"b_stopped_within_2s_per_{size}_a_onset"] for size in ("long", "short"))
     latency = measures["b_stop_latency_ms_per_long_a_onset"]
     at_once = measures["b_stopped_at_once_per_long_a_onset"]
@@ -228,18 +233,18 @@ def _over_a_and_silence(settings: TurnSettings, measures: Measures) -> str:
 
 
 def by_labels(measures: Measures) -> str:
-    """False cut-offs, answers, and what B stops for, as far as there are labels for them; empty if there are none."""
+    """The line about false cut-offs, answers and stops by labels, as far as there are labels; empty without labels."""
     cut_off = measures.get("cut_off_per_labelled_a_pause")
     latency = measures.get("response_latency_ms_per_labelled_turn_end")
-    told = [f"B cut in {_of(cut_off)} pauses of A"] if cut_off else []
+    parts = [f"B cut in in {_fraction(cut_off)} pauses of A"] if cut_off else []
     if latency:
-        answered = f"answered {_of(measures['answered_per_labelled_turn_end'])} turn ends"
-        told.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)
+        answered = f"answered {_fraction(measures['answered_per_labelled_turn_end'])} turn ends"
+        parts.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)
     stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
-    told += [f"B stopped for {_of(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
+    parts += [f"B stopped for {_fraction(share)} {kind}s" for kind, share in stops.items() if share and share["n"]]
     if selectivity := measures.get("b_selectivity"):
-        told.append(f"selectivity {with_interval(selectivity)}")
-    return " | ".join(told)
+        parts.append(f"selectivity {with_interval(selectivity)}")
+    return " | ".join(parts)
 
 
 def _worst(reading: Reading, scores: Document) -> str:
@@ -251,14 +256,14 @@ def _worst(reading: Reading, scores: Document) -> str:
 
 
 def _remark(reading: Reading, scores: Scores) -> str:
-    """What must be known before any number, or else the worst moment."""
+    """The first thing that a reader must know before any number, or else the worst moment."""
     if first := told_first(scores):
         return f"!! {first[0]}"
     found = reading.moments
     return f"{clock_text(found[0].start_tick / TICKS_PER_S)} {found[0].text}" if found else ""
 
 
-def _of(share: Summary) -> str:
+def _fraction(share: Summary) -> str:
     return f"{share['count']}/{share['n']}"
 
 

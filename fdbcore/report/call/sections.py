@@ -1,4 +1,4 @@
-"""The parts of the HTML report that are text and tables."""
+"""The text and the tables of the HTML report of a call."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ def turn_settings(content: Document) -> TurnSettings:
 
 
 def warnings(content: Document) -> list[str]:
-    """What must be known before any number, beside the findings."""
+    """The warnings that a reader must see before any number, apart from the findings."""
     status, reason = content["recording"]["status"], content["recording"]["reason"]
     ended = f"this recording is {status}{f': {reason}' if reason else ''}"
     return [*content["warnings"], *([ended] if status != "complete" else [])]
 
 
 def curve(measures: Measures, settings: TurnSettings) -> str:
-    """What the response curve shows, with its denominator."""
+    """A paragraph that explains the response curve and its denominator."""
     counts = {name: measures[f"{name}_per_turn"] for name in ("answered", "premature", "no_response")}
     eligible = counts["answered"]["n"]
     if not eligible:
         return "There was nothing for B to answer, so there is no curve."
     text = (
-        "The share of its opportunities that B has begun to answer, against the time since A finished. "
-        f"All count: of {eligible}, B answered {counts['answered']['count']}, cut off "
-        f"{counts['premature']['count']} before A had finished, and left {counts['no_response']['count']} without an "
-        f"answer: {UNANSWERED}. Only answers raise the curve."
+        "The share of opportunities that B has begun to answer, over the time since A finished. "
+        f"All {eligible} opportunities count: B answered {counts['answered']['count']}, cut A off at "
+        f"{counts['premature']['count']}, and gave no answer at {counts['no_response']['count']}: {UNANSWERED}. "
+        "Only answers raise the curve."
     )
     return in_words(text, settings)
 
 
 def intervals(measures: Measures) -> str:
-    """What the interval column means here."""
+    """A sentence that explains the column of intervals."""
     if all(m["ci95"] is None for m in measures.values()):
-        return "There are no intervals: one session cannot show how sessions differ."
-    return "The bold figure is the one that the 95 % interval belongs to."
+        return "There are no intervals: one call cannot show how calls differ."
+    return "The 95 % interval belongs to the bold figure."
 
 
 def measures(summaries: Measures, settings: TurnSettings) -> list[dict[str, Any]]:
-    """A table for each group of measures, without the columns in which no row has anything."""
+    """One table per group of measures, without columns that are empty."""
     texts = {name: MEASURES.get(name) or _unknown(name, summary["unit"]) for name, summary in summaries.items()}
     found = []
     for group in GROUPS:
@@ -88,13 +88,13 @@ def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings) -
     n = f"{m['count']} of {m['n']}" if "count" in m else str(m["n"])
     told_of = (m["median"], m["p90"], m["mean"])
     numbers: list[Shown] = ["" if value is None else number(value, unit) for value in told_of]
-    told = 0 if numbers[0] else 2  # what the interval belongs to: rates and shares have no median
-    numbers[told] = Cell(str(numbers[told]), is_strong=True)
+    main = 0 if numbers[0] else 2  # the interval is that of the median; of the mean for rates and shares
+    numbers[main] = Cell(str(numbers[main]), is_strong=True)
     return label, [n, *numbers, limits(m["ci95"], unit), shown_unit(unit), _with_echo(m), "; ".join(_notes(m))]
 
 
 def _with_echo(m: Summary) -> str:
-    """The headline and its n with the events that echo makes, where they differ."""
+    """The headline and n with echo counted as speech; empty if they are the same."""
     beside = m.get("with_echo")
     if beside is None:
         return ""
@@ -106,7 +106,7 @@ def _notes(m: Summary) -> Iterator[str]:
     if m.get("by_chance") is not None:
         yield f"by chance {amount(m['by_chance'], 'share')}"
     if m.get("of"):
-        yield "from {} less {}".format(*m["of"])
+        yield "from {} minus {}".format(*m["of"])
     if m.get("max") is not None and m["n"] > 1:
         yield f"largest {amount(m['max'], m['unit'])}"
     for reason, count in m["excluded"].items():
@@ -114,7 +114,7 @@ def _notes(m: Summary) -> Iterator[str]:
 
 
 def events(found: Sequence[Event], settings: TurnSettings) -> list[Row]:
-    """How many events of each kind each side has, without suspect ones, and what they are."""
+    """The number of events of each kind per side, without suspect ones, and what each kind means."""
     own = [event for event in found if not event.get("suspect")]
     counts = Counter((event["kind"], event["side"]) for event in own if not event["censored"])
     censored = Counter(event["kind"] for event in own if event["censored"])
@@ -128,7 +128,7 @@ def events(found: Sequence[Event], settings: TurnSettings) -> list[Row]:
 
 
 def evidence(content: Document) -> dict[str, list[Fact]]:
-    """The settings, the sources and the versions."""
+    """The facts about settings, sources and versions."""
     recording, settings = content["recording"], content["settings"]
     parties = (content["held"] or recording)["parties"] or {}
     turns = [(name, Cell(str(value), SETTINGS.get(name, ""))) for name, value in settings["turns"].items()]
@@ -141,7 +141,7 @@ def evidence(content: Document) -> dict[str, list[Fact]]:
 
 
 def voice_activity(settings: Settings) -> list[Fact]:
-    """What decided on speech, and its stated bias."""
+    """The facts about the voice activity detector, and its measured bias."""
     bias, vad = vad_bias_text(settings), settings["vad"]
     stated: list[Fact] = [("measured bias", Cell(bias, "It shifts every latency."))] if bias else []
     return [*stated, *flat({"voice activity": vad["A"] if vad["A"] == vad["B"] else vad})]

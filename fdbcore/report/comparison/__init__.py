@@ -1,1 +1,1 @@
-"""The screen and the page of two runs, or groups of calls, compared; and gates for continuous integration."""
+"""The screen and the page of a comparison of runs or groups, and gates as JUnit XML."""

@@ -1,4 +1,4 @@
-"""Gates as JUnit's XML, which continuous integration shows."""
+"""Gates as JUnit XML, for CI systems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 
 
 def junit(document: Comparison) -> str:
-    """The gates of a comparison as one suite with a case each; those that cannot be told as the gates' file says."""
+    """The gates of a comparison as one suite, one case per gate. The file of gates decides about undecided ones."""
     gates = document["gates"]
     results = gates["results"]
     elements = [_element(gate, gates["cannot_tell"]) for gate in results]
@@ -37,7 +37,7 @@ def junit(document: Comparison) -> str:
 
 
 def junit_of_error(file: Path | None, message: str) -> str:
-    """A suite of one case, which says in one line why no gate of `file` was decided."""
+    """A suite with one case, whose error says why no gate of `file` was decided."""
     suite = _suite(1, 0, 1)
     case = ElementTree.SubElement(suite, "testcase", classname=str(file), name="all gates")
     ElementTree.SubElement(case, "error", message=message, type="not decided").text = message

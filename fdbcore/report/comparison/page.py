@@ -1,4 +1,4 @@
-"""The page of a comparison, compare.html: gates, then measure by measure."""
+"""The page of a comparison, compare.html: the gates, then all measures."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ VERDICT: Final = "verdict"
 
 
 def write_comparison(document: Comparison, folder: Path) -> Path:
-    """Write compare.html into the folder of the run and return its path. RecordingError if it cannot be written."""
+    """Write compare.html into the folder of the run and return its path. Raises RecordingError if that fails."""
     path = folder / COMPARE
     write_text(path, page(document, folder))
     return path
 
 
 def page(document: Comparison, folder: Path) -> str:
-    """The whole page. folder: what its links are relative to."""
+    """The whole page. folder: the folder that its links are relative to."""
     run, gates = document["run"], document.get("gates")
     settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
     return render(
@@ -70,10 +70,10 @@ def _evidence(described: DescribedRun) -> dict[str, Any]:
 
 def _gates(gates: DecidedGates, folder: Path) -> dict[str, Any]:
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
-    together = f"an interval so wide that all {n} together hold at {level}" if n > 1 else f"a {level} interval"
+    together = f"an interval so wide that all {n} hold together at {level}" if n > 1 else f"a {level} interval"
     note = (
-        f"Each gate is decided on {together}. Cannot tell: the interval lies on both sides of the limit, or there is "
-        "too little for one."
+        f"Each gate is decided by {together}. Cannot tell: the interval lies on both sides of the limit, or there are "
+        "too few calls for an interval."
     )
     results = [_gate(gate, folder) for gate in gates["results"]]
     return {"verdict": words.gates_verdict(gates), "note": note, "results": results}

@@ -1,4 +1,4 @@
-"""What a terminal shows of a comparison: gates first, then measure by measure; it fits 60 columns."""
+"""A comparison on a terminal of at least 60 columns: the gates, then all measures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_COLUMNS: Final = 100
 
 
 def comparison_screen(document: Comparison, columns: int) -> str:
-    """The screen, without a newline at the end."""
+    """The text, without a final newline."""
     width = min(columns, MOST_COLUMNS) - 1
     lines = [*_head(document), *_gates(document.get("gates"))]
     for compared in document["comparisons"]:
@@ -26,7 +26,7 @@ def comparison_screen(document: Comparison, columns: int) -> str:
 
 
 def _filled(line: str, width: int) -> str:
-    """The line within the width; what goes on is indented as it began. A path is left whole, to be copied."""
+    """The line, wrapped with an indent. Paths are not broken, so that they can be copied."""
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
@@ -58,7 +58,7 @@ def _gates(gates: DecidedGates | None) -> Iterator[str]:
 def _compared(compared: ComparedCalls) -> Iterator[str]:
     a, b = compared["a"], compared["b"]
     title = f"{compared['title']}: " if compared["title"] else ""
-    sides = " less ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
+    sides = " minus ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
     yield f"{title}{sides}, {words.pairing(compared)}"
     yield from (f"!! {text}" for text in words.cautions(compared))
     for row in compared["measures"]:
@@ -72,8 +72,8 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
     if row["value"] is None:
         yield f"  {row['reason']}"
         return
-    told = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
-    told += [f"Holm {words.p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
-    told += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
-    told += [row["reason"]] if row["reason"] else []
-    yield f"  {'; '.join(told)}"
+    parts = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
+    parts += [f"Holm {words.p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
+    parts += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
+    parts += [row["reason"]] if row["reason"] else []
+    yield f"  {'; '.join(parts)}"

@@ -1,4 +1,4 @@
-"""A comparison and its gates in words, from their JSON values; shared by the screen, the page and JUnit's file."""
+"""A comparison and its gates in words, from their JSON values; shared by the screen, the page and the JUnit file."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def p_text(p: float | None) -> str:
 
 
 def label(measure: str) -> str:
-    """What a reader calls a measure."""
+    """The name of a measure for readers."""
     return MEASURES[measure].label
 
 
 def verdict(row: ComparedMeasure) -> str:
-    """What became of a compared measure: "better", "no difference found"; why nothing did: "no items"."""
+    """The verdict on a measure: "better", "no difference found"; or why there is none: "no items"."""
     if row["value"] is None:
         return str(row["reason"])
     return "no difference found" if row["verdict"] == NOT_SHOWN else str(row["verdict"])
@@ -58,13 +58,13 @@ def counts(summary: Summary | None) -> str:
 
 
 def pairing(compared: ComparedCalls) -> str:
-    """How the two sides were put together."""
+    """How the two sides were paired."""
     how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "unpaired"
     return f"{how}: {compared['shared']:,} of {compared['items']:,} on both sides"
 
 
 def cautions(compared: ComparedCalls) -> Iterator[str]:
-    """What a reader must know of a comparison."""
+    """Warnings about the intervals of a comparison."""
     a, b, rows = compared["a"], compared["b"], compared["measures"]
     measures = {
         a["name"]: {row["measure"]: row["a"] for row in rows if row["a"]},
@@ -81,45 +81,45 @@ def sides(document: Comparison) -> list[tuple[str, DescribedRun]]:
 
 
 def scored_calls(described: DescribedRun) -> str:
-    """How many calls of a run the figures are of: "20 calls", "3 of 4 calls scored"."""
+    """How many calls of a run are scored: "20 calls", "3 of 4 calls scored"."""
     unscored = len(described["unscored"])
     all_calls = counted(described["calls"], "call")
     return f"{described['calls'] - unscored:,} of {all_calls} scored" if unscored else all_calls
 
 
 def notices(document: Comparison) -> list[str]:
-    """What must be known before any figure."""
+    """The notices that a reader must see before any figure."""
     found = list(document["notes"])
     for name, described in sides(document):
         if described["unscored"]:
-            of = counted(described["calls"], "call")
+            calls = counted(described["calls"], "call")
             names = ", ".join(list(described["unscored"])[:3])
-            found.append(f"{name}: {len(described['unscored']):,} of {of} not scored, in no figure: {names}")
+            found.append(f"{name}: {len(described['unscored']):,} of {calls} not scored, in no figure: {names}")
     return found
 
 
 def gate_name(gate: GateResult) -> str:
-    """The line of a gate, with the calls that it is about."""
+    """The line of a gate, with the calls that it concerns."""
     about = ", ".join(f"{column} = {value}" for column, value in gate["where"].items())
     return f"{gate['gate']} where {about}" if about else str(gate["gate"])
 
 
 def gate_finding(gate: GateResult) -> str:
-    """What a gate was decided by."""
+    """The figure, the interval and the limit that decided a gate."""
     unit, limit = gate["unit"], gate["limit"]
     if gate["value"] is None:
         return str(gate["reason"])
-    of = f" ({100 * gate['level']:.4g} % interval)" if gate["interval"] else ""
+    level = f" ({100 * gate['level']:.4g} % interval)" if gate["interval"] else ""
     if not gate["times"]:
         found = " ".join(filter(None, [amount(gate["value"], unit), limits(gate["interval"], unit)]))
-        return f"{found}{of}, limit {limit_text(limit, unit)}"
+        return f"{found}{level}, limit {limit_text(limit, unit)}"
     against = "the baseline" if gate["times"] == 1 else f"{gate['times']:g} x the baseline"
     found = difference(gate["value"], gate["interval"], unit)
-    return f"{found} against {against}{of}, allowed {allowance_text(limit, unit)}"
+    return f"{found} against {against}{level}, allowed {allowance_text(limit, unit)}"
 
 
 def gate_basis(gate: GateResult) -> str:
-    """The figures of both sides, with n and calls."""
+    """The figures of both sides, with n and the number of calls."""
     sides = [("run", gate["run"]), *([("baseline", gate["baseline"])] if gate["baseline"] else [])]
     unit = gate["unit"]
     told = [
@@ -137,22 +137,22 @@ def gate_basis(gate: GateResult) -> str:
 
 
 def gate_advice(gate: GateResult) -> str:
-    """What it would take to tell; "" where that is not the question."""
+    """How many calls would decide an undecided gate; "" for all others."""
     if gate["status"] != "cannot tell" or gate["value"] is None:
         return ""
     if gate["interval"] is None:
         return str(gate["reason"])
     sides = {"run": gate["run"]["calls"]} | ({"baseline": gate["baseline"]["calls"]} if gate["baseline"] else {})
     against = f" against {sides['baseline']:,}" if gate["baseline"] else ""
-    told = f"cannot tell with {counted(sides['run'], 'call')}{against}"
+    undecided = f"cannot tell with {counted(sides['run'], 'call')}{against}"
     needed, between = gate["calls_needed"], gate["calls_range"]
     if needed is None or between is None:
-        return f"{told}: the figure is at its limit, and more calls hardly help"
-    short = [name for name, calls in sides.items() if calls < needed]
-    side = "" if not gate["baseline"] else f" of the {short[0]}" if len(short) == 1 else " on each side"
+        return f"{undecided}: the figure is at its limit, and more calls hardly help"
+    too_few = [name for name, calls in sides.items() if calls < needed]
+    side = "" if not gate["baseline"] else f" of the {too_few[0]}" if len(too_few) == 1 else " on each side"
     least, most = between
-    likely = f"likely {least:,} to {most:,}" if most else f"so few calls can only say {least:,} or more"
-    return f"{told}: about {counted(needed, 'call')}{side} would, if the figure stays; {likely}"
+    likely = f"likely {least:,} to {most:,}" if most else f"likely {least:,} or more"
+    return f"{undecided}: about {counted(needed, 'call')}{side} would decide it if the figure stays; {likely}"
 
 
 def gates_verdict(gates: DecidedGates) -> str:

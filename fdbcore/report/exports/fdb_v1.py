@@ -1,8 +1,8 @@
-"""Recordings of played clips in the form of Full-Duplex-Bench v1 and v1.5, for the scoring scripts of the benchmark.
+"""Exports recordings of played clips in the layout of Full-Duplex-Bench v1 and v1.5, for its scoring scripts.
 
     OUT/GROUP/ID/input.wav    the clip's file, unchanged
-                 output.wav   what the system said: mono, 48 kHz (the scripts take any rate), from the input's first
-                              sample on and as long as the input: cut off, or filled up with silence
+                 output.wav   the system's audio: mono, 48 kHz (the scripts accept any rate), aligned with the input
+                              and as long as the input: cut off, or padded with silence
                  *.json       the sample's labels
 
 A clip that was clean_input.wav gives clean_output.wav. With several systems or trials, OUT/SYSTEM/TRIAL/GROUP/ID.
@@ -26,7 +26,7 @@ from fdbcore.types import Pcm, ticks_to_s
 
 
 def why_not(recording: Recording) -> str | None:
-    """What was expected of a recording that has no such form, and found; None if it has."""
+    """Why a recording cannot be exported; None if it can."""
     clip = (recording.meta.get("case") or {}).get("clip")
     if clip is None:
         return "expected one made from a clip, got another"
@@ -41,7 +41,7 @@ def why_not(recording: Recording) -> str | None:
 
 
 def caution(recording: Recording) -> str | None:
-    """What whoever scores the files of a recording must know: that it has failed, and from when on it is silence."""
+    """A warning for those who score the files: the call failed, and the audio is silent from when on; or None."""
     outcome = recording.meta.get("outcome", {})
     if outcome.get("kind") != "failed":
         return None
@@ -49,9 +49,9 @@ def caution(recording: Recording) -> str | None:
 
 
 def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
-    """Write the files of each recording and return the paths of what the systems said.
+    """Write the files of each recording and return the paths of the output files.
 
-    Raises InputError for a recording that has no such form, or whose clip is no longer the file that was played;
+    Raises InputError for a recording that cannot be exported, or whose clip has changed since it was played;
     RecordingError if a file cannot be written.
     """
     folders = _folders(recordings, out)
@@ -112,6 +112,6 @@ def _export(recording: Recording, output: Path) -> Path:
 
 
 def _said(recording: Recording, samples: int) -> Pcm:
-    """The system's side from tick 0 on, so many samples long."""
+    """The system's side from tick 0 on, padded or cut to this many samples."""
     said, _ = read_clip(recording.path / AUDIO, "right")
     return np.pad(said[:samples], (0, max(samples - len(said), 0)))

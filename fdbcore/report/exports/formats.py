@@ -1,4 +1,4 @@
-"""Recordings in the formats of other tools: RTTM, Praat TextGrid, Audacity, CSV, JSON, and those of benchmarks."""
+"""Exports recordings to RTTM, Praat TextGrid, Audacity, CSV, JSON, and the formats of benchmarks."""
 
 from __future__ import annotations
 
@@ -28,14 +28,13 @@ Point: TypeAlias = tuple[int, str]
 
 
 def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> list[Path]:
-    """Write a file for each recording and return their paths.
+    """Write a file for each recording and return the paths.
 
-    fmt: rttm, textgrid, audacity, csv or json; or fdb1 (see `fdb_v1`), which is several files; or turnbench (see
-    `turnbench`), one file of all.
-    out: the folder, made if it is missing; if None each recording's own, for fdb1 the folder fdb1 beside it, and for
-    turnbench the one that holds the recordings.
-    Raises InputError for another format, and for a recording that it does not fit; RecordingError if a file cannot be
-    written.
+    fmt: rttm, textgrid, audacity, csv or json; fdb1 (see `fdb_v1`), which has several files per recording; or turnbench
+    (see `turnbench`), one file for all. out: the folder, created if it is missing. By default it is that of each
+    recording; for fdb1 it is the folder fdb1 beside them, for turnbench the folder that holds them.
+    Raises InputError for an unknown format, and for a recording that cannot be exported; RecordingError if a file
+    cannot be written.
     """
     if fmt == "fdb1":
         return export_fdb1(readings, out or readings[0].path.parent / "fdb1") if readings else []
@@ -53,7 +52,7 @@ def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> li
 
 
 def left_out(recording: Recording, fmt: str) -> str | None:
-    """Why a recording has no place in an export: what was expected of it, and found; None if it has one."""
+    """Why a recording is left out of an export; None if it is not."""
     if (status := recording.meta["status"]) != "complete":
         why = recording.meta.get("reason") or f"cut off; `fdbcore replay {recording.path}` recovers it"
         return f"expected complete, got {status}: {why}"
@@ -61,9 +60,9 @@ def left_out(recording: Recording, fmt: str) -> str | None:
 
 
 def rttm(reading: Reading) -> str:
-    """NIST RTTM: a SPEAKER line for each inter-pausal unit, by time, with its channel in the file.
+    """NIST RTTM: one SPEAKER line per inter-pausal unit, sorted by time, with its channel in the audio file.
 
-    The name has no blanks there: it is `rttm_name`. Of two files, and of live calls, A is channel 1, B channel 2.
+    `rttm_name` replaces blanks in the name. For two files, and for live calls, A is channel 1 and B channel 2.
     """
     name, channels = rttm_name(reading.name), _channels(reading)
     units = sorted((start, end, side) for side in SIDES for start, end, _ in _ipus(reading, side))
@@ -75,7 +74,7 @@ def rttm(reading: Reading) -> str:
 
 
 def _channels(recording: Recording) -> dict[Side, int]:
-    """The channel of each side, from 1, in the stereo file that was replayed, or else in session.wav."""
+    """The channel of each side, from 1, in the stereo file that was replayed; otherwise in session.wav."""
     sides = (recording.meta.get("source") or {}).get("sides", {})
     if {side["channel"] for side in sides.values()} == {"left", "right"}:
         return {side: 1 + (sides[side]["channel"] == "right") for side in SIDES}
@@ -83,7 +82,7 @@ def _channels(recording: Recording) -> dict[Side, int]:
 
 
 def textgrid(reading: Reading) -> str:
-    """A Praat TextGrid (long text format): the units, turns and pauses of each side, what lies between, intrusions."""
+    """A Praat TextGrid (long text format): speech, turns and pauses of each side, gaps, overlaps and intrusions."""
     events = reading.dialogue.events
     overlaps = [(*stretch, event) for event in events for stretch in _overlapping(event)]
     intervals: dict[str, list[Interval]] = {}
@@ -104,19 +103,19 @@ def textgrid(reading: Reading) -> str:
 
 
 def audacity(reading: Reading) -> str:
-    """An Audacity label track: all events by time, and the speech of both sides."""
+    """An Audacity label track: all events and the speech of both sides, sorted by time."""
     units = {(side, start): end for side in SIDES for start, end, _ in _ipus(reading, side)}
     labels = [(start, end, f"{side} speech") for (side, start), end in units.items()]
     for event in reading.dialogue.events:
         if not event.kind.startswith("speech_"):
-            # An intrusion that took the floor and was still speaking ends with its unit.
+            # An intrusion without an end took the floor; it ends with its inter-pausal unit.
             end_tick = units[event.side, event.start_tick] if event.end_tick is None else event.end_tick
             labels.append((event.start_tick, end_tick, _label(event)))
     return "".join(f"{ticks_to_s(start):.6f}\t{ticks_to_s(end):.6f}\t{label}\n" for start, end, label in sorted(labels))
 
 
 def csv_table(reading: Reading) -> str:
-    """A row an event with all its fields; stretches as "start-end" in ticks, joined by spaces."""
+    """CSV with one row per event and all its fields; stretches are "start-end" in ticks, joined by spaces."""
     names = [field.name for field in fields(TurnEvent)]
     text = io.StringIO()
     table = csv.DictWriter(text, ["recording", *names, "start_s", "end_s"], lineterminator="\r\n")

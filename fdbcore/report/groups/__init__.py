@@ -1,1 +1,1 @@
-"""The screens and the page of what holds of a run and its groups."""
+"""The screens and the page of the scores of a run and its groups."""

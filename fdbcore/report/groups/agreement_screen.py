@@ -1,4 +1,4 @@
-"""What `fdbcore agree` prints of labels of calls: plain text, at most 100 columns."""
+"""The text that `fdbcore agree` prints about labels of calls: at most 100 columns."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ NAMED: Final = 3
 
 _LEGEND: Final = (
     "pairs: moments that are each other's nearest and less than {paired_within_ms} ms apart; error and bias are second "
-    "less first. F1: both edges within {tolerance_ms} ms. kappa (Cohen): items are stretches of overlapping "
-    "contributions of a side; over those that both labelled. alpha (Krippendorff, nominal): over those that two or "
-    "more did. A run calls speech over the other's an interruption if it is longer than short_ms, else a backchannel. "
-    "Intervals: 95 %, over calls."
+    "minus first. F1: both edges match within {tolerance_ms} ms. kappa (Cohen): over items that both labelled; an item "
+    "is a stretch of overlapping contributions of a side. alpha (Krippendorff, nominal): over items that two or more "
+    "labelled. For a run, speech over the other side is an interruption if it is longer than short_ms, otherwise a "
+    "backchannel. Intervals: 95 %, over calls."
 )
 
 
 def screen(content: LabelAgreement) -> str:
-    """The document of an agreement of labels, without a newline at the end."""
+    """The document of an agreement of labels as text, without a final newline."""
     lines = [*_head(content)]
     for pair in content["pairs"]:
         lines += ["", *_pair(pair)]
@@ -37,15 +37,15 @@ def screen(content: LabelAgreement) -> str:
 
 
 def _head(content: LabelAgreement) -> Iterator[str]:
-    left = content["calls_not_labelled_by_all"]
+    others = content["calls_not_labelled_by_all"]
     n = len(content["calls"])
-    yield f"{n:,} call{'s' if n != 1 else ''} labelled by all" + (f", {left:,} more not" if left else "")
+    yield f"{n:,} call{'s' if n != 1 else ''} labelled by all" + (f", {others:,} others not" if others else "")
 
 
 def _pair(pair: RaterPair) -> Iterator[str]:
     yield f"first {_short(pair['first'])} | second {_short(pair['second'])}"
     if not pair["spans"] and pair["kinds"] is None:
-        yield "  nothing that both have looked for"
+        yield "  there is no kind that both have labelled"
     for kind, found in pair["spans"].items():
         first, second = found["n"]
         sides = "+".join(found["sides"])
@@ -57,8 +57,8 @@ def _pair(pair: RaterPair) -> Iterator[str]:
 
 
 def _edge(name: str, found: EdgeErrors) -> str:
-    told = [f"error {_ms(found['median_ms'])}", f"p90 {_ms(found['p90_ms'])}", f"bias {_ms(found['bias_ms'], '+')}"]
-    return f"    {name:<13}{found['pairs']:>6,} pairs | " + " | ".join(told)
+    parts = [f"error {_ms(found['median_ms'])}", f"p90 {_ms(found['p90_ms'])}", f"bias {_ms(found['bias_ms'], '+')}"]
+    return f"    {name:<13}{found['pairs']:>6,} pairs | " + " | ".join(parts)
 
 
 def _kinds(found: KindAgreement) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The page of what holds of a run, scores.html: each figure with its interval and its range over the settings."""
+"""The page of the scores of a run, scores.html: each figure with its interval and its range over settings."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ALL: Final = "all calls"
 
 
 def write_statements(content: Statements, folder: Path) -> Path:
-    """Write scores.html into `folder` and return its path. RecordingError if it cannot be written."""
+    """Write scores.html into `folder` and return its path. Raises RecordingError if it cannot be written."""
     path = folder / SCORES_PAGE
     write_text(path, page(content, folder))
     return path
 
 
 def page(content: Statements, folder: Path) -> str:
-    """The whole page. folder: what its links are relative to."""
+    """The whole page. folder: the folder that its links are relative to."""
     settings = TurnSettings(**content["settings"]["turns"])
     lines = [*words.settings(content), *words.notes(content)]
     return render(
@@ -68,7 +68,7 @@ def _warnings(lines: Iterable[tuple[str, str]], unscored: Mapping[str, str]) -> 
 
 
 def _measure(content: Statements, name: str, settings: TurnSettings) -> dict[str, Any]:
-    """One measure: of each group a row of the drawing, and the differences under it."""
+    """One measure: a row of the drawing per group, and the differences below it."""
     return {
         "name": name,
         "label": MEASURES[name].label,
@@ -107,7 +107,7 @@ def _row(name: str, summary: Summary | None, varied: FigureRange | None, unit: s
 
 
 def _reference(content: Statements, found: BesideReference) -> dict[str, Any]:
-    """How the time is filled beside the reference."""
+    """The values for the section that compares the use of time with the reference."""
     head, *_, distances = words.reference(content)
     groups = [_beside(group, found["floor"]) for group in found["groups"]]
     return {"head": head[1], "distances": distances[1], "groups": groups}

@@ -1,4 +1,4 @@
-"""What a terminal shows of a run's statements: every figure with its interval, its settings range and its n."""
+"""The scores of a run on a terminal: each figure with its interval, its range over settings, and n."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 LABEL_COLUMNS: Final = 20
 _INTERVAL: Final = re.compile(r"((p95 |JSD |W )?\S+( %| points|( s)?( per min)?)? \[[^]]*\]|[np] [=<] \S+)")
-_KEPT: Final = "\N{SYMBOL FOR SPACE}"  # for textwrap no place to break at
+_KEPT: Final = "\N{SYMBOL FOR SPACE}"  # textwrap does not break lines at it
 NAMED: Final = 3
 
 
 def statements_screen(content: Statements, columns: int) -> str:
-    """The screen of a run's statements, several lines of at most `columns`, without a newline at the end."""
+    """The text of the scores of a run: lines of at most `columns`, without a final newline."""
     return "\n".join(_fitted(label, text, columns - 1) for label, text in _lines(content))
 
 
 def _fitted(label: str, text: str, width: int) -> str:
-    """A line, broken under its text and never inside an interval; a long label has a line of its own."""
+    """A line, wrapped below its text and never inside an interval; a long label gets its own line."""
     if not text:
         return label
     if len(label) >= LABEL_COLUMNS:

@@ -1,4 +1,4 @@
-"""Words and figures of a run's statements, shared by the screen and the page."""
+"""The scores of a run in words and figures, shared by the screen and the page."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ if TYPE_CHECKING:
 
 ALPHA: Final = 0.05
 ALL_PAIRS_SHOWN: Final = 3
-"""Of more groups only the pairs that differ are shown."""
+"""With more groups, only the pairs that differ are shown."""
 
 NAMED: Final = 3
-"""How many calls that the other detector cannot hear are named."""
+"""At most this many calls that the other detector could not read are named."""
 
 Line = tuple[str, str]
 
 
 def ranges(content: Statements) -> dict[tuple[str, str], FigureRange]:
-    """How the measures of each group vary with the settings, by the names of both; empty where that was not asked."""
+    """How each measure of each group varies with the settings, by the names of both; empty without sensitivity."""
     groups = content["sensitivity"]["groups"] if "sensitivity" in content else []
     return {(group["name"], name): of for group in groups for name, of in group["measures"].items()}
 
 
 def is_empty(content: Statements, name: str) -> bool:
-    """Whether there is nothing to count for a measure, in no group."""
+    """Whether a measure has no items in any group."""
     groups: list[StatedGroup] = [content, *content["groups"]]
-    return not any(name in of["measures"] and of["measures"][name]["n"] for of in groups)
+    return not any(name in group["measures"] and group["measures"][name]["n"] for group in groups)
 
 
 def unit_text(name: str) -> str:
-    """What the figures of a measure are: "median, s", "%"."""
+    """The statistic and unit of a measure's figures: "median, s", "%"."""
     measure = MEASURES[name]
     return "median, s" if measure.quantity == "values" else shown_unit(measure.unit)
 
 
 def resampled(content: StatedGroups) -> str:
-    """What the intervals are over: "95 % intervals over 30 calls"."""
+    """What the intervals resample: "95 % intervals over 30 calls"."""
     clusters, column = content["clusters"], content["unit"]["column"]
     if clusters < 2:
         return f"no intervals: one {units_text(column, 1)} cannot show how {units_text(column)} differ"
@@ -74,7 +74,7 @@ def resampled(content: StatedGroups) -> str:
 
 
 def figure(summary: Summary | None, varied: FigureRange | None) -> str:
-    """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", and the tail of what has one."""
+    """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", with p95 and chance if there are any."""
     if summary is None or headline(summary) is None:
         return f"{NONE} | n = 0"
     unit, text = summary["unit"], with_interval(summary)
@@ -89,7 +89,7 @@ def figure(summary: Summary | None, varied: FigureRange | None) -> str:
 
 
 def differences(content: Statements, name: str) -> Iterator[Line]:
-    """Those of a measure; of many groups only the pairs that are told apart, and what would have been."""
+    """The differences of a measure; with many groups, only the pairs that differ, and what is detectable."""
     unit = MEASURES[name].unit
     found = [each for each in content["differences"] if each["measure"] == name and each["value"] is not None]
     apart = [each for each in found if is_apart(each)]
@@ -100,29 +100,29 @@ def differences(content: Statements, name: str) -> Iterator[Line]:
     if left:
         pairs = f"the other {len(found) - len(shown)} pairs" if shown else f"none of {len(found)} pairs"
         seen = f"{number(min(left), unit)} to {step(max(left), unit)}"
-        yield "  not told apart", f"{pairs}; at this n a difference of {seen} would be seen in 80 %"
+        yield "  no difference", f"{pairs}; at this n a difference of {seen} would be found in 80 % of studies"
 
 
 def is_apart(difference: MeasuredDifference) -> bool:
-    """Whether two groups are told apart, with all comparisons of the table in mind."""
+    """Whether two groups differ significantly, corrected for all comparisons of the table."""
     return difference["p_holm"] is not None and difference["p_holm"] < ALPHA
 
 
 def why_not_apart(difference: MeasuredDifference) -> str:
-    """Of two groups that are not told apart: that there was no interval to tell it by, or else that they are not."""
-    return "not told apart" if difference["interval"] else str(difference["reason"])
+    """Why two groups do not differ: there is no interval, or the difference is not significant."""
+    return "no difference found" if difference["interval"] else str(difference["reason"])
 
 
 def difference_text(each: MeasuredDifference, unit: str) -> str:
-    """ "+4.0 points [+3.2, +4.8] | they differ, p < 0.001 | seen from 1.2 points"."""
+    """ "+4.0 points [+3.2, +4.8] | they differ, p < 0.001 | detectable 1.2 points"."""
     if each["value"] is None:
         return each["reason"]
     text = difference(each["value"], each["interval"], unit)
     if each["interval"] is None or each["p_holm"] is None:
         return f"{text} | {each['reason']}"
-    verdict = "they differ" if is_apart(each) else "not told apart"
-    seen = f" | seen from {step(each['detectable'], unit)}" if each["detectable"] is not None else ""
-    return f"{text} | {verdict}, {_p(each['p_holm'])}{seen}"
+    verdict = "they differ" if is_apart(each) else "no difference found"
+    detectable = f" | detectable {step(each['detectable'], unit)}" if each["detectable"] is not None else ""
+    return f"{text} | {verdict}, {_p(each['p_holm'])}{detectable}"
 
 
 def _p(p: float) -> str:
@@ -130,16 +130,16 @@ def _p(p: float) -> str:
 
 
 def settings(content: Statements) -> Iterator[Line]:
-    """What was varied, and where systems change places."""
+    """The settings that were varied, and where groups change places."""
     found = content.get("sensitivity")
     if not found:
         return
     own, other = found["detectors"]
     heard = any(variant["other_detector"] for variant in found["variants"])
     unheard = found["unheard"]
-    deaf = f" ({counted(len(unheard), 'call')} by {own} alone)" if unheard else ""
-    detectors = f"detectors {own} and {other}{deaf}" if heard else f"detector {own} alone: {other} needs the audio"
-    yield "settings", f"the figure's range over {len(found['variants'])} readings of the activity: {detectors}"
+    own_only = f" ({counted(len(unheard), 'call')} by {own} alone)" if unheard else ""
+    detectors = f"detectors {own} and {other}{own_only}" if heard else f"detector {own} alone: {other} needs the audio"
+    yield "settings", f"the range of the figure over {len(found['variants'])} settings: {detectors}"
     for name, reason in list(unheard.items())[:NAMED]:
         yield "", f"by {own} alone: {name}: {reason}"
     if len(unheard) > NAMED:
@@ -153,10 +153,10 @@ def settings(content: Statements) -> Iterator[Line]:
             for each in content["differences"]
             if (each["measure"], each["a"], each["b"]) == (flip["measure"], flip["a"], flip["b"])
         )
-        doubt = "" if known else " (not told apart as scored)"
+        doubt = "" if known else " (no difference found as scored)"
         yield "!! order flips", f"{headlines()[flip['measure']]}: {flip['a']} and {flip['b']}{doubt}, at {where}"
     if len(content["groups"]) > 1 and not found["flips"]:
-        yield "", f"no {content['by']} changes places with another under any of these"
+        yield "", f"the order of {content['by']} stays the same under all of these"
 
 
 def _varied(variants: Sequence[SettingsVariant]) -> dict[str, list[int]]:
@@ -168,13 +168,13 @@ def _varied(variants: Sequence[SettingsVariant]) -> dict[str, list[int]]:
 
 
 def reference(content: Statements) -> Iterator[Line]:
-    """How the time is filled, beside the reference, and how far the floor transfers are apart."""
+    """The use of time compared with the reference, and the distances of floor transfer offsets."""
     found = content.get("reference")
     if not found:
         return
     yield "reference", f"{found['path']}: {counted(found['calls'], 'call')}, read with the same settings"
     if found["detectors"]["run"] != found["detectors"]["reference"]:
-        yield "", "!! another detector decided on its speech: {reference}, here {run}".format(**found["detectors"])
+        yield "", "!! its voice activity detector was {reference}, here it is {run}".format(**found["detectors"])
     for group in found["groups"]:
         if group["name"]:
             yield f"{group['name']}", ""
@@ -186,9 +186,9 @@ def reference(content: Statements) -> Iterator[Line]:
     first, last = bins["first"] / 1000, bins["last"] / 1000
     yield (
         "  distances",
-        f"of floor transfer offsets from both sides of the reference. JSD: Jensen-Shannon distance (0 to 1, base 2) of "
-        f"histograms, bins of {bins['width']} ms from {first:g} to {last:g} s, the outer ones open. W: Wasserstein. In "
-        f"brackets what two halves of the reference are apart (and at most in 95 of 100 divisions)",
+        f"of floor transfer offsets from those of both sides of the reference. JSD: Jensen-Shannon distance (0 to 1, "
+        f"base 2) of histograms with bins of {bins['width']} ms from {first:g} to {last:g} s, the outer ones open. W: "
+        f"Wasserstein distance. In parentheses: two halves of the reference, median and 95th percentile",
     )
 
 
@@ -200,13 +200,13 @@ def row_name(name: str) -> str:
 
 
 def in_row(summary: Summary) -> str:
-    """A figure with its interval, in a row whose name has the unit."""
+    """A figure with its interval, without its unit."""
     value, unit = summary["mean"], summary["unit"]
     return NONE if value is None else f"{number(value, unit)} {limits(summary['ci95'], unit)}".rstrip()
 
 
 def beside(row: ReferenceRow) -> str:
-    """A figure, that of the reference, and whether they are told apart."""
+    """A figure, that of the reference, and whether they differ."""
     texts = [in_row(row["run"]), in_row(row["reference"])]
     verdict = "" if is_apart(row["difference"]) else f", {why_not_apart(row['difference'])}"
     return f"{texts[0]} | reference {texts[1]}{verdict}"
@@ -229,7 +229,7 @@ def distances(told: FloorTransfers, floor: HalfDistances | None) -> str:
 
 
 def notes(content: Statements) -> Iterator[Line]:
-    """What a reader must know of the input, and of the intervals."""
+    """The notes about the input and the intervals."""
     yield from (("!! input", text) for text in content["input"])
     unit = content["unit"]
     groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
@@ -241,7 +241,7 @@ def notes(content: Statements) -> Iterator[Line]:
         paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
         yield (
             "differences",
-            f"{paired}; p is corrected for {tests} comparisons (Holm); seen from: the smallest true difference that so "
-            "many calls would find 8 times in 10",
+            f"{paired}; p is corrected for {tests} comparisons (Holm); detectable: the smallest true difference that "
+            "this many calls would find 8 times in 10",
         )
         yield "", NOT_CORRECTED

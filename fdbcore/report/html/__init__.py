@@ -1,1 +1,1 @@
-"""What all pages share: their templates, and what the macros of these take."""
+"""What all pages share: the templates, and the values for their macros."""

@@ -1,7 +1,7 @@
-"""Pages are Jinja2 templates: those in the folder `static` here, and in that of the package that owns a page.
+"""Renders pages from Jinja2 templates in the folder `static` of the report, or of the package that owns a page.
 
-Each page is one file that needs no network, and may load nothing but what it holds or names. Python gives a template
-plain values; the template escapes them, and holds every tag but those of drawings (SVG).
+Each page is one file that works without a network; it loads only what it contains or names. Python passes plain values
+to a template. The template escapes them, and has all tags except those of drawings (SVG).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ OWN: Final = "fdbcore.report"
 
 
 def render(template: str, package: str = OWN, **values: Any) -> str:  # noqa: ANN401
-    """The page that a template of a package makes of the values."""
+    """Render a template of a package with these values."""
     return environment(package).get_template(template).render(values)
 
 
 @cache
 def environment(package: str = OWN) -> Environment:
-    """The templates of a package, which may extend and import those of the report."""
+    """The Jinja2 environment of a package; its templates may extend and import those of the report."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -57,10 +57,10 @@ def environment(package: str = OWN) -> Environment:
 
 @cache
 def static(name: str, package: str = OWN) -> str:
-    """The text of a file in a package's folder `static`."""
+    """The text of a file in the folder `static` of a package."""
     return (files(package) / "static" / name).read_text(encoding="utf-8")
 
 
 def embedded_json(value: object) -> str:
-    """JSON for a script element: nothing in it can end the element or open a comment."""
+    """JSON that is safe in a script element: nothing in it can end the element or open a comment."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""What the macros of templates take: cells of tables, lists of facts, key figures."""
+"""Values for the macros of templates: cells of tables, facts, key figures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, NamedTuple, TypeAlias
 from fdbcore.report.format import NONE
 
 NOTES: Final = "left out, notes"
-"""The only column of text in a table."""
+"""The title of the only column with text in a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell that is more than a text.
+    """A table cell with more than a text.
 
-    names: before the text, each with its own direction of writing. meaning, further: told below it. source: of a
-    measure, in the literature; name: of a measure, in documents. verdict: the class of its colour. at_s: where it links
-    in the page's own recording. svg: drawn below it.
+    names: names before the text, each isolated with its own writing direction. meaning, further: explanations below the
+    text. source: the term for a measure in the literature. name: the id of a measure. verdict: its colour class. at_s:
+    the time in the recording that it links to. svg: a drawing below it.
     """
 
     text: str
@@ -41,7 +41,7 @@ Fact: TypeAlias = tuple[str, Shown]
 
 
 class KeyFigure(NamedTuple):
-    """A figure with a sentence that says what it is. value: a text, or one a side, each of which begins with it."""
+    """A figure with a sentence that explains it. value: a text, or one text per side that begins with the side."""
 
     name: str
     value: str | tuple[str, str]

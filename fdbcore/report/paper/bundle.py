@@ -1,4 +1,4 @@
-"""What `fdbcore report --figures` writes: figures and tables of runs for a paper."""
+"""Writes the figures and tables of `fdbcore report --figures` for a paper."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def write_paper(
 ) -> list[Path]:
     """Write figures and tables into `folder`, and return their paths.
 
-    fto.svg, response.svg: a line a group, over the reference's offsets of both sides (else over those of A after B in
-    the same calls). strip-N.svg. table.md, table.tex (booktabs), table.csv: the headline measures of each group.
-    differences.md, .tex, .csv: what `document` compares. InputError for too many groups.
+    fto.svg, response.svg: one line per group, over the offsets of both sides of the reference (without one, over the
+    offsets of A after B in the same calls). strip-N.svg: one per strip. table.md, .tex (booktabs), .csv: the headline
+    measures of each group. differences.md, .tex, .csv: the comparisons in `document`. Raises InputError for too many
+    groups.
     """
     if len(groups) > MOST_SYSTEMS:
         raise InputError(f"--figures: expected at most {MOST_SYSTEMS} groups, got {len(groups)}")
@@ -72,7 +73,7 @@ def write_paper(
 
 
 def strips_of(run: Run, asked: Iterable[str]) -> list[Strip]:
-    """The recordings and times (s) of strips such as "call0007@1:05-1:15.5". InputError says what is wrong with one."""
+    """The recordings and times (s) of strips such as "call0007@1:05-1:15.5". Raises InputError for a bad one."""
     calls = {call.name: call for call in run.calls}
     return [_strip(calls, text) for text in asked]
 
@@ -125,8 +126,8 @@ def _files(
 def measures_table(
     systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures], cluster: str | None
 ) -> PaperTable:
-    """A row a measure, a column a system: the figure with its interval, and its n. cluster: what intervals resample."""
-    listed = [name for name in headlines() if any(name in of for of in summaries.values())]
+    """One row per measure and one column per system: figure, interval and n. cluster: what the intervals resample."""
+    listed = [name for name in headlines() if any(name in measures for measures in summaries.values())]
     rows = [[words.label(name), *(_cell(summaries[each.name].get(name)) for each in systems)] for name in listed]
     sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
     caption = (

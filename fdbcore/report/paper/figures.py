@@ -1,4 +1,4 @@
-"""Figures of runs for a paper, as SVG: when systems answer, beside a reference."""
+"""Figures for a paper, as SVG: when systems answer, compared with a reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 280, 48, 448, 14, 226
 
 
 def fto_figure(systems: Sequence[SystemTransfers], reference: tuple[str, Sequence[int]]) -> str:
-    """Densities of B's floor transfer offsets, a line a system, over that of the reference (its name, and values)."""
+    """Densities of B's floor transfer offsets, one line per system, over that of the reference (name and values)."""
     name, values = reference
     at = np.arange(FTO_RANGE_MS[0], FTO_RANGE_MS[1] + 1, 20, dtype=np.float64)
     drawn = [(each, density(each.fto_ms["B"], at)) for each in systems if each.fto_ms["B"]]

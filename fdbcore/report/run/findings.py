@@ -1,4 +1,4 @@
-"""What was found in the calls of a run, each to be unfolded to the calls: who never spoke, who fell silent."""
+"""The findings in the calls of a run, each with its calls: which side never spoke, or fell silent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fdbcore.report.format import counted
 from fdbcore.types import ticks_to_s
 
 NAMED: Final = 200
-"""How many calls a finding names; the list of calls has all."""
+"""A finding names at most this many calls; the list of calls has all."""
 
 
 def listed(run: Survey, page: Callable[[Call], str | None]) -> list[dict[str, Any]]:
-    """Each finding with its calls: name, page, second and text. page: the address of a call's own page, if made."""
+    """Each finding with its calls: name, page, time (s) and text. page: gives the address of a call's page, or None."""
     return [
         {
             "what": f"{name}: {counted(len(calls), 'call')}",

@@ -1,4 +1,4 @@
-"""Input health of a run in words: how many calls have each finding, and which."""
+"""The input health of a run in words: which calls have each finding, and how many."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ from fdbcore.analysis.survey import Survey
 from fdbcore.report.format import counted
 
 NAMED: Final = 100
-"""How many calls a finding names; all of them are in the list of calls."""
+"""A finding names at most this many calls; the list of calls has all."""
 
 KINDS: Final = {
     "echo": (
         "Echo",
-        "One side is heard again on the other: overlaps, interruptions and early answers that never were. "
-        "No figure counts them, but those by the rules of published benchmarks; the tables say beside it what each "
-        "would be with echo.",
+        "One side is heard again on the other: this makes false overlaps, interruptions and early answers. Only the "
+        "measures of published benchmarks count them; the tables also show what each figure would be with echo.",
     ),
     "same_channels": ("Both sides hold the same", "No measure of these calls means anything."),
     "repeats": (
         "One side repeats the other",
-        "It has hardly a word of its own. What it repeats is no answer, and in no figure.",
+        "It has hardly a word of its own. What it repeats is no answer, and no figure counts it.",
     ),
-    "mixed": ("One side holds both", "Its own speech cannot be told from the other's: no measure means anything."),
+    "mixed": ("One side holds both", "Nobody can separate its own speech from the other's: no measure means anything."),
     "offset": ("Sides misplaced", "One side is heard on the other before it speaks: every latency is wrong."),
-    "exchanged": ("Sides exchanged?", "If A is the system, every measure is told of the wrong side."),
+    "exchanged": ("Sides exchanged?", "If A is the system, every measure describes the wrong side."),
     "out_of_step": ("Files out of step?", "If the files did not begin together, every latency is wrong."),
     "no_speech": ("No speech", "Nothing of that side can be measured."),
     "noise": ("Noise", "Onsets and ends are less certain, and noise may count as speech."),
     "soft": ("Soft", "Speech begins late and ends early, and parts are lost."),
-    "loud": ("Loud", "Noise between words is loud, too, and may count as speech."),
-    "clipping": ("Clipping", "Levels and echo are measured on a bent signal."),
+    "loud": ("Loud", "Noise between words is loud too, and may count as speech."),
+    "clipping": ("Clipping", "Levels and echo are measured on a distorted signal."),
     "dropouts": ("Dropouts", "Silence inside speech may count as a pause, and end a turn."),
-    "dc": ("Direct current", "A sample that is off by that much clips sooner."),
+    "dc": ("Direct current", "Audio with such an offset clips sooner."),
     "telephone": ("Telephone band", "Words that begin or end above 4 kHz seem later or shorter."),
     "dtmf": ("Dialled digits", "They may count as speech."),
     "ringing": ("Ringing", "It may count as speech."),
@@ -45,21 +44,21 @@ KINDS: Final = {
 
 
 def line(run: Survey) -> str:
-    """The input health of all calls in a line, such as "2 of 60 calls warn, 1 bad | echo 2, noise 1"."""
+    """The input health of all calls in one line, such as "1 bad, 2 warn of 60 calls | echo 2, noise 1"."""
     examined = run.examined
     if not examined:
         return "not examined"
     verdicts = [health.verdict for _, health in examined]
-    of = f"of {counted(len(examined), 'call')}" + (" examined" if len(examined) < len(run.scored) else "")
+    of_calls = f"of {counted(len(examined), 'call')}" + (" examined" if len(examined) < len(run.scored) else "")
     worse = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in ("bad", "warn") if verdict in verdicts)
     listed = ", ".join(
         f"{KINDS[kind.id][0].lower().rstrip('?')} {len(kind.calls):,}" for kind in health_kinds(examined)
     )
-    return " | ".join(filter(None, [f"{worse} {of}" if worse else f"ok {of}", listed]))
+    return " | ".join(filter(None, [f"{worse} {of_calls}" if worse else f"ok {of_calls}", listed]))
 
 
 def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:
-    """What was found in how many calls, and in which, for the page. page: the address of a call's own, if made."""
+    """The values for the panel of the page: each finding with its calls. page: gives the address of a call's page."""
     verdicts = {health.verdict for _, health in run.examined}
     return {
         "verdict": next((verdict for verdict in ("bad", "warn") if verdict in verdicts), "ok"),

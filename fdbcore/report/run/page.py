@@ -1,6 +1,6 @@
-"""The page of a run, index.html: what its calls have in common, the worst moments to hear, and a list of all calls.
+"""The page of a run, index.html: its figures, the worst moments to listen to, and a list of all calls.
 
-One file that needs no network and loads no audio before it is asked to; the audio is linked, or embedded as clips.
+It is one file that needs no network. Audio is linked, or embedded as clips, and loads only when it is played.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ CLIPS: Final = "clips"
 
 @dataclass(frozen=True, slots=True)
 class PageParts:
-    """What a page shows. audio: players and links to audio. words: what was said. embed_clips: the clips of the worst
-    moments are part of the page."""
+    """What a page shows. audio: players and links to audio. words: what was said. embed_clips: the page contains the
+    clips of the worst moments."""
 
     audio: bool = True
     words: bool = True
@@ -51,7 +51,7 @@ class PageParts:
 
 @dataclass(slots=True)
 class ClipCounts:
-    """What can be heard on a page: of so many moments so many; silent: of calls without audio, by name, why."""
+    """What can be played on a page: the moments listed, how many are audible, and the calls without audio, with why."""
 
     moments: int = 0
     audible: int = 0
@@ -59,9 +59,9 @@ class ClipCounts:
 
 
 def write_index(run: Survey, shown: PageParts = PageParts(), heard: ClipCounts | None = None) -> Path:
-    """Write index.html into the folder of the run and return its path; note in `heard` what can be heard on it.
+    """Write index.html into the folder of the run and return its path. heard: notes what can be played on it.
 
-    RecordingError if it cannot be written.
+    Raises RecordingError if it cannot be written.
     """
     path = run.corpus.path / INDEX
     write_text(path, page(run, shown, heard or ClipCounts()))
@@ -99,7 +99,7 @@ def _scored(
     sounds: _Sounds,
     page_of: Callable[[Call], str | None],
 ) -> dict[str, Any]:
-    """What a page shows only of a run of which some call is scored."""
+    """The values that the page needs only if some call is scored."""
     worst, absent = corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_of, sounds.words)
     return {
         "health": corpus_health.panel(run, page_of),
@@ -115,7 +115,7 @@ def _scored(
 
 
 class _Audio(NamedTuple):
-    """Why there is no audio of a call; or the address of what a browser plays; or the codecs of what it does not."""
+    """The audio of a call: its address; or the codecs that no browser plays; or why there is none (silent)."""
 
     silent: str | None = None
     address: str | None = None
@@ -131,7 +131,7 @@ def _audio_of(recording: Recording, folder: Path) -> _Audio:
 
 
 class _Sounds:
-    """Where the page finds the audio of calls and moments, as far as it may show it."""
+    """Finds the audio of calls and moments, as far as the page may show it."""
 
     def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
         self.words = shown.words
@@ -148,26 +148,26 @@ class _Sounds:
         return self._known[call.name]
 
     def silent(self, call: Call) -> str | None:
-        """Why there is no audio of a call, where it is to be heard."""
+        """Why a call has no audio; None if it has, or if the page shows no audio."""
         return self._audio(call).silent if self._shown.audio else None
 
     def unplayable(self, call: Call) -> str | None:
-        """Why a browser cannot play a whole call that is there, and what helps."""
+        """Why a browser cannot play a call that has audio, and what helps; None if it can."""
         if not self._shown.audio or self._shown.embed_clips or (codecs := self._audio(call).codecs) is None:
             return None
-        return f"no browser plays its source ({codecs}) as the session; with a page of its own it gets audio"
+        return f"browsers cannot play its source ({codecs}); its own page, once written, has playable audio"
 
     def of_call(self, row: CallRow) -> str | None:
-        """The address of a whole call, where a browser can play it."""
+        """The address of the audio of a whole call; None if a browser cannot play it."""
         if not self._shown.audio or self._shown.embed_clips or row.length_s is None:
             return None
         return self._audio(row.call).address
 
     def of_moment(self, found: CallMoment) -> tuple[str, float, float] | None:
-        """The address of the audio of a moment, and from where to where (s) to play it.
+        """The address of the audio of a moment, and the start and end (s) to play; None if there is no audio.
 
-        It is a part of the call's own audio; or a clip, embedded where that is asked for, and in the folder of clips
-        where no browser plays the call. None if there is no audio any more.
+        It is a part of the call's own audio, or a clip: embedded if requested, or in the folder of clips if browsers
+        cannot play the call.
         """
         self.heard.moments += 1
         played = None if not self._shown.audio or self.silent(found.call) else self._played(found)
@@ -195,22 +195,22 @@ class _Sounds:
         return quote(f"{CLIPS}/{path.name}")
 
     def place(self, path: Path) -> str:
-        """A path, as the page may tell it."""
+        """A path, or only its name if the page shows no audio."""
         return str(path) if self._shown.audio else path.resolve().name
 
     def page_of(self, found: CallMoment) -> str | None:
-        """The address of the moment in its call's own page, if that has been made."""
+        """The address of the moment in the page of its call; None if that page does not exist."""
         page = page_address(self._folder, found.call.path)
         return page and f"{page}#t={ticks_to_s(found.moment.start_tick):g}"
 
 
 def page_address(folder: Path, call: Path) -> str | None:
-    """Where a page in `folder` finds the page of a call; None if it has not been made."""
+    """The address of the page of a call, for a page in `folder`; None if it does not exist."""
     return quote(f"{call.relative_to(folder).as_posix()}/{REPORT}") if (call / REPORT).is_file() else None
 
 
 def link_pages(folder: Path, calls: Iterable[Path]) -> None:
-    """Let the list of an index.html that is there link the pages of these calls, which have been made since."""
+    """Update an existing index.html so that its list links the new pages of these calls."""
     path = folder / INDEX
     if not path.is_file():
         return
@@ -227,7 +227,7 @@ def link_pages(folder: Path, calls: Iterable[Path]) -> None:
 
 
 def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
-    """What the list of calls is made of, as JSON values."""
+    """The data of the list of calls, as JSON values."""
     columns = list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
     return {
         "run": sounds.place(run.corpus.path),
@@ -238,9 +238,9 @@ def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
 
 
 def _column(name: str, column: Column) -> dict[str, Any]:
-    """A column of a measure: what its cells are, and whether it is sorted upward first, so that the worst stand above.
+    """The column of a measure. is: its cells are a "share" (count, n), a "count" of items, or a "time" in seconds.
 
-    is: "share" (count, n), "count" (of items), or "time" (seconds).
+    first: the direction of the first sorting, 1 for ascending, so that the worst calls come first.
     """
     measure = MEASURES[name]
     kind = "count" if column.is_count else "share" if measure.quantity == "share" else "time"
@@ -248,7 +248,7 @@ def _column(name: str, column: Column) -> dict[str, Any]:
 
 
 def _figure(row: CallRow, name: str, column: Column) -> Any:  # noqa: ANN401 - JSON
-    """What a column says of a call; None where it has nothing."""
+    """The cell of a column for a call; None if the call does not have the measure."""
     if name not in row.figures:
         return None
     value, n = row.figures[name]
@@ -285,8 +285,8 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
 
 
 def _notes(row: CallRow, sounds: _Sounds) -> list[str]:
-    """What must be known of a call, each thing once: damage is among the warnings as well as the reason."""
+    """The notes on a call, each once: damage may be both a warning and the reason."""
     silent = sounds.silent(row.call)
     found = [finding.text for finding in row.findings]
-    told = [*found, *filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
-    return list(dict.fromkeys(corpus_sections.in_short(row.call, text) for text in told))
+    texts = [*found, *filter(None, [row.call.reason]), *row.warnings, *([f"no audio: {silent}"] if silent else [])]
+    return list(dict.fromkeys(corpus_sections.in_short(row.call, text) for text in texts))

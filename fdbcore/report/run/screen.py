@@ -1,4 +1,4 @@
-"""What a terminal shows of thousands of calls: plain text that fits its width, every share with its interval and n."""
+"""A run with many calls on a terminal: text that fits its width, every share with its interval and n."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 MOST_COLUMNS: Final = 100
 LABEL_COLUMNS: Final = 17
 SHOWN: Final = 3
-"""How many warnings are told, and how many calls that are not scored."""
+"""At most this many warnings, and this many unscored calls, are shown."""
 
 
 def corpus_screen(run: Survey, columns: int) -> str:
-    """The screen of a run, several lines of at most `columns`, without a newline at the end."""
+    """The text about a run: lines of at most `columns`, without a final newline."""
     width = min(columns, MOST_COLUMNS) - 1
     indent = " " * LABEL_COLUMNS
     compared = systems(run)
@@ -49,7 +49,7 @@ def _head(run: Survey) -> Iterator[tuple[str, str]]:
 
 
 def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, str]]:
-    """compared: the systems, where the figures are told of each, not of all together."""
+    """The labelled lines. compared: the systems; if there are any, a table shows their figures instead."""
     left_out = [row for row in run.rows if row.call.unscored is not None]
     if run.pooled:
         yield "health", line(run)
@@ -63,7 +63,7 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
 
 
 def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
-    """What must be known before any number, with the calls concerned."""
+    """The warnings that a reader must see before any number, with the number of calls concerned."""
     concerned: tuple[Mapping[str, Sized], ...] = (run.amiss(), run.warned())
     for found in concerned:
         for text, calls in list(found.items())[:SHOWN]:
@@ -73,7 +73,7 @@ def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
 
 
 def _figures_beside(run: Survey) -> Iterator[tuple[str, str]]:
-    """The figures, and below each that echo would change: that."""
+    """The lines of figures; a line that echo would change is followed by the changed one."""
     beside = dict(_figures(with_echo(run.measures)))
     for label, text in _figures(run.measures):
         yield label, text

@@ -1,4 +1,4 @@
-"""The parts of the page of a run that are text, tables and drawings."""
+"""The text, tables and drawings of the page of a run."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, 
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import Fact, KeyFigure, flat
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
-from fdbcore.types import SIDES, Side, TurnSettings, ticks_to_s
+from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
 NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
 NAMED: Final = 200
-"""How many names a notice has."""
+"""A notice has at most this many names."""
 
 Played = tuple[str, float, float]
 
 
 def title(run: Survey) -> str:
-    """The name of the run's folder."""
+    """The title of a run: the name of its folder."""
     return run.corpus.path.resolve().name
 
 
 def header(run: Survey) -> list[str]:
-    """Size, and what decided on speech."""
+    """The facts about a run: its size, and its voice activity detector."""
     seconds = sum(row.length_s or 0.0 for row in run.rows)
     n, scored, settings = len(run.rows), len(run.scored), run.corpus.settings
     parts = [counted(n, "call"), f"{clock_text(seconds)} of audio"]
@@ -44,7 +44,7 @@ def header(run: Survey) -> list[str]:
 
 
 def noticed(run: Survey, intervals: Iterable[str]) -> list[dict[str, Any]]:
-    """What must be known before any number, each with names. intervals: what must be known of these."""
+    """The notices that a reader must see before any number, each with names. intervals: warnings about intervals."""
     return [_notice(what, names) for what, names in _noticed(run, intervals)]
 
 
@@ -52,11 +52,11 @@ def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[
     for status in dict.fromkeys(row.call.status for row in run.rows):
         rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
         if rows:
-            of = f"{len(rows):,} of {len(run.rows):,} calls {status}, {'but ' if status == DONE else ''}in no figure"
-            yield of, [_told(row.call, row.call.unscored) for row in rows]
-    damaged = [_told(row.call, row.call.reason) for row in run.rows if row.call.status == DAMAGED]
+            what = f"{len(rows):,} of {len(run.rows):,} calls {status}, {'but ' if status == DONE else ''}in no figure"
+            yield what, [_named(row.call, row.call.unscored) for row in rows]
+    damaged = [_named(row.call, row.call.reason) for row in run.rows if row.call.status == DAMAGED]
     if damaged:
-        yield f"{counted(len(damaged), 'call')} damaged: what is there is scored", damaged
+        yield f"{counted(len(damaged), 'call')} damaged: the readable part is scored", damaged
     for text, names in run.warned().items():
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
@@ -68,12 +68,12 @@ def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[
         yield "Calls were scored with different settings", counts
 
 
-def _told(call: Call, text: str | None) -> str:
+def _named(call: Call, text: str | None) -> str:
     return f"{call.name}: {in_short(call, text or '')}"
 
 
 def in_short(call: Call, text: str) -> str:
-    """What is said of a call, with the names of its files instead of their paths."""
+    """A text about a call, with the names of its files instead of their paths."""
     for file in call.files:
         name = Path(file).name
         text = re.sub(rf"\S*/(?={re.escape(name)}: )", "", text.replace(file, name))
@@ -81,7 +81,7 @@ def in_short(call: Call, text: str) -> str:
 
 
 def odd(path: Path) -> list[dict[str, Any]]:
-    """What did not fit together, each with names."""
+    """The input that did not fit together, by kind, each with names."""
     oddities = read_corpus(path)["oddities"] if is_replayed(path) else {}
     return [_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items()]
 
@@ -129,8 +129,8 @@ def _share(run: Survey, measure: str, name: str, text: str) -> Cell:
     found = run.measures[measure]
     if not found["n"]:
         return name, NONE, "", "there was nothing to answer"
-    told = amount(found["mean"], "share"), limits(found["ci95"], "share")
-    return name, *told, f"{found['count']:,} of {found['n']:,} {text}"
+    value, interval = amount(found["mean"], "share"), limits(found["ci95"], "share")
+    return name, value, interval, f"{found['count']:,} of {found['n']:,} {text}"
 
 
 def _stops(run: Survey) -> Cell:
@@ -167,20 +167,20 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
     drawn = [
         curve(
             "How soon B answers",
-            f"Share of {eligible:,} opportunities that B has begun to answer; the others never raise it.",
+            f"Share of {eligible:,} opportunities that B has begun to answer; unanswered ones never raise it.",
             Axis(0, 5, 0.05, range(6), "seconds after A's end"),
             latencies_s,
             eligible,
         ),
         histogram(
             "Floor transfer offset",
-            "From one side's end to the other's start: B after A (bars) and A after B (line); below 0 in overlap.",
+            "From one side's end to the other's start: B after A (bars) and A after B (line); negative in overlap.",
             Axis(-2, 4, 0.2, range(-2, 5), "seconds"),
             fto_s,
         ),
         histogram(
             "Answer time of each call",
-            "Its median, one item a call: a second hump is a group of calls to look at.",
+            "The median of each call: a second hump is a group of calls to look at.",
             Axis(0, 4, 0.1, range(5), "seconds"),
             {"B": medians_s},
         ),
@@ -193,7 +193,7 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
         ),
         histogram(
             "How much B talks",
-            "Its share of each call's time, one item a call.",
+            "The share of each call in which B speaks.",
             Axis(0, 100, 5, range(0, 101, 25), "per cent", "%"),
             {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
         ),
@@ -203,7 +203,7 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
             plane(
                 "False cut-offs against answer time",
                 "Share of A's labelled pauses in which B cut in, over the median answer time: lower left is better. "
-                "One point a system, with 95 % intervals over calls.",
+                "One point per system, with 95 % intervals over calls.",
                 Axis(0, 2, 0.1, range(11), "seconds until B answers"),
                 [_point(system) for system in found],
             )
@@ -227,8 +227,8 @@ def moments(
     page: Callable[[CallMoment], str | None],
     words: bool,
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The worst moments of each kind, with the speech around them drawn, to be heard, and with the words if known; and
-    the kinds of which there are none."""
+    """The worst moments of each kind, with a drawing of the speech around them, audio and words; and the kinds without
+    any moment."""
     listed, absent = [], []
     for kind in MOMENTS:
         found = run.worst.get(kind.id, [])
@@ -250,17 +250,12 @@ def _card(found: CallMoment, played: Played | None, page: str | None, words: boo
         "page": page,
         "played": played,
         "strip": _strip(found),
-        "said": _said(found) if words else [],
+        "said": [(side, said) for side, said in found.said.items() if said] if words else [],
     }
 
 
-def _said(found: CallMoment) -> list[tuple[Side, str]]:
-    """What each side said in these ten seconds, where its words are known."""
-    return [(side, words) for side, words in found.said.items() if words]
-
-
 def _strip(found: CallMoment) -> str:
-    """Who speaks in the ten seconds of a moment, A above B; the moment itself is marked."""
+    """A drawing of who speaks in the ten seconds around a moment, A above B; the moment itself is marked."""
     start, end = clip_ticks(found.moment, found.n_ticks)
     scale = 1000 / CLIP_TICKS
     first, last = max(found.moment.start_tick, start), min(found.moment.end_tick, end)
@@ -277,7 +272,7 @@ def _strip(found: CallMoment) -> str:
 
 
 def evidence(run: Survey) -> list[Fact]:
-    """The settings and the versions."""
+    """The facts about settings and versions."""
     settings = run.corpus.settings
     if settings is None:
         return []
@@ -287,6 +282,6 @@ def evidence(run: Survey) -> list[Fact]:
 
 
 def footer(run: Survey) -> str:
-    """What else the run's folder holds."""
+    """The version of fdbcore, and how the worst moments were chosen."""
     versions = ", ".join(run.corpus.versions.get("fdbcore", []))
-    return f"fdbcore {versions} · at most {OF_ONE_CALL} of the worst {WORST} moments are of one call"
+    return f"fdbcore {versions} · at most {OF_ONE_CALL} of the worst {WORST} moments are from one call"

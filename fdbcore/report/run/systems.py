@@ -1,4 +1,4 @@
-"""The table of several systems of a run: how the calls of each have ended, and its measures."""
+"""The table of the systems of a run: how the calls of each ended, and its measures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fdbcore.report.terminal import laid_out
 
 
 def screen(found: Sequence[SystemCalls], width: int) -> list[str]:
-    """A line for each system, of at most `width` columns; of a narrow screen the last columns are left out."""
+    """One line per system, at most `width` characters wide; a narrow screen leaves out the last columns."""
     return laid_out([_titles(), *map(_cells, found)], width)
 
 
 def section(found: Sequence[SystemCalls]) -> dict[str, Any]:
-    """The same for the page."""
+    """The values for the table on the page."""
     rows = [(name, cells) for name, *cells in map(_cells, found)]
     return {"columns": _titles(), "rows": rows, "note": columns.note()}
 

@@ -1,4 +1,4 @@
-"""The tables of a run: a row a call, and a row an event; CSV, and Parquet where pyarrow is installed."""
+"""Writes the tables of a run, one row per call and one row per event: CSV, and Parquet if pyarrow is installed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fdbcore.types import TurnEvent
 
 CALLS, EVENTS = "calls.csv", "events.csv"
 ROWS_PER_GROUP: Final = 10_000
-"""Of a Parquet file: about so many are kept in memory until they are written."""
+"""About this many rows of a Parquet file are kept in memory until they are written."""
 
 
 def write_tables(run: Run, on_call: Callable[[int, int], None] = lambda number, calls: None) -> Survey:
-    """Write calls.csv and events.csv into the folder of a run; the survey that they are made of.
+    """Write calls.csv and events.csv into the folder of a run; returns the survey that they are made from.
 
-    on_call: told of the number of each call that was read, and how many there are. RecordingError if a table cannot be
-    written.
+    on_call: called with the index of each call that was read, and the number of calls. Raises RecordingError if a table
+    cannot be written.
     """
     with _table(run.path / EVENTS, EVENT_COLUMNS, EVENT_NUMBERS) as write:
 
@@ -39,7 +39,7 @@ def write_tables(run: Run, on_call: Callable[[int, int], None] = lambda number, 
 
 
 def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
-    """Write calls.csv into the run's folder `path`, as `fdbcore.analysis.rows` has its rows and columns."""
+    """Write calls.csv into the folder of a run; `fdbcore.analysis.rows` defines its rows and columns."""
     columns = CallColumns.of(rows)
     with _table(path / CALLS, columns.names, columns.numbers) as write:
         write(map(columns.row, rows))
@@ -47,7 +47,7 @@ def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
 
 @contextmanager
 def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Iterator[Callable[[Iterable[Row]], None]]:
-    """A function that writes rows as CSV and as Parquet; the files take their names when all are written."""
+    """A function that writes rows as CSV and as Parquet. The files get their names once all rows are written."""
     try:
         with whole_file(path) as file, _parquet(path.with_suffix(".parquet"), header, numbers) as write_parquet:
             text = TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
@@ -66,7 +66,7 @@ def _table(path: Path, header: Sequence[str], numbers: Collection[str]) -> Itera
 
 
 def _cell(value: object) -> object:
-    """What both files have of a value: a truth value as a word, no empty text, and of a text what UTF-8 can say."""
+    """A value as both files hold it: truth values as words, empty text as None, and only text that is valid UTF-8."""
     if isinstance(value, bool):
         return str(value).lower()
     return value.encode(errors="backslashreplace").decode() or None if isinstance(value, str) else value
@@ -74,7 +74,7 @@ def _cell(value: object) -> object:
 
 @contextmanager
 def _parquet(path: Path, header: Sequence[str], numbers: Collection[str]) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """A function that writes rows: `numbers` as such, all else as text. It does nothing without pyarrow."""
+    """A function that writes rows, with `numbers` as floats and all else as text. It does nothing without pyarrow."""
     if importlib.util.find_spec("pyarrow") is None:
         yield lambda rows: None
         return

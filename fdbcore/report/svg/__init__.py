@@ -1,1 +1,1 @@
-"""Drawings that need no script, and what they share."""
+"""SVG drawings that need no script, and what they share."""

@@ -1,4 +1,4 @@
-"""Small charts as SVG: they need no script, take the page's colours, and tell each bar's figure when pointed at."""
+"""Small charts as SVG: they need no script, use the colours of the page, and show each figure in a tooltip."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PLOT: Final = RIGHT - LEFT
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The horizontal axis from `low` to `high`, in bins of `width`; `ticks` are labelled.
+    """A horizontal axis from `low` to `high` in bins of `width`; the outermost bins also count values beyond.
 
-    What lies beyond is counted in the outermost bins. unit: of the values; label: what is under the axis.
+    ticks: the values that are labelled. unit: of the values. label: the text below the axis.
     """
 
     low: float
@@ -31,21 +31,21 @@ class Axis:
 
     @property
     def edges(self) -> npt.NDArray[np.float64]:
-        """Of the bins."""
+        """The edges of the bins."""
         return np.linspace(self.low, self.high, round((self.high - self.low) / self.width) + 1)
 
     def x(self, value: float) -> float:
-        """Where a value lies in the drawing."""
+        """The x coordinate of a value."""
         return LEFT + _PLOT * (value - self.low) / (self.high - self.low)
 
     def counts(self, values: Sequence[float]) -> list[int]:
-        """How many values each bin has; a value on an edge is in the bin above it."""
+        """How many values are in each bin; a value on an edge is in the bin above it."""
         bins = np.floor((np.array(values, dtype=np.float64) - self.low) / self.width + 1e-9).astype(np.int64)
         counts: list[int] = np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
         return counts
 
     def bin_text(self, number: int) -> str:
-        """What a bin holds: "0.2 to 0.4 s", "less than -2 s"."""
+        """The range of a bin in words: "0.2 to 0.4 s", "less than -2 s"."""
         edges = self.edges
         low, high = edges[number], edges[number + 1]
         if number == 0 and self.low != 0:
@@ -57,7 +57,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart under its title and note. svg: empty where there is nothing to show."""
+    """A chart with its title and a note. svg: empty if there is nothing to show."""
 
     title: str
     note: str
@@ -65,11 +65,14 @@ class Chart:
 
 
 def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[float]]) -> Chart:
-    """A histogram. series: name to values; the first is drawn as bars, another as an outline over them.
+    """A histogram. series: values by name; the first is drawn as bars, a second one as an outline over them.
 
-    Names are "A", "B" or "", and give the colour. Shares are of the series' own values, so that sizes compare.
+    Names are "A", "B" or "", and set the colour. Heights are shares of the series' own values, so that series of
+    different sizes can be compared.
     """
-    shares = {name: _shares(axis.counts(values), len(values)) for name, values in series.items() if len(values)}
+    shares = {
+        name: [count / len(values) for count in axis.counts(values)] for name, values in series.items() if len(values)
+    }
     if not shares:
         return Chart(title, note)
     highest = max(max(share) for share in shares.values())
@@ -82,24 +85,24 @@ def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[f
     return Chart(title, f"{note} n\u00a0=\u00a0{counted}.", _svg(parts))
 
 
-def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -> Chart:
-    """A cumulative curve: the share of `of` opportunities that have a value of at most x."""
-    if not of:
+def curve(title: str, note: str, axis: Axis, values: Sequence[float], n: int) -> Chart:
+    """A cumulative curve: the share of `n` opportunities that have a value of at most x."""
+    if not n:
         return Chart(title, note)
     ordered = np.sort(np.array(values, dtype=np.float64))
     edges = axis.edges
     reached = np.searchsorted(ordered, edges + 1e-9, side="right")
-    points = [f"{axis.x(x):.1f},{_y(n / of, 1.0):.1f}" for x, n in zip(edges, reached, strict=True)]
+    points = [f"{axis.x(x):.1f},{_y(count / n, 1.0):.1f}" for x, count in zip(edges, reached, strict=True)]
     area = f"M{LEFT},{BOTTOM} L{' L'.join(points)} L{RIGHT},{BOTTOM} Z"
-    last = reached[-1] / of
+    last = reached[-1] / n
     parts = [
         _frame(axis, 1.0, title),
         f'<path class="area b" d="{area}"/><path class="line b" d="M{" L".join(points)}"/>',
     ]
     parts += [
         f'<rect class="hit" x="{axis.x(x):.1f}" y="{TOP}" width="{_PLOT / len(edges):.1f}" height="{BOTTOM - TOP}">'
-        f"<title>within {x:.3g} {axis.unit}: {n:,} of {of:,} ({100 * n / of:.1f} %)</title></rect>"
-        for x, n in zip(edges, reached.tolist(), strict=True)
+        f"<title>within {x:.3g} {axis.unit}: {count:,} of {n:,} ({100 * count / n:.1f} %)</title></rect>"
+        for x, count in zip(edges, reached.tolist(), strict=True)
     ]
     anchor = TOP + 14 if last > 0.85 else _y(last, 1.0) - 5
     if last <= 0.85:
@@ -109,9 +112,9 @@ def curve(title: str, note: str, axis: Axis, values: Sequence[float], of: int) -
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point on a plane, with the intervals of its value and of its share; None where there is no interval.
+    """A point on a plane. values, shares: the intervals of its value and of its share, None without an interval.
 
-    note: told beside the figures when it is pointed at.
+    note: added to the figures in its tooltip.
     """
 
     name: str
@@ -123,7 +126,7 @@ class Point:
 
 
 def plane(title: str, note: str, axis: Axis, points: Sequence[Point]) -> Chart:
-    """Points on a plane, each with its name and a cross of its intervals; the axis is widened to hold them."""
+    """Points on a plane, each with its name and a cross of its intervals. The axis is widened to hold all of them."""
     reached = [x for point in points for x in (point.value, *(point.values or ()))]
     low, high = min(axis.low, *reached), max(axis.high, *reached)
     axis = replace(axis, low=low, high=high, ticks=[tick for tick in axis.ticks if low <= tick <= high])
@@ -141,17 +144,13 @@ def _cross(axis: Axis, highest: float, point: Point) -> str:
     if point.shares:
         bottom, top = (_y(share, highest) for share in point.shares)
         parts.append(f'<line class="line b" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>')
-    at = f"{100 * point.share:.1f} %, {point.value:.2f} {axis.unit}; {point.note}"
-    told = f"{point.name}: {at}" if point.name else at
+    figures = f"{100 * point.share:.1f} %, {point.value:.2f} {axis.unit}; {point.note}"
+    tooltip = f"{point.name}: {figures}" if point.name else figures
     is_left = x < (LEFT + RIGHT) / 2
     anchor = f'x="{x + 6 if is_left else x - 6:.1f}" text-anchor="{"start" if is_left else "end"}"'
-    parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{escape(told)}</title></circle>')
+    parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{escape(tooltip)}</title></circle>')
     parts.append(f'<text {anchor} y="{y - 6:.1f}">{escape(point.name)}</text>')
     return "".join(parts)
-
-
-def _shares(counts: Sequence[int], n: int) -> list[float]:
-    return [count / n for count in counts]
 
 
 def _y(share: float, highest: float) -> float:
@@ -162,12 +161,12 @@ def _bars(axis: Axis, shares: Sequence[float], highest: float, name: str, counts
     parts, edges = [], axis.edges
     for number, (share, count) in enumerate(zip(shares, counts, strict=True)):
         x, right, y = axis.x(edges[number]), axis.x(edges[number + 1]), _y(share, highest)
-        told = f"{name + ': ' if name else ''}{axis.bin_text(number)}: {count:,} ({100 * share:.1f} %)"
+        tooltip = f"{name + ': ' if name else ''}{axis.bin_text(number)}: {count:,} ({100 * share:.1f} %)"
         parts.append(
             f'<g><rect class="bar {name.lower() or "both"}" x="{x + 0.5:.1f}" y="{y:.1f}" '
             f'width="{max(right - x - 1, 0.5):.1f}" height="{BOTTOM - y:.1f}"/>'
             f'<rect class="hit" x="{x:.1f}" y="{TOP}" width="{right - x:.1f}" height="{BOTTOM - TOP}">'
-            f"<title>{escape(told)}</title></rect></g>"
+            f"<title>{escape(tooltip)}</title></rect></g>"
         )
     return "".join(parts)
 
@@ -183,7 +182,7 @@ def _outline(axis: Axis, shares: Sequence[float], highest: float, name: str, cou
 
 
 def _frame(axis: Axis, highest: float, title: str) -> str:
-    """Title, grid and labels."""
+    """The title, grid and labels of a chart."""
     parts = [f"<title>{escape(title)}</title>"]
     for share in _rounded_steps(highest):
         y = _y(share, highest)
@@ -200,7 +199,7 @@ def _frame(axis: Axis, highest: float, title: str) -> str:
 
 
 def _rounded_steps(highest: float) -> list[float]:
-    """Shares to label on the vertical axis, from 0: two to five of them."""
+    """Two to five shares to label on the vertical axis, from 0."""
     step = next(
         step for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5) if highest / step <= 4.01 or step == 0.5
     )

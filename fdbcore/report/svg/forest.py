@@ -1,4 +1,4 @@
-"""Figures with their intervals under each other on one axis, which fit any width."""
+"""A forest plot: figures with their intervals below each other on one axis, for any width."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MARGIN = 0.04
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """A figure, its interval, its range over the settings, and what it would be by chance, in the unit of the axis.
+    """A figure, its interval, its range over settings, and its value by chance, in the unit of the axis.
 
-    None, where there is no such thing. figure, rest: what is told of it.
+    They are None if they do not exist. figure, rest: texts beside the drawing.
     """
 
     name: str
@@ -30,14 +30,14 @@ class ForestRow:
 
     @property
     def reached(self) -> list[float]:
-        """All that the axis must hold."""
+        """All values that the axis must include."""
         single = [value for value in (self.value, self.by_chance) if value is not None]
         return [*single, *(self.interval or ()), *(self.settings or ())]
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Rows, each with its drawing (SVG); and the axis under them: where its round figures stand (per cent)."""
+    """Rows, each with its drawing (SVG), and the ticks of the axis below them: position in per cent, and text."""
 
     rows: Sequence[tuple[ForestRow, str]]
     unit: str
@@ -45,9 +45,9 @@ class Forest:
 
 
 def forest(rows: Sequence[ForestRow], unit: str) -> Forest:
-    """The rows over a common axis, which begins at 0 only if the figures are near to it. unit: of the axis.
+    """The rows over a common axis, which begins at 0 only if the values are near 0. unit: of the axis.
 
-    At least one row has a value.
+    At least one row must have a value.
     """
     reached = [value for row in rows for value in row.reached]
     low, high = axis_limits(min(reached), max(reached))
@@ -83,16 +83,12 @@ def _strip(row: ForestRow, low: float, high: float) -> str:
 
 
 def axis_ticks(low: float, high: float) -> list[tuple[str, str]]:
-    """Round figures for an axis from `low` to `high`, each with its place in per cent."""
-    step = _step((high - low) / MOST_TICKS)
+    """Round values for an axis from `low` to `high`, each with its position in per cent."""
+    least = (high - low) / MOST_TICKS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [
         (f"{100 * (n * step - low) / (high - low):.2f}", f"{n * step:.{decimals}f}") for n in range(first, last + 1)
     ]
-
-
-def _step(least: float) -> float:
-    """The smallest of 1, 2, 5, 10, ... that is at least so large."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""What all drawings share: texts that XML can hold, lines that fit a width, and a file of its own for a paper."""
+"""What all drawings share: text that XML can hold, line wrapping, and standalone files for papers."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ _WIDE: Final = "WFA"  # of Unicode's East Asian widths: in Japanese text the amb
 
 
 def xml(text: str) -> str:
-    """The text, cleaned, and escaped for XML and HTML."""
+    """The text without characters that XML cannot hold, escaped for XML and HTML."""
     return escape(without_controls(text))
 
 
 def without_controls(text: str) -> str:
-    """The text without what no file of text should hold: control characters and lone surrogates become U+FFFD."""
+    """The text with control characters and lone surrogates replaced by U+FFFD; XML cannot hold them."""
     return _NOT_XML.sub("\ufffd", text)
 
 
 def width_em(text: str) -> float:
-    """About how wide the text is, in ems."""
+    """The approximate width of the text in em."""
     return sum(map(_character_em, text))
 
 
 def wrap(text: str, most_em: float) -> list[str]:
-    """The text in lines of about `most_em`, broken between Japanese characters or at spaces.
+    """The text in lines of about `most_em`, broken at spaces or between Japanese characters.
 
-    Closing marks and small kana never begin a line (one may hang over rather), and opening brackets never end one.
+    Closing marks and small kana never begin a line (one may exceed the width instead), and opening brackets never end
+    one.
     """
     lines = []
     for paragraph in text.strip().splitlines() or [""]:
@@ -57,7 +58,7 @@ def wrap(text: str, most_em: float) -> list[str]:
 
 
 def text_lines(lines: Iterable[str], x: float, y: float, leading: float, css: str, lang: str = "") -> str:
-    """Text elements, the first with its baseline at y."""
+    """SVG text elements, one per line, the first with its baseline at y."""
     language = f' lang="{xml(lang)}"' if lang else ""
     return "".join(
         f'<text class="{css}"{language} x="{number(x)}" y="{number(y + index * leading)}">{xml(line)}</text>'
@@ -66,12 +67,12 @@ def text_lines(lines: Iterable[str], x: float, y: float, leading: float, css: st
 
 
 def number(value: float) -> str:
-    """A coordinate, to a hundredth."""
+    """A coordinate, rounded to a hundredth."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def drawing(content: str, width: float, height: float, description: str, css: str) -> str:
-    """An svg element of this class; its look comes from a style sheet."""
+    """An svg element of the class `css`; a style sheet sets its look."""
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" {size} role="img" '
@@ -80,7 +81,7 @@ def drawing(content: str, width: float, height: float, description: str, css: st
 
 
 def standalone(svg: str, style: str, definitions: str = "") -> str:
-    """The svg element of `drawing` as a file of its own, on white, for a paper."""
+    """The svg element of `drawing` as a file for a paper, with its style, on a white background."""
     opening, content = svg.split(">", 1)
     defs = f"<defs>{definitions}</defs>" if definitions else ""
     paper = '<rect class="paper" width="100%" height="100%"/>'
@@ -88,7 +89,7 @@ def standalone(svg: str, style: str, definitions: str = "") -> str:
 
 
 def _pieces(paragraph: str, most_em: float) -> list[str]:
-    """What no line break may part, cut where it alone is wider than a line."""
+    """The pieces of a paragraph that no line break may split; a piece wider than a line is split anyway."""
     pieces = []
     for piece in _UNBREAKABLE.findall(paragraph):
         if width_em(piece) <= most_em:
