@@ -242,7 +242,7 @@ def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
     replay(tmp_path, out=tmp_path / "run")
     index = tmp_path / "run" / "index.html"
     assert all(
-        "no browser plays its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
+        "browsers cannot play its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
     )
     report(tmp_path / "run", "--call", "slow", "--quiet")
     report(tmp_path / "run", "--quiet")

@@ -236,7 +236,7 @@ def by_labels(measures: Measures) -> str:
     """The line about false cut-offs, answers and stops by labels, as far as there are labels; empty without labels."""
     cut_off = measures.get("cut_off_per_labelled_a_pause")
     latency = measures.get("response_latency_ms_per_labelled_turn_end")
-    parts = [f"B cut in in {_fraction(cut_off)} pauses of A"] if cut_off else []
+    parts = [f"B cut into {_fraction(cut_off)} pauses of A"] if cut_off else []
     if latency:
         answered = f"answered {_fraction(measures['answered_per_labelled_turn_end'])} turn ends"
         parts.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)
