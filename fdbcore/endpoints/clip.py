@@ -25,7 +25,7 @@ from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 TAIL_S: Final = 10.0
 
 SETTINGS: Final = (
-    Setting("channel", "of a stereo file", default="mean", choices=get_args(Channel)),
+    Setting("channel", "of a stereo file; side A is on the left", default="left", choices=get_args(Channel)),
     Setting("level_dbov", "the level of its active speech", float, unset="as recorded", least=LEAST_LEVEL_DBOV, most=0),
     Setting(
         "tail_s",
@@ -53,7 +53,7 @@ class ClipEndpoint(Endpoint):
     def __init__(
         self,
         path: Path,
-        channel: Channel = "mean",
+        channel: Channel = "left",
         level_dbov: float | None = None,
         tail_s: float = TAIL_S,
         noise_dbov: float | None = None,

@@ -23,11 +23,19 @@ LINE_OPEN: Final = "line_open"
 
 def line_of(recording: Recording) -> Line:
     """The line of a recording, from its settings, its suite, the layout of its files, or its live parties."""
-    held = recording.original_meta
-    kinds = [party.get("kind", "replay") for party in (held.get("parties") or {}).values()]
-    if recording.meta["settings"].get(LINE_OPEN) or "clip" in kinds or _is_one_turn(recording.meta):
+    live = recording.original_meta
+    kinds = [party.get("kind", "replay") for party in (live.get("parties") or {}).values()]
+    if recording.meta["settings"].get(LINE_OPEN) or _is_one_turn(recording.meta):
+        return "open"
+    if "clip" in kinds and not _is_cut_off(recording, live):
         return "open"
     return "held" if any(kind != "replay" for kind in kinds) else "closed"
+
+
+def _is_cut_off(recording: Recording, live: Mapping[str, Any]) -> bool:
+    """Whether we ended a live call at its time limit: B could not answer any more, though A had not hung up."""
+    max_s = live["settings"].get("max_s")
+    return max_s is not None and recording.n_ticks >= int(max_s * TICKS_PER_S)
 
 
 def _is_one_turn(meta: Mapping[str, Any]) -> bool:

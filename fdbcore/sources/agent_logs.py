@@ -54,8 +54,12 @@ def read_marks(path: Path) -> list[Mark]:
     document = _document(text)
     try:
         marks = list(_of_lines(text.splitlines(), path) if document is None else _of_document(document))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: expected {_FORMS}, got one with a fault: {error!r}") from error
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError(f"{path}: expected {_FORMS}, got one in which an entry has no {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: expected {_FORMS}, got one with a fault: {error}") from None
     if not marks:
         raise InputError(f"{path}: expected marks, got {'an empty file' if not text.strip() else 'none in it'}")
     return sorted(marks)

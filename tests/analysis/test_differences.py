@@ -225,3 +225,42 @@ def test_shares_without_any_success_have_an_interval() -> None:
 def test_more_successes_than_trials_are_refused() -> None:
     with pytest.raises(InputError, match="expected successes from 0 to n"):
         wilson_difference([3], [2], [1], [2])
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "kind"),
+    [(3, 2, "values"), (3, 3, "values"), (3, 2, "shares"), (2, 2, "shares"), (3, 3, "rates"), (6, 2, "rates")],
+)
+def test_too_few_calls_show_no_difference_as_no_exact_test_would(of_a: int, of_b: int, kind: str) -> None:
+    """The exact test is over all ways to deal the calls to the groups, as SciPy counts it."""
+    rng = np.random.default_rng(5)
+
+    def pool(n: int, high: float, name: str) -> Pool:
+        quantities: dict[str, list[Values] | list[Share] | list[Ratio]] = {
+            "values": [Values("ms", [high + rng.normal() for _ in range(9)]) for _ in range(n)],
+            "shares": [Share(round(high / 10), 100) for _ in range(n)],
+            "rates": [Ratio("1/min", high + rng.normal(), 10.0, 5) for _ in range(n)],
+        }
+        return quantities[kind], [f"{name}{k}" for k in range(n)]
+
+    a, b = pool(of_a, 900.0, "a"), pool(of_b, 100.0, "b")
+    exact = scipy_stats.permutation_test(
+        ([1.0 + k / 9 for k in range(of_a)], [k / 9 for k in range(of_b)]),
+        lambda x, y: np.mean(x) - np.mean(y),
+        n_resamples=np.inf,
+    )
+    smallest = 2 / math.comb(of_a + of_b, of_a)
+    assert exact.pvalue == pytest.approx(smallest)
+    found = difference(a, b)
+    assert found.p == pytest.approx(smallest)
+
+
+@pytest.mark.parametrize(("clips", "smallest"), [(3, 0.25), (5, 0.0625)])
+def test_too_few_pairs_show_no_difference_as_no_test_of_signs_would(clips: int, smallest: float) -> None:
+    names = [f"c{k}" for k in range(clips)]
+    a: Pool = [Values("ms", [900.0 + k, 910.0 + 2 * k]) for k in range(clips)], names
+    b: Pool = [Values("ms", [100.0 + k, 105.0 + 3 * k]) for k in range(clips)], names
+    signs = scipy_stats.wilcoxon([800.0 + k for k in range(clips)], method="exact")
+    assert signs.pvalue == pytest.approx(smallest)
+    found = difference(a, b)
+    assert found.p == pytest.approx(smallest)

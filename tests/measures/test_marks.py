@@ -181,6 +181,13 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
     assert '<h2 id="marks-title">The agent\'s log</h2>' in page
     assert all(stage in page for stage in STAGES)
     assert read_json(recording.path / MARKS)["offset"]["anchor"] == "audio_out"
+    on_a_wall_clock = [Mark(mark.time_s + 2 * CLOCK_S, mark.name) for mark in log(np.random.default_rng(6), pairs)]
+    dated = command(
+        "report", tmp_path / "run", "--call", "call0001", "--marks", save(path, on_a_wall_clock), "--no-audio"
+    )
+    # The marks lie 0.05 s and some ms before the sound, so the clock seems to be as much early.
+    assert "offset 0:00 is 2023-11-14 22:13:20.1" in " ".join(dated.stdout.split())
+    save(path, log(np.random.default_rng(6), pairs))
     given = command(
         "report", tmp_path / "run", "--call", "call0001", "--marks", path, "--marks-offset-ms", "5", "--no-audio"
     )

@@ -207,6 +207,18 @@ def test_the_line_of_a_recording(meta: dict[str, Any], line: str, tmp_path: Path
     assert counts(drawn) == ((0, 0, 0, 1) if line == "closed" else (0, 0, 1, 0))
 
 
+@pytest.mark.parametrize(("max_s", "expected"), [(600.0, (0, 0, 1, 0)), (5.0, (0, 0, 0, 1))])
+def test_a_limit_that_cuts_the_answer_off_leaves_none_missing(
+    max_s: float, expected: tuple[int, int, int, int], tmp_path: Path
+) -> None:
+    """A clip waits 3 s for the answer: B has had its chance if the clip ended the call, not if the limit did."""
+    parties = {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}
+    settings = META["settings"] | {"max_s": max_s}
+    reading = drawn_recording(tmp_path / "call", "A 0-2 |", 3, parties=parties, settings=settings)
+    assert reading.n_ticks == 500
+    assert counts(reading.dialogue) == expected
+
+
 def test_a_pause_that_the_clip_of_a_call_has_is_waited_through(tmp_path: Path) -> None:
     clip = {"name": "pause-1", "labels": {"pause": [{"text": "[PAUSE]", "timestamp": [2.0, 6.0]}]}}
     meta: dict[str, Any] = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": {"clip": clip}}

@@ -218,8 +218,12 @@ def test_other_rates_start_at_the_same_time(tmp_path: Path) -> None:
     assert int(np.abs(np.concatenate(frames).astype(int)).argmax()) == 24_000
 
 
-@pytest.mark.parametrize(("query", "column"), [("", None), ("channel=left", 0), ("channel=right", 1)])
-def test_one_channel_or_the_mean_of_both(tmp_path: Path, query: str, column: int | None) -> None:
+@pytest.mark.parametrize(
+    ("query", "column"), [("", 0), ("channel=mean", None), ("channel=left", 0), ("channel=right", 1)]
+)
+def test_of_a_call_side_a_is_played_unless_another_channel_is_asked_for(
+    tmp_path: Path, query: str, column: int | None
+) -> None:
     stereo = np.stack([pcm_of(0.1, seed=1), pcm_of(0.1, seed=2)], axis=1)
     played = np.concatenate(
         say_all(opened(f"clip:{write_wav(tmp_path / 'user.wav', stereo)}?tail_s=0" + (query and f"&{query}")))

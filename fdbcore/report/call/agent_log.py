@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from textwrap import fill
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ from fdbcore.report.format import MACHINE_MS, amount, clock_text
 from fdbcore.report.html.values import Cell, Row
 
 LISTED: Final = 20
+_WALL_CLOCK_S: Final = 1e9
+"""Times above this count from 1970: it was in 2001."""
 LABEL_COLUMNS: Final = 17  # of the screen of a call
 
 Values = Mapping[str, Any]
@@ -18,12 +21,20 @@ Values = Mapping[str, Any]
 def offset_text(log: Values) -> str:
     """The offset, its uncertainty, and how it was found."""
     offset = log["offset"]
-    ms = amount(1000 * offset["offset_s"], MACHINE_MS, "+")
+    ms = _offset_text(offset["offset_s"])
     if offset["anchor"] is None:
         return f"{ms}, as given"
     reach_ms = 1000 * max(offset["high_s"] - offset["offset_s"], offset["offset_s"] - offset["low_s"])
     by = f"{offset['anchor']} at {offset['matched']} of {offset['onsets']} onsets of B"
     return f"{ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {by}"
+
+
+def _offset_text(offset_s: float) -> str:
+    """The offset in ms; of a log that counts from 1970 the time at which the recording begins."""
+    if offset_s > -_WALL_CLOCK_S:
+        return amount(1000 * offset_s, MACHINE_MS, "+")
+    began = datetime.fromtimestamp(-offset_s, UTC)
+    return f"0:00 is {began:%Y-%m-%d %H:%M:%S}.{began.microsecond // 1000:03d} UTC in the log"
 
 
 def stages_text(log: Values) -> str:
