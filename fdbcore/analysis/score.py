@@ -88,12 +88,18 @@ def quantities(reading: Reading) -> dict[str, Quantity]:
 
     They exclude echo, except those by the rules of published benchmarks, which ignore it.
     """
-    return _quantities_of(reading, reading.dialogue) | compat(reading)
+    found = _quantities_of(reading, reading.dialogue) | compat(reading)
+    return {name: stored.without_spans(quantity) for name, quantity in found.items()}
 
 
-def _quantities_of(reading: Reading, dialogue: Dialogue) -> dict[str, Quantity]:
+def with_spans(reading: Reading) -> dict[str, Quantity]:
+    """The same quantities with the spans of what they count, but without what chance would give."""
+    return _quantities_of(reading, reading.dialogue, with_chance=False) | compat(reading)
+
+
+def _quantities_of(reading: Reading, dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
     """The quantities of a dialogue of the recording, including those by labels, if there are labels."""
-    found, labels = timing(dialogue), reading.labels
+    found, labels = timing(dialogue, with_chance), reading.labels
     if labels:
         found |= labelled(dialogue, labels) | recoveries(dialogue, labels, reading.spoken("B"))
     return found
@@ -124,7 +130,8 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
 def _computed(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     found = quantities(reading)
     counting_echo = _quantities_of(reading, reading.dialogue_with_echo) if reading.has_suspects else {}
-    return found, {name: quantity for name, quantity in counting_echo.items() if quantity != found.get(name)}
+    differing = {name: quantity for name, quantity in counting_echo.items() if quantity != found.get(name)}
+    return found, {name: stored.without_spans(quantity) for name, quantity in differing.items()}
 
 
 def warnings(recording: Recording) -> list[str]:

@@ -25,7 +25,7 @@ from fdbcore.errors import AudioError, FdbError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
-from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.quantities import Quantity, Share, Values, without_spans
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
 from fdbcore.recording.reader import Recording
@@ -88,7 +88,7 @@ def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
 def headline_quantities(dialogue: Dialogue) -> dict[str, Quantity]:
     """The headline measures of a session that need only its turn events."""
     found = timing(dialogue, with_chance=False)
-    return {name: found[name] for name in headlines() if name in found}
+    return {name: without_spans(found[name]) for name in headlines() if name in found}
 
 
 class Reread(NamedTuple):

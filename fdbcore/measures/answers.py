@@ -74,26 +74,30 @@ MEASURES: Final = (
 def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """The measures of this module. Those without the harness only if the transport of B states its delays."""
     found = opportunities(dialogue)
+    answers, premature, missing = ([e.span for e in of] for of in (found.answered, found.premature, found.missed))
     long_ms = [_first_long_ipu(dialogue, e) for e in found.answered]
     excluded = found.excluded
     latency_excluded = excluded | {"premature": len(found.premature), "no_response": len(found.missed)}
     missed = {e.start_tick for e in found.missed}
     waits = [e for e in unanswered_waits(dialogue) if e.start_tick in missed]
-    waits_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in waits if e.end_tick is not None]
+    waits_s = [(end - start) / TICKS_PER_S for start, end in (e.span for e in waits)]
     latencies_ms = [float(fto(e) * TICK_MS) for e in found.answered]
-    measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded)}
+    measures: dict[str, Quantity] = {"response_latency_ms": Values("ms", latencies_ms, latency_excluded, answers)}
     if dialogue.legs is not None:
         own_ms = [dialogue.legs.round_trip_ms(turn_start(e)) for e in found.answered]
         without_ms = [latency - own for latency, own in zip(latencies_ms, own_ms, strict=True)]
-        measures["response_latency_minus_harness_ms"] = Values("ms", without_ms, latency_excluded)
+        measures["response_latency_minus_harness_ms"] = Values("ms", without_ms, latency_excluded, answers)
     return measures | {
         "response_long_ipu_latency_ms": Values(
-            "ms", [ms for ms in long_ms if ms is not None], excluded | {"no_long_ipu": long_ms.count(None)}
+            "ms",
+            [ms for ms in long_ms if ms is not None],
+            excluded | {"no_long_ipu": long_ms.count(None)},
+            [span for span, ms in zip(answers, long_ms, strict=True) if ms is not None],
         ),
-        "answered_per_turn": Share(len(found.answered), found.n, excluded),
-        "premature_per_turn": Share(len(found.premature), found.n, excluded),
-        "no_response_per_turn": Share(len(found.missed), found.n, excluded),
-        "a_unanswered_wait_s": Values("s", waits_s),
+        "answered_per_turn": Share.of(answers, premature + missing, excluded),
+        "premature_per_turn": Share.of(premature, answers + missing, excluded),
+        "no_response_per_turn": Share.of(missing, answers + premature, excluded),
+        "a_unanswered_wait_s": Values("s", waits_s, spans=[e.span for e in waits]),
     }
 
 

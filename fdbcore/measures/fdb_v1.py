@@ -19,7 +19,7 @@ from fdbcore.measures.measure import Measure, MeasureGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.reader import Recording
-from fdbcore.types import SIDES
+from fdbcore.types import SIDES, TICKS_PER_S
 
 Segment: TypeAlias = tuple[float, float]
 """Start and end in seconds."""
@@ -182,11 +182,16 @@ def overlap_v15(
         spans = [(label.start_s, label.end_s) for label in labels if (label.side, label.kind) == ("A", kind)]
         if kind is None or spans:
             suffix = f"_per_labelled_{kind}" if kind else ""
-            stops_ms = [(end - start) * 1000 for start, end in stops if kind is None or _touches((start, end), spans)]
-            waits_ms = [(start - said[1]) * 1000 for said, start in responses if kind is None or _touches(said, spans)]
-            measures[f"compat_v15_stop_latency_ms{suffix}"] = Values("ms", stops_ms)
-            measures[f"compat_v15_response_latency_ms{suffix}"] = Values("ms", waits_ms)
+            overlaps = [overlap for overlap in stops if kind is None or _touches(overlap, spans)]
+            waits = [(said[1], start) for said, start in responses if kind is None or _touches(said, spans)]
+            measures[f"compat_v15_stop_latency_ms{suffix}"] = _lengths(overlaps)
+            measures[f"compat_v15_response_latency_ms{suffix}"] = _lengths(waits)
     return measures
+
+
+def _lengths(found: Sequence[Segment]) -> Values:
+    ticks = [(round(start * TICKS_PER_S), round(end * TICKS_PER_S)) for start, end in found]
+    return Values("ms", [(end - start) * 1000 for start, end in found], spans=ticks)
 
 
 def _stops(user: Sequence[Segment], system: Sequence[Segment]) -> list[Segment]:

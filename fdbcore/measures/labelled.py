@@ -6,8 +6,10 @@ answer, and stopping for an interruption from stopping for a backchannel.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,7 +20,7 @@ from fdbcore.measures.line import is_missing
 from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.overlaps import STOP_WITHIN_S, chance_of_stop
-from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.quantities import Quantity, Share, Span, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
 from fdbcore.types import TICK_MS, TICKS_PER_S
 
@@ -30,7 +32,6 @@ DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTION
 """Contributions that a system should not stop for."""
 
 Ticks: TypeAlias = npt.NDArray[np.int64]
-Span: TypeAlias = tuple[int, int]
 
 
 GROUP: Final = MeasureGroup(
@@ -129,15 +130,17 @@ def cut_offs(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     if not pauses:
         return {}
     excluded = Counter(short_pause=0, b_was_speaking=0)
-    opportunities = [(_length_ms(pause), start) for pause, start in _starts_in_pauses(dialogue, labels, excluded)]
+    opportunities = list(_starts_in_pauses(dialogue, labels, excluded))
     short_ticks = dialogue.settings.ticks("short_ms")
-    long = sum(start is not None and start[1] - start[0] > short_ticks for _, start in opportunities)
+    cut_in = [(pause, start is not None) for pause, start in opportunities]
+    long = [(pause, start is not None and start[1] - start[0] > short_ticks) for pause, start in opportunities]
     measures: dict[str, Quantity] = {
-        "cut_off_per_labelled_a_pause": _share([start is not None for _, start in opportunities], excluded),
-        "long_cut_off_per_labelled_a_pause": Share(long, len(opportunities), excluded),
+        "cut_off_per_labelled_a_pause": _share(cut_in, excluded),
+        "long_cut_off_per_labelled_a_pause": _share(long, excluded),
     }
     for low_ms, high_ms in PAUSE_BINS_MS:
-        found = [start is not None for ms, start in opportunities if low_ms <= ms and (high_ms is None or ms < high_ms)]
+        upto_ms = math.inf if high_ms is None else high_ms
+        found = [(pause, happened) for pause, happened in cut_in if low_ms <= _length_ms(pause) < upto_ms]
         measures[f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}"] = _share(found)
     return measures
 
@@ -185,8 +188,10 @@ def _first_within(spans: Ticks, within: Label) -> Span | None:
     return int(spans[row, 0]), int(spans[row, 1])
 
 
-def _share(happened: Sequence[bool], excluded: Mapping[str, int] | None = None) -> Share:
-    return Share(sum(happened), len(happened), excluded or {})
+def _share(labels: Sequence[tuple[Label, bool]], excluded: Mapping[str, int] | None = None) -> Share:
+    """The share of the labels at which something happened."""
+    spans, others = ([label.span for label, happened in labels if happened is wanted] for wanted in (True, False))
+    return Share.of(spans, others, excluded)
 
 
 def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
@@ -198,17 +203,22 @@ def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     if not ends:
         return {}
     latencies_ms: list[float] = []
+    answered: list[Span] = []
+    not_answered: list[Span] = []
     others = Counter(b_was_speaking=0, no_response=0, a_went_on=0, censored=0)
     for end in ends:
         found = _answer(dialogue, end.end_tick)
         if isinstance(found, int):
             latencies_ms.append(float(found * TICK_MS))
-        else:
-            others[found] += 1
-    n = len(latencies_ms) + others.total() - others["censored"]
+            answered.append((min(end.end_tick, end.end_tick + found), max(end.end_tick, end.end_tick + found)))
+            continue
+        others[found] += 1
+        if found != "censored":
+            not_answered.append((end.end_tick, end.end_tick))
+    censored = {"censored": others["censored"]}
     return {
-        "response_latency_ms_per_labelled_turn_end": Values("ms", latencies_ms, others),
-        "answered_per_labelled_turn_end": Share(len(latencies_ms), n, {"censored": others["censored"]}),
+        "response_latency_ms_per_labelled_turn_end": Values("ms", latencies_ms, others, answered),
+        "answered_per_labelled_turn_end": Share.of(answered, not_answered, censored),
     }
 
 
@@ -249,13 +259,14 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         contributions, excluded = clear(dialogue, found)
         starts = np.array([label.start_tick for label in contributions], dtype=np.int64)
         until = until_stop[starts]
-        stopped = until[until <= STOP_S * TICKS_PER_S]
+        has_stopped = until <= STOP_S * TICKS_PER_S
         chance = chance_of_stop(dialogue, "B", STOP_S * TICKS_PER_S) if contributions else None
-        measures[stop_share(name)] = Share(len(stopped), len(starts), excluded, chance)
+        found_share = _share(list(zip(contributions, has_stopped.tolist(), strict=True)), excluded)
+        measures[stop_share(name)] = replace(found_share, chance=chance)
         if name != "distraction":
-            values = (stopped * float(TICK_MS)).tolist()
-            without = excluded | {"did_not_stop": len(starts) - len(stopped)}
-            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without)
+            values = (until[has_stopped] * float(TICK_MS)).tolist()
+            without = excluded | {"did_not_stop": len(starts) - len(values)}
+            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without, found_share.spans)
     return measures
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShownMoments
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Span, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 
 STOP_WITHIN_S = (1, 2)
@@ -99,11 +101,13 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
     lengths = {
         e.start_tick: dialogue.ipu_length_ticks(side, e.start_tick) for e in dialogue.uncensored("intrusion", side=side)
     }
-    short = sum(length <= short_ticks for length in lengths.values())
+    spans = {start: (start, start + length) for start, length in lengths.items()}
+    short = [spans[start] for start, length in lengths.items() if length <= short_ticks]
+    in_overlap = [spans[e.start_tick] for e in onsets]
     speech_min = dialogue.speech_min(other)
     measures: dict[str, Quantity] = {
-        f"{x}_onset_in_overlap_per_{y}_speech_min": Ratio("1/min", len(onsets), speech_min, len(onsets)),
-        f"{x}_backchannel_like_per_{y}_speech_min": Ratio("1/min", short, speech_min, short),
+        f"{x}_onset_in_overlap_per_{y}_speech_min": Ratio("1/min", len(onsets), speech_min, len(onsets), in_overlap),
+        f"{x}_backchannel_like_per_{y}_speech_min": Ratio("1/min", len(short), speech_min, len(short), short),
     }
     until_stop = dialogue.ticks_until_stop(other)
     for size, is_short in (("long", False), ("short", True)):
@@ -114,21 +118,31 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
         for seconds in STOP_WITHIN_S:
             limit_ticks = seconds * TICKS_PER_S
             chance = chance_of_stop(dialogue, other, limit_ticks) if with_chance and len(starts) else None
-            measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share(
-                int((stops <= limit_ticks).sum()), len(starts), excluded, chance
+            measures[f"{y}_stopped_within_{seconds}s_per_{size}_{x}_onset"] = Share.of(
+                *_divided(spans, starts, stops <= limit_ticks), excluded, chance
             )
         at_once_ticks = dialogue.settings.ticks("terminal_ms")
-        measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share(
-            int((until_stop[of_all] <= at_once_ticks).sum()),
-            len(of_all),
+        measures[f"{y}_stopped_at_once_per_{size}_{x}_onset"] = Share.of(
+            *_divided(spans, of_all, until_stop[of_all] <= at_once_ticks),
             {"simultaneous": excluded["simultaneous"]},
             chance_of_stop(dialogue, other, at_once_ticks, also_terminal=True) if with_chance and len(of_all) else None,
         )
-        stopped = stops[stops <= max(STOP_WITHIN_S) * TICKS_PER_S] * float(TICK_MS)
+        has_stopped = stops <= max(STOP_WITHIN_S) * TICKS_PER_S
+        stopped, others = _divided(spans, starts, has_stopped)
         measures[f"{y}_stop_latency_ms_per_{size}_{x}_onset"] = Values(
-            "ms", stopped.tolist(), excluded | {"did_not_stop": len(starts) - len(stopped)}
+            "ms",
+            (stops[has_stopped] * float(TICK_MS)).tolist(),
+            excluded | {"did_not_stop": len(others)},
+            stopped,
         )
     return measures
+
+
+def _divided(
+    spans: Mapping[int, Span], starts: npt.NDArray[np.int64], counts: npt.NDArray[np.bool_]
+) -> tuple[list[Span], list[Span]]:
+    """The spans that begin at these ticks (n,): those that count, bool (n,), and the others."""
+    return [spans[start] for start in starts[counts].tolist()], [spans[start] for start in starts[~counts].tolist()]
 
 
 def chance_of_stop(dialogue: Dialogue, other: Side, limit_ticks: int, also_terminal: bool = False) -> float | None:

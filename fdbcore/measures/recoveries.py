@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_from
 from fdbcore.measures.measure import Measure
-from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.quantities import Quantity, Share, Span, Values
 from fdbcore.recording.labels import KeptLabels, Label
 from fdbcore.types import TICK_MS, TICKS_PER_S
 
@@ -62,7 +62,8 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
     until_stop = dialogue.ticks_until_stop("B")
     latencies_ms: list[float] = []
     others = Counter(excluded | {"did_not_stop": 0, "no_response": 0, "censored": 0})
-    said: Counter[str] = Counter()
+    recovered: list[Span] = []
+    said: dict[str, list[Span]] = {}
     for label in interrupted:
         stop_tick = label.start_tick + int(until_stop[label.start_tick])
         if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
@@ -73,15 +74,21 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
             others["censored" if label.end_tick + limit > dialogue.n_ticks else "no_response"] += 1
             continue
         latencies_ms.append(float((again - label.end_tick) * TICK_MS))
-        said[_taken_up(words, _turn_start(dialogue, label), stop_tick, again)] += 1
+        span = label.start_tick, max(label.end_tick, again)
+        recovered.append(span)
+        said.setdefault(_taken_up(words, _turn_start(dialogue, label), stop_tick, again), []).append(span)
     measures: dict[str, Quantity] = {
-        "b_recovery_latency_ms_per_labelled_interruption": Values("ms", latencies_ms, others)
+        "b_recovery_latency_ms_per_labelled_interruption": Values("ms", latencies_ms, others, recovered)
     }
     if words is None:
         return measures
-    n = sum(said[name] for name in TAKEN_UP)
-    without = {"too_few_words": said[TOO_FEW]}
-    return measures | {f"b_{name}_per_recovery": Share(said[name], n, without) for name in TAKEN_UP}
+    without = {"too_few_words": len(said.pop(TOO_FEW, ()))}
+    return measures | {
+        f"b_{name}_per_recovery": Share.of(
+            said.get(name, []), [span for other, spans in said.items() if other != name for span in spans], without
+        )
+        for name in TAKEN_UP
+    }
 
 
 def _turn_start(dialogue: Dialogue, label: Label) -> int:

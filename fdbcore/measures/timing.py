@@ -6,17 +6,16 @@ Censored events count nowhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
-
-import numpy as np
 
 from fdbcore.measures.answers import FTO, responses
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.overlaps import overlap_onsets
-from fdbcore.measures.quantities import Quantity, Ratio, Values
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, TurnEvent
+from fdbcore.measures.quantities import Quantity, Ratio, Span, Values
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S
 
 TURNS: Final = MeasureGroup("Taking turns", "Who follows whom, how fast, and how long each holds the floor.")
 TIME: Final = MeasureGroup(
@@ -100,42 +99,45 @@ def timing(dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
 def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
     """A's floor transfer offsets, the turn lengths of both sides, lapses, and B's first sound."""
     to_a = dialogue.uncensored("gap", "overlap_between", side="A")
-    lengths = np.diff(dialogue.lapses)[:, 0]
-    lapses = lengths[lengths > dialogue.settings.ticks("lapse_ms")] / TICKS_PER_S
-    first = dialogue.ipus["B"][:1, 0] / TICKS_PER_S
+    limit_ticks = dialogue.settings.ticks("lapse_ms")
+    lapses = [(start, end) for start, end in dialogue.lapses.tolist() if end - start > limit_ticks]
+    silent = [(0, start) for start in dialogue.ipus["B"][:1, 0].tolist()]
     measures: dict[str, Quantity] = {
-        "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a]),
-        "lapse_s": Values("s", lapses.tolist()),
-        "b_initial_silence_s": Values("s", first.tolist(), {} if len(first) else {"never_spoke": 1}),
+        "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a], spans=[e.span for e in to_a]),
+        "lapse_s": Values("s", _lengths_s(lapses), spans=lapses),
+        "b_initial_silence_s": Values("s", _lengths_s(silent), {} if silent else {"never_spoke": 1}, silent),
     }
     for side in SIDES:
         turns = [e for e in dialogue.events if e.kind == "turn" and e.side == side]
-        lengths_s = [(e.end_tick - e.start_tick) / TICKS_PER_S for e in turns if e.end_tick and not e.censored]
-        measures[f"{side.lower()}_turn_s"] = Values("s", lengths_s, {"censored": len(turns) - len(lengths_s)})
+        ended = [e.span for e in turns if e.end_tick and not e.censored]
+        measures[f"{side.lower()}_turn_s"] = Values(
+            "s", _lengths_s(ended), {"censored": len(turns) - len(ended)}, ended
+        )
     return measures
 
 
 def composition(dialogue: Dialogue) -> dict[str, Quantity]:
     """Number and seconds per minute of IPUs, pauses, gaps and overlaps; and shares of the time."""
     minutes = dialogue.n_ticks / TICKS_PER_S / 60
-    stretches = [(e.start_tick, e.end_tick) for e in dialogue.uncensored("overlap_within")]
+    stretches = [e.span for e in dialogue.uncensored("overlap_within")]
     stretches += [span for e in dialogue.uncensored("overlap_between") for span in e.stretches or ()]
-    spans = {"gap": _spans(dialogue.uncensored("gap")), "overlap": stretches}
+    spans = {"gap": [e.span for e in dialogue.uncensored("gap")], "overlap": stretches}
     for side in SIDES:
-        spans[f"{side.lower()}_ipu"] = _spans(dialogue.uncensored("speech_end", side=side))
-        spans[f"{side.lower()}_pause"] = _spans(dialogue.uncensored("pause", side=side))
+        spans[f"{side.lower()}_ipu"] = [e.span for e in dialogue.uncensored("speech_end", side=side)]
+        spans[f"{side.lower()}_pause"] = [e.span for e in dialogue.uncensored("pause", side=side)]
     measures: dict[str, Quantity] = {}
     for name, found in spans.items():
-        seconds = sum(end - start for start, end in found if end is not None) / TICKS_PER_S
-        measures[f"{name}_per_min"] = Ratio("1/min", len(found), minutes, len(found))
-        measures[f"{name}_s_per_min"] = Ratio("s/min", seconds, minutes, len(found))
+        seconds = sum(end - start for start, end in found) / TICKS_PER_S
+        measures[f"{name}_per_min"] = Ratio("1/min", len(found), minutes, len(found), found)
+        measures[f"{name}_s_per_min"] = Ratio("s/min", seconds, minutes, len(found), found)
     speaking_a, speaking_b = dialogue.speaking["A"], dialogue.speaking["B"]
     both, either = int((speaking_a & speaking_b).sum()), int((speaking_a | speaking_b).sum())
     for side in SIDES:
         ticks = int(dialogue.speaking[side].sum())
-        measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.n_ticks, len(dialogue.ipus[side]))
-    return measures | {"overlap_share_of_speech": Ratio("share", both, either, len(stretches))}
+        spoken = [(start, end) for start, end in dialogue.ipus[side].tolist()]
+        measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.n_ticks, len(spoken), spoken)
+    return measures | {"overlap_share_of_speech": Ratio("share", both, either, len(stretches), stretches)}
 
 
-def _spans(events: list[TurnEvent]) -> list[tuple[int, int | None]]:
-    return [(e.start_tick, e.end_tick) for e in events]
+def _lengths_s(spans: Sequence[Span]) -> list[float]:
+    return [(end - start) / TICKS_PER_S for start, end in spans]

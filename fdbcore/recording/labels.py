@@ -42,6 +42,11 @@ class Label:
         """The tick nearest to its end."""
         return round(self.end_s * TICKS_PER_S)
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its start and its end in ticks."""
+        return self.start_tick, self.end_tick
+
     def to_json(self) -> dict[str, Any]:
         """Its fields as JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}

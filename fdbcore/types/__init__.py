@@ -154,6 +154,12 @@ class TurnEvent:
     simultaneous: bool | None = None
     terminal: bool | None = None
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Start and end of an event whose speech has ended."""
+        assert self.end_tick is not None
+        return self.start_tick, self.end_tick
+
     def to_json(self) -> dict[str, Any]:
         """The event as JSON values, with `start_s` and `end_s`. Fields that its kind does not have are left out."""
         values = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
