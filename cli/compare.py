@@ -90,12 +90,13 @@ def _decide_gates(
     gates: Gates, asked: CompareOptions, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
 ) -> DecidedGates:
     from fdbcore.analysis.gate_moments import calls_of
-    from fdbcore.analysis.gates import decided, gates_json
+    from fdbcore.analysis.gates import decided, gates_json, moments_of
 
     assert asked.gate is not None
-    decisions, moments = decided(asked.gate, gates, sides, asked.cluster)
+    decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
+    moments = moments_of(decisions)
     write_pages(calls_of(moments))
-    return gates_json(asked.gate, gates, decisions, moments)
+    return gates_json(asked.gate, gates, decisions, moments, verdicts)
 
 
 def _write_figures(paper: Paper, sides: Sides, document: Comparison, asked: CompareOptions) -> list[Path]:

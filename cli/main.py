@@ -13,7 +13,7 @@ from fdbcore.runtime.redaction import write_no_secrets
 from .entry import begin_work
 from .lazy import LazyCommands
 
-COMMANDS = ("agree", "dataset", "doctor", "export", "replay", "report", "run", "score")
+COMMANDS = ("agree", "dataset", "doctor", "export", "gate", "replay", "report", "run", "score")
 
 
 @click.command(cls=LazyCommands, names=COMMANDS)

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 @click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample and pair, such as the "
               "speaker (default: the call).")  # fmt: skip
 @click.option("--different-settings", is_flag=True, help="Compare the runs even if their settings differ.")
-@click.option("--gate", type=FILE, metavar="FILE.toml", help="Decide the gates in this file; they set the exit code.")
+@click.option("--gate", type=FILE, metavar="FILE", help="Decide the gates in this file, or the "
+              "published limits that fdbcore ships (--gate defaults); they set the exit code.")  # fmt: skip
 @click.option("--junit", type=FILE, metavar="FILE.xml", help="Write the results of the gates as JUnit XML for CI.")
 @click.option("--figures", type=FILE, metavar="DIR", help="Write figures (SVG) and tables for a paper to this folder.")
 @click.option("--reference", type=FILE, metavar="RUN", help="With --figures: also show this run of conversations "

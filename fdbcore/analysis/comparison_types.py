@@ -100,6 +100,7 @@ class GateResult(TypedDict):
 
     gate: Annotated[str, Meta(description="its line")]
     where: Annotated[dict[str, str], Meta(description="the calls that it is about: columns and their values")]
+    source: Annotated[str, Meta(description="where the limit comes from, as its file says")]
     measure: str
     status: Status
     unit: str
@@ -120,6 +121,15 @@ class GateResult(TypedDict):
     worst: Annotated[list[GateMoment], Meta(description="of a gate that failed, the worst first")]
 
 
+class GatedCall(TypedDict):
+    """What the gates say of one call: its own figures against the limits."""
+
+    call: str
+    status: Annotated[Status, Meta(description="failed: beyond a limit by more than chance explains")]
+    failed: Annotated[list[str], Meta(description="the gates that it fails")]
+    cannot_tell: Annotated[list[str], Meta(description="the gates that it is beyond, as chance may explain")]
+
+
 class DecidedGates(TypedDict):
     """The gates of a file, decided."""
 
@@ -130,6 +140,7 @@ class DecidedGates(TypedDict):
         ExitCode, Meta(description="0: all passed, 1: one failed, 3: one could not be decided or measured")
     ]
     results: list[GateResult]
+    calls: Annotated[list[GatedCall], Meta(description="every scored call")]
 
 
 class Comparison(TypedDict):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -13,6 +14,9 @@ from fdbcore.errors import InputError, nearest
 from fdbcore.stats.bootstrap import LEVEL, Quantile, Statistic, mean
 
 CannotTell: TypeAlias = Literal["pass", "fail", "error"]
+
+DEFAULTS: Final = "defaults"
+"""The name, in place of a path, of the limits that fdbcore ships: each with its source."""
 
 NUMBER: Final = r"\d+(?:\.\d+)?"
 LINE: Final = re.compile(
@@ -29,7 +33,8 @@ class Gate:
     """One condition: the statistic of a measure is at most (or at least) `times` that of the baseline, plus `plus`.
 
     text: the condition as it is written. statistic: as it is written; "" for the default of the measure. times: 0 if
-    the limit is the number `plus`. where: the values that columns of the calls must have.
+    the limit is the number `plus`. where: the values that columns of the calls must have. source: where the limit comes
+    from, for readers.
     """
 
     text: str
@@ -39,6 +44,7 @@ class Gate:
     times: float
     plus: float
     where: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
 
     @property
     def needs_baseline(self) -> bool:
@@ -50,12 +56,22 @@ class Gate:
         """The statistic as a function of the items; None for the default."""
         if self.statistic in ("", "median"):
             return None
-        return mean if self.statistic == "mean" else Quantile(float(self.statistic[1:]) / 100)
+        return mean if self.statistic == "mean" else Quantile(self.quantile)
+
+    @property
+    def quantile(self) -> float:
+        """Which quantile of the items it limits, such as 0.9; 0.5 for all but quantiles."""
+        return float(self.statistic[1:]) / 100 if _QUANTILE.fullmatch(self.statistic) else 0.5
 
     @property
     def about(self) -> str:
         """Which calls, in words; "" for all."""
         return ", ".join(f"{column} = {value}" for column, value in self.where.items())
+
+    @property
+    def name(self) -> str:
+        """Its text, with the calls that it concerns."""
+        return f"{self.text} where {self.about}" if self.about else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +90,13 @@ class Gates:
 
 
 def read_gates(path: Path) -> Gates:
-    """The gates of a TOML file. Raises InputError, which names the file, the gate and what was expected."""
+    """The gates of a TOML file, or the shipped ones if `path` is DEFAULTS.
+
+    Raises InputError, which names the file, the gate and what was expected.
+    """
+    file = files("fdbcore.analysis") / "data" / "defaults.toml" if str(path) == DEFAULTS else path
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except tomllib.TOMLDecodeError as error:
@@ -104,14 +124,16 @@ def _gate(given: object, place: str) -> Gate:
     if isinstance(given, str):
         return parse(given, {}, place)
     if not isinstance(given, Mapping):
-        raise InputError(f"{place}: expected a line or a table with check and where, got {given!r}")
-    _check_keys(given, ("check", "where"), place)
-    check, where = given.get("check"), given.get("where", {})
+        raise InputError(f"{place}: expected a line or a table with check, where and source, got {given!r}")
+    _check_keys(given, ("check", "where", "source"), place)
+    check, where, source = given.get("check"), given.get("where", {}), given.get("source", "")
     if not isinstance(check, str) or not isinstance(where, Mapping):
         raise InputError(f'{place}: expected check = "{FORM.split(",")[0]}" and where = {{column = "value"}}')
+    if not isinstance(source, str):
+        raise InputError(f"{place}: source: expected a text, got {source!r}")
     # Values as CSV files write them.
     values = {column: str(value).lower() if isinstance(value, bool) else str(value) for column, value in where.items()}
-    return parse(check, values, place)
+    return replace(parse(check, values, place), source=source)
 
 
 def parse(text: str, where: Mapping[str, str], place: str) -> Gate:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_verdicts
 from fdbcore.analysis.comparison import Matched, Sides, match
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
@@ -25,7 +26,7 @@ from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GateResult, GateSide, Status
+    from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GatedCall, GateResult, GateSide, Status
 
 PASSED: Final = 0
 FAILED: Final = 1
@@ -82,6 +83,15 @@ class Decision:
     calls_range: tuple[int, int | None] | None = None
     reason: str = ""
     group: CallGroup | None = None
+
+    @property
+    def call_limit(self) -> CallLimit:
+        """What the gate demands of single calls; a limit that depends on a baseline is that of all its calls."""
+        names = {call.name for call in self.group.calls} if self.group else set()
+        if not self.gate.needs_baseline:
+            return CallLimit(self.gate, self.limit, names)
+        baseline = self.baseline.value if self.baseline else None
+        return CallLimit(self.gate, None if baseline is None else self.gate.times * baseline + self.limit, names)
 
 
 def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: str | None = None) -> list[Decision]:
@@ -249,13 +259,14 @@ def gate(
 ) -> DecidedGates:
     """Decide gates on a run, such as "premature_per_turn <= baseline + 0.02", by intervals; as JSON values.
 
-    gates: the path of a TOML file, or the lines themselves, which are decided at a level of 95 % together. baseline,
-    cluster, different_settings: as in `compare`.
+    gates: the path of a TOML file, "defaults" for the limits that fdbcore ships, or the lines themselves, which are
+    decided at a level of 95 % together. baseline, cluster, different_settings: as in `compare`.
 
     Keys: exit_code (0: all passed, 1: one failed, 3: one could not be decided or measured), level, results [{gate,
     status, value, interval, limit, run, baseline, reason, calls_needed, worst [{call, file, start_s, text, page}]}],
-    where status is "passed", "failed", "cannot tell" or "not measured", and values are in the unit of the measure (ms
-    for latencies, shares from 0 to 1). `fdbcore report RUN --call NAME` writes the page of a call.
+    calls [{call, status, failed, cannot_tell}] (see `call_verdicts`), where status is "passed", "failed", "cannot tell"
+    or "not measured", and values are in the unit of the measure (ms for latencies, shares from 0 to 1). `fdbcore report
+    RUN --call NAME` writes the page of a call.
     Raises InputError for gates that cannot be read, an unknown measure or column, and a missing baseline, SettingsError
     for runs with different settings, RecordingError if no call is scored.
     """
@@ -263,25 +274,36 @@ def gate(
         file, found = Path(gates), read_gates(Path(gates))
     else:
         file, found = Path("gates"), gates_of({"gates": list(gates)}, "gates")
-    return gates_json(file, found, *decided(file, found, Sides.of(run, baseline, different_settings), cluster))
+    decisions, calls = decided(file, found, Sides.of(run, baseline, different_settings), cluster)
+    return gates_json(file, found, decisions, moments_of(decisions), calls)
 
 
 def decided(
     file: Path, gates: Gates, sides: Sides, cluster: str | None
-) -> tuple[list[Decision], list[Sequence[Worst]]]:
-    """Decide the gates of a file; also returns the worst moments of each gate, none unless it failed."""
+) -> tuple[list[Decision], dict[str, CallVerdict]]:
+    """Decide the gates of a file; also returns the verdict on each scored call, by its name."""
     try:
         decisions = decide(gates, sides.of_run, sides.of_baseline, cluster)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-    return decisions, [
+    limits = [each.call_limit for each in decisions]
+    return decisions, call_verdicts(sides.of_run, limits, gates.level)
+
+
+def moments_of(decisions: Sequence[Decision]) -> list[Sequence[Worst]]:
+    """The worst moments of each gate; none unless it failed."""
+    return [
         worst(each.group, each.gate.measure, each.gate.at_most) if each.status == "failed" and each.group else []
         for each in decisions
     ]
 
 
 def gates_json(
-    file: Path, gates: Gates, decisions: Sequence[Decision], moments: Sequence[Sequence[Worst]]
+    file: Path,
+    gates: Gates,
+    decisions: Sequence[Decision],
+    moments: Sequence[Sequence[Worst]],
+    calls: Mapping[str, CallVerdict],
 ) -> DecidedGates:
     """The gates as JSON values. moments: the worst moments of each gate; the pages of their calls must exist."""
     return {
@@ -290,6 +312,16 @@ def gates_json(
         "cannot_tell": gates.cannot_tell,
         "exit_code": exit_code(decisions, gates),
         "results": [_result(decision, worst_ones) for decision, worst_ones in zip(decisions, moments, strict=True)],
+        "calls": [_call(name, verdict) for name, verdict in calls.items()],
+    }
+
+
+def _call(name: str, verdict: CallVerdict) -> GatedCall:
+    return {
+        "call": name,
+        "status": verdict.status,
+        "failed": [each.gate.name for each in verdict.having("failed")],
+        "cannot_tell": [each.gate.name for each in verdict.having("cannot tell")],
     }
 
 
@@ -298,6 +330,7 @@ def _result(decision: Decision, moments: Sequence[Worst]) -> GateResult:
     return {
         "gate": gate.text,
         "where": dict(gate.where),
+        "source": gate.source,
         "measure": gate.measure,
         "status": decision.status,
         "unit": decision.run.unit,

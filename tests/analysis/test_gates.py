@@ -120,7 +120,7 @@ def test_a_file_holds_lines_and_tables(tmp_path: Path) -> None:
         ("gates = []", "expected gates = "),
         ('gate = ["x <= 1"]', "expected gates, level, cannot_tell, got gate; perhaps gates"),
         ("gates = [3]", "gate 1: expected a line or a table"),
-        ('gates = [{chek = "x <= 1"}]', "gate 1: expected check, where, got chek; perhaps check"),
+        ('gates = [{chek = "x <= 1"}]', "gate 1: expected check, where, source, got chek; perhaps check"),
         ("gates = [{check = 3}]", "gate 1: expected check = "),
         ('gates = ["x <= 1", "y << 2"]', "gate 2: expected MEASURE"),
         ('level = 2\ngates = ["x <= 1"]', "level: expected a number from 0.5 to below 1, got 2"),
@@ -165,7 +165,7 @@ def test_an_allowance_beside_a_share_is_below_1() -> None:
 
 def told(decision: Decision) -> str:
     """What is shown of a gate."""
-    (gate,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
+    (gate,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {})["results"]
     return " | ".join(filter(None, (gate_finding(gate), gate_advice(gate))))
 
 
@@ -183,7 +183,7 @@ def test_a_gate_is_told_as_it_was_written_and_decided() -> None:
 def test_a_gate_of_few_calls_says_that_its_interval_may_be_too_narrow() -> None:
     for calls, few in ((5, True), (12, False)):
         decision = one(gate("premature_per_turn <= 0.9"), shares(np.arange(calls) % 3, 8))
-        (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
+        (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {})["results"]
         assert decision.status == "passed"
         assert gate_basis(result).endswith("; with fewer than 10 an interval may be too narrow") == few
 
@@ -192,7 +192,7 @@ def test_a_gate_over_few_clusters_says_so_however_many_calls_they_have() -> None
     many = shares(np.arange(12) % 3, 8)
     run = replace(many, calls=[replace(call, columns={"caller": str(k % 4)}) for k, call in enumerate(many.calls)])
     (decision,) = decide(gate("premature_per_turn <= 0.9"), run, None, cluster="caller")
-    (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]])["results"]
+    (result,) = gates_json(Path(), Gates((decision.gate,)), [decision], [[]], {})["results"]
     assert (result["run"]["calls"], result["run"]["clusters"]) == (12, 4)
     assert gate_basis(result).endswith("; only 4 clusters: with fewer than 10 an interval may be too narrow")
 
@@ -200,7 +200,7 @@ def test_a_gate_over_few_clusters_says_so_however_many_calls_they_have() -> None
 def test_the_side_that_is_short_is_named() -> None:
     run, few = shares(np.tile([1, 2, 1, 1, 0], 180), 8), shares(np.array([0, 1, 0, 0, 1, 0]), 8, "old")
     advice = told(one(gate(PREMATURE), run, few))
-    assert re.search(r"cannot tell with 900 calls against 6: about \d+ calls of the baseline would", advice)
+    assert re.search(r"undecided with 900 calls against 6: about \d+ calls of the baseline would", advice)
 
 
 def test_a_share_is_decided_on_its_interval() -> None:

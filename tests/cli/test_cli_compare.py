@@ -139,9 +139,9 @@ def test_twenty_calls_cannot_tell_and_say_how_many_would(planted: Planned, tmp_p
         gates.write_text(f'cannot_tell = "{setting}"\ngates = ["premature_per_turn <= baseline + 0.02"]')
         result = report(planted.few, "--baseline", planted.old, "--gate", gates, "--junit", junit)
         assert result.exit_code == code
-        assert "CANNOT TELL" in result.stdout
+        assert "UNDECIDED" in result.stdout
         flat = " ".join(result.stdout.split())
-        needed = re.search(r"cannot tell with 20 calls against 1,000: about ([\d,]+) calls of the run would", flat)
+        needed = re.search(r"undecided with 20 calls against 1,000: about ([\d,]+) calls of the run would", flat)
         assert needed
         assert 20 < int(needed[1].replace(",", "")) < 1000
         assert [each.tag for each in ElementTree.parse(junit).getroot()[0]] == [element]

@@ -122,7 +122,14 @@ def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
     (note,) = input_notes(calls)
     assert note.startswith("audio missing in 2 calls: call_0 (1.5 s of B's audio (")
     compared = comparison(Run(tmp_path, calls), None, [], None, [f"run: {note}"])
-    compared["gates"] = {"file": "gates.toml", "level": 0.95, "cannot_tell": "error", "exit_code": 0, "results": []}
+    compared["gates"] = {
+        "file": "gates.toml",
+        "level": 0.95,
+        "cannot_tell": "error",
+        "exit_code": 0,
+        "results": [],
+        "calls": [],
+    }
     assert "audio missing in 2 calls" in junit(compared)
 
 

@@ -72,7 +72,7 @@ def _gates(gates: DecidedGates, folder: Path) -> dict[str, Any]:
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
     together = f"an interval so wide that all {n} hold together at {level}" if n > 1 else f"a {level} interval"
     note = (
-        f"Each gate is decided by {together}. Cannot tell: the interval lies on both sides of the limit, or there are "
+        f"Each gate is decided by {together}. Undecided: the interval lies on both sides of the limit, or there are "
         "too few calls for an interval."
     )
     results = [_gate(gate, folder) for gate in gates["results"]]
@@ -85,6 +85,7 @@ def _gate(gate: GateResult, folder: Path) -> dict[str, Any]:
         "status": words.STATUSES[gate["status"]],
         "name": words.gate_name(gate),
         "lines": [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])],
+        "source": gate["source"],
         "moments": [{**moment, "address": _address(moment, folder)} for moment in gate["worst"]],
     }
 

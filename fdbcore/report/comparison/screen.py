@@ -43,7 +43,8 @@ def _gates(gates: DecidedGates | None) -> Iterator[str]:
     if gates is None:
         return
     yield ""
-    yield f"{words.gates_verdict(gates)} ({gates['file']})"
+    yield words.gates_verdict(gates)
+    yield f"gates: {gates['file']}"
     for gate in gates["results"]:
         yield f"{words.STATUSES[gate['status']]}  {words.gate_name(gate)}"
         yield f"  {words.gate_finding(gate)}"

@@ -9,7 +9,7 @@ from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
 from fdbcore.analysis.comparison import CALL_NAME, NOT_SHOWN
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits
+from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits, step
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     )
     from fdbcore.analysis.summary_types import Summary
 
-STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "CANNOT TELL", "not measured": "NOT MEASURED"}
+STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "UNDECIDED", "not measured": "NOT MEASURED"}
+CALL_STATUSES: Final = {"failed": "fail", "cannot tell": "undecided", "passed": "pass", "not measured": "not measured"}
+"""The verdicts on calls, the worst first."""
 
 
 def p_text(p: float | None) -> str:
@@ -144,7 +146,7 @@ def gate_advice(gate: GateResult) -> str:
         return str(gate["reason"])
     sides = {"run": gate["run"]["calls"]} | ({"baseline": gate["baseline"]["calls"]} if gate["baseline"] else {})
     against = f" against {sides['baseline']:,}" if gate["baseline"] else ""
-    undecided = f"cannot tell with {counted(sides['run'], 'call')}{against}"
+    undecided = f"undecided with {counted(sides['run'], 'call')}{against}"
     needed, between = gate["calls_needed"], gate["calls_range"]
     if needed is None or between is None:
         return f"{undecided}: the figure is at its limit, and more calls hardly help"
@@ -156,7 +158,47 @@ def gate_advice(gate: GateResult) -> str:
 
 
 def gates_verdict(gates: DecidedGates) -> str:
-    """All gates in one line: "1 of 4 gates failed, 1 cannot tell"."""
+    """A run in one sentence: what its gates say, and how many of its calls keep to them."""
     found = [gate["status"] for gate in gates["results"]]
-    told = [f"{found.count(status)} {status}" for status in STATUSES if status in found]
-    return f"{counted(len(found), 'gate')}: {', '.join(told)}"
+    failed = [_missed(gate) for gate in gates["results"] if gate["status"] == "failed"]
+    open_ones = [f"{found.count(status)} {told}" for status, told in _OPEN.items() if status in found]
+    if failed:
+        told = f"Fail: {len(failed)} of {counted(len(found), 'gate')} failed ({'; '.join(failed)})"
+        told += f", {', '.join(open_ones)}" if open_ones else ""
+    elif open_ones:
+        passed = [f"{n} passed"] if (n := found.count("passed")) else []
+        told = f"Undecided: of {counted(len(found), 'gate')} {', '.join([*passed, *open_ones])}"
+    else:
+        told = f"Pass: {'the gate' if len(found) == 1 else f'all {len(found)} gates'} passed"
+    return f"{told}. {_calls(gates)}"
+
+
+_OPEN: Final = {"cannot tell": "undecided", "not measured": "not measured"}
+
+
+def _calls(gates: DecidedGates) -> str:
+    """How many calls fail, and how many are undecided."""
+    statuses = [call["status"] for call in gates["calls"]]
+    parts = [f"{statuses.count(status):,} {told}" for status, told in CALL_STATUSES.items() if status in statuses]
+    return f"Of {counted(len(statuses), 'call')}: {', '.join(parts)}."
+
+
+def _missed(gate: GateResult) -> str:
+    """The figure of a gate beside its limit, without its interval: "Answer time 1.82 s, at most 1.5 s"."""
+    unit, value = gate["unit"], gate["value"]
+    assert value is not None
+    if not gate["times"]:
+        return f"{gate_label(gate)} {amount(value, unit)}, {gate_limit(gate)}"
+    return f"{gate_label(gate)} {step(value, unit, '+')} against the baseline, {gate_limit(gate)}"
+
+
+def gate_label(gate: GateResult) -> str:
+    """The name of a gate's measure, with its statistic unless that is the usual one: "Answer time (p90)"."""
+    statistic = gate["gate"].removeprefix(gate["measure"]).split()[0]
+    return label(gate["measure"]) + (f" ({statistic[1:]})" if statistic.startswith(".p") else "")
+
+
+def gate_limit(gate: GateResult) -> str:
+    """The limit of a gate: "at most 1.5 s"."""
+    found = allowance_text(gate["limit"], gate["unit"]) if gate["times"] else limit_text(gate["limit"], gate["unit"])
+    return f"{'at most' if '<=' in gate['gate'] else 'at least'} {found}"

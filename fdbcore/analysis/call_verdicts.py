@@ -1,0 +1,113 @@
+"""The gates of a run in each of its calls: which calls keep to the limits, and which do not.
+
+A gate decides about a system, by an interval over calls. One call has no such interval. So its verdict is about the
+call itself: its own figure is compared with the limit. A figure beyond the limit fails the call only if chance hardly
+explains it: if a system exactly at the limit would have so many items beyond it in fewer than 5 % of such calls (the
+exact binomial test, with independent items). Otherwise the call is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.analysis.differences import pooled_value
+from fdbcore.analysis.gate_file import Gate
+from fdbcore.analysis.groups import CallGroup
+from fdbcore.measures.quantities import Quantity, Share, Values
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import Status
+
+WORST_FIRST: Final[Sequence[Status]] = ("failed", "cannot tell", "passed", "not measured")
+"""What a call is, by the first of these that one of its gates is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimit:
+    """What a gate demands of single calls.
+
+    limit: in the unit of the measure; None if it depends on a baseline that does not have the measure. calls: the names
+    of the calls that it concerns.
+    """
+
+    gate: Gate
+    limit: float | None
+    calls: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GateInCall:
+    """A gate in one call.
+
+    limit: in the unit of the measure, also if the gate depends on a baseline. value: the call's own statistic. beyond,
+    n: how many of its items are beyond the limit, of how many; beyond is None for a mean or a rate.
+    """
+
+    gate: Gate
+    status: Status
+    limit: float
+    value: float | None = None
+    beyond: int | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallVerdict:
+    """What the gates say of one call. gates: one per gate of the file; None for a gate that concerns other calls."""
+
+    status: Status
+    gates: Sequence[GateInCall | None]
+
+    def having(self, status: Status) -> list[GateInCall]:
+        """The gates of this status."""
+        return [each for each in self.gates if each is not None and each.status == status]
+
+
+def call_verdicts(run: CallGroup, limits: Sequence[CallLimit], level: float) -> dict[str, CallVerdict]:
+    """The verdict on each call of a run, by its name. limits: one per gate. level: of one gate in one call."""
+    found = {}
+    for call, quantities in zip(run.calls, run.quantities, strict=True):
+        gates = [
+            None
+            if of.limit is None or call.name not in of.calls
+            else _in_call(of.gate, of.limit, quantities.get(of.gate.measure), level)
+            for of in limits
+        ]
+        statuses = {each.status for each in gates if each is not None}
+        found[call.name] = CallVerdict(next((s for s in WORST_FIRST if s in statuses), "not measured"), gates)
+    return found
+
+
+def _in_call(gate: Gate, limit: float, quantity: Quantity | None, level: float) -> GateInCall:
+    value = None if quantity is None else pooled_value(([quantity], [""]), gate.function)
+    if quantity is None or value is None:
+        return GateInCall(gate, "not measured", limit)
+    beyond, n, allowed = _beyond(gate, limit, quantity)
+    status: Status = "passed"
+    if not (value <= limit if gate.at_most else value >= limit):
+        by_chance = 1.0 if beyond is None else _chance_of(beyond, n, allowed)
+        status = "failed" if by_chance < 1 - level else "cannot tell"
+    return GateInCall(gate, status, limit, value, beyond, n)
+
+
+def _beyond(gate: Gate, limit: float, quantity: Quantity) -> tuple[int | None, int, float]:
+    """How many items are beyond the limit (None for a mean or a rate), of how many, and the share that is allowed."""
+    if isinstance(quantity, Share):
+        against = quantity.count if gate.at_most else quantity.n - quantity.count
+        return against, quantity.n, limit if gate.at_most else 1 - limit
+    if not isinstance(quantity, Values):
+        return None, quantity.n, 0.0
+    if gate.statistic == "mean":
+        return None, len(quantity.values), 0.0
+    against = sum(value > limit if gate.at_most else value < limit for value in quantity.values)
+    below = gate.quantile
+    return against, len(quantity.values), 1 - below if gate.at_most else below
+
+
+def _chance_of(beyond: int, n: int, allowed: float) -> float:
+    """The probability of `beyond` or more of n items, each with the probability `allowed`."""
+    from scipy.special import bdtrc
+
+    return float(bdtrc(beyond - 1, n, min(max(allowed, 0.0), 1.0)))

@@ -1,0 +1,50 @@
+"""A file of gates to begin with: the limits that fdbcore ships, each with its source and what a run has."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.report.comparison import words
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import DecidedGates, GateResult
+
+HEAD: Final = """\
+# The limits that releases must keep. Change them, take out what does not fit your calls, and decide them with
+#
+#     fdbcore report RUN --gate {name}
+#
+# The exit code is 0 if all gates passed, 1 if one failed, and 3 if one is undecided: too few calls.
+
+cannot_tell = "error"   # what undecided gates do: "pass", "fail" (exit code 1), "error" (exit code 3)
+level = 0.95            # of all gates together
+"""
+TAIL: Final = """
+# A limit may also depend on an earlier run (fdbcore report RUN --baseline OLD --gate {name}), and concern some calls:
+#
+# [[gates]]
+# check = "premature_per_turn <= baseline + 0.02"
+# where = {{ language = "ja" }}   # a column of --meta
+"""
+
+
+def starter(gates: DecidedGates, name: str) -> str:
+    """The text of the file, which is TOML. gates: the shipped gates, decided on the run. name: the file's own."""
+    return "".join([HEAD.format(name=name), *map(_table, gates["results"]), TAIL.format(name=name)])
+
+
+def _table(gate: GateResult) -> str:
+    lines = ["", "[[gates]]", f"check = {_text(gate['gate'])}", f"source = {_text(gate['source'])}"]
+    return "\n".join([*lines, f"# This run: {words.STATUSES[gate['status']]}. {_figures(gate)}", ""])
+
+
+def _figures(gate: GateResult) -> str:
+    if gate["status"] == "not measured":
+        return f"{words.gate_finding(gate)}. Take this gate out if your calls never have it: it would stay undecided."
+    return f"{words.gate_finding(gate)}; {words.gate_basis(gate)}"
+
+
+def _text(value: str) -> str:
+    """A text as TOML writes it: its basic strings have the escapes of JSON."""
+    return json.dumps(value, ensure_ascii=False)
