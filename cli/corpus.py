@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ import click
 from fdbcore.errors import FdbError
 
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
-from .status import Status
+from .status import SparseLines, Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import ReplaySummary
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 MOST_LINES: Final = 20
 """At most this many failures are printed, and at most this many sessions get a line each."""
 MOST_NAMES: Final = 5
-_LINE_EVERY_S: Final = 60.0  # without a terminal, progress is a line this often
 
 
 def replay_calls(
@@ -48,6 +48,7 @@ def replay_calls(
     try:
         entries = replay_corpus(calls, settings, jobs or len(os.sched_getaffinity(0)), oddities, display)
         display.status.clear()
+        display.tell_mono()
         say_oddities(oddities)
         run = write_run(settings.run_path, entries, on_table_row(display.status))
         if as_json:
@@ -83,19 +84,23 @@ class _Display:
     def __init__(self, quiet: bool) -> None:
         self.failures = 0
         self.status = Status(quiet)
-        self._quiet = quiet
+        self._lines = SparseLines(quiet)
         self._progress: ReplayProgress | None = None
-        self._next_line_s = _LINE_EVERY_S
+        self._mono: list[str] = []
 
     def __call__(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
+        from fdbcore.sources.sessions import MONO
+
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; the readable part is scored" if ended.status == "damaged" else ""
-            self.failed(f"{ended.reason}{scored}")
+            reason = f"{ended.reason}{scored}"
+            if MONO in reason:
+                self._mono.append(reason)
+            else:
+                self.failed(reason)
         self.status(self._line(progress), progress.ended, progress.calls)
-        if not (self._quiet or self.status.shows) and progress.elapsed_s > self._next_line_s:
-            self._next_line_s += _LINE_EVERY_S
-            click.echo(self._line(progress), err=True)
+        self._lines(self._line(progress), progress.elapsed_s)
 
     def failed(self, text: str) -> None:
         """Count a failure and print its line, unless there were too many."""
@@ -105,6 +110,22 @@ class _Display:
             click.echo(f"fdbcore replay: {text}", err=True)
         elif self.failures == MOST_LINES + 1:
             click.echo("fdbcore replay: more calls failed; calls.csv lists them all", err=True)
+
+    def tell_mono(self) -> None:
+        """Say which files have one channel: one as any other failure, several in one line with what to do."""
+        from fdbcore.sources.sessions import MONO
+
+        if len(self._mono) < 2:
+            for reason in self._mono:
+                self.failed(reason)
+            return
+        self.failures += len(self._mono)
+        names = [Path(reason.partition(f": {MONO}")[0]).name for reason in self._mono]
+        click.echo(
+            f"fdbcore replay: {len(names):,} files have one channel ({shortlist(names)}): if two of them are the sides "
+            "of a call, say how their names differ, A's first: --pair '*-caller.wav' '*-agent.wav'",
+            err=True,
+        )
 
     def so_far(self) -> str:
         """How many calls have ended, as a part of a sentence."""
@@ -123,8 +144,13 @@ class _Display:
 def say_oddities(oddities: Oddities) -> None:
     """Print one line per kind of input that did not fit, with some of its names."""
     for what, names in oddities.found.items():
-        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-        click.echo(f"fdbcore replay: {what}: {len(names):,}: {', '.join(names[:MOST_NAMES])}{more}", err=True)
+        click.echo(f"fdbcore replay: {what}: {len(names):,}: {shortlist(names)}", err=True)
+
+
+def shortlist(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"{', '.join(names[:MOST_NAMES])}{more}"
 
 
 def print_run(run: Survey) -> None:

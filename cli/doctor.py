@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from fdbcore.errors import FdbError, SettingsError
+from fdbcore.errors import FdbError, SettingsError, told_as
 from fdbcore.types import SIDES
 
 from . import options
 from .options import DONE, FAILED
 
 if TYPE_CHECKING:
+    from fdbcore.protocols import Endpoint
     from fdbcore.report.call.doctor_types import CheckedSession, Checkup, Probe
     from fdbcore.report.call.document_types import Document
 
@@ -60,12 +61,10 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
 
 def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[Checkup, bool]:
     """The input health of each session in the files, and whether all of them can be measured."""
-    from fdbcore.registry import VADS, resolve
     from fdbcore.report.call.document import told_first
     from fdbcore.sources.sessions import session_inputs
 
     try:
-        resolve("vad", VADS, vad)
         sessions = session_inputs([Path(file) for file in files])
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
@@ -121,25 +120,42 @@ def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
 
 def _test(systems: Sequence[str], show: bool) -> tuple[Checkup, bool]:
     """The result of the timing self-test and a probe of each system, and whether all of it is good."""
-    from fdbcore.registry import endpoint
     from fdbcore.runs.selftest import timing_selftest, verdict
     from fdbcore.runtime.redaction import redacted
 
+    from .progress import invitation
+    from .status import Status
+
     try:
-        parties = {redacted(address): endpoint(address) for address in systems}
+        parties = {redacted(address): _system(address) for address in systems}
     except SettingsError as error:
         raise click.UsageError(redacted(str(error))) from None
-    found = timing_selftest()
+    with Status(not show) as status:
+        status("timing self-test: clicks go through WebRTC on this machine, about five seconds")
+        found = timing_selftest()
     if show:
         click.echo(verdict(found))
     probes: dict[str, Probe] = {}
     for address, party in parties.items():
-        probes[address] = probe = _probe(party)
+        if (invited := invitation("B", party)) is not None:
+            click.echo(f"{address}: waiting for a peer; {invited}", err=True)
+        with Status(not show) as status:
+            status(f"{address}: waiting until it is ready")
+            probes[address] = probe = _probe(party)
         if show:
             result = f"ready in {probe['seconds']:.2f} s" if probe["ready"] else probe["why_not"]
-            click.echo(f"{address}: {result}")
+            is_named = result.startswith(address.partition("?")[0])  # as in the message of a party that is not there
+            click.echo(result if is_named else f"{address}: {result}")
     all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
     return {"timing": found, "systems": probes}, all_well
+
+
+def _system(address: str) -> Endpoint:
+    """The party at an address. SettingsError if it is neither that nor a file."""
+    from fdbcore.registry import endpoint
+
+    with told_as(f"{address}: no such file, and no system", "system"):
+        return endpoint(address)
 
 
 def _probe(party: Any) -> Probe:  # noqa: ANN401

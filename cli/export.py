@@ -10,6 +10,7 @@ import click
 
 from fdbcore.errors import FdbError
 
+from .folders import newest
 from .options import DONE, FAILED, FILE
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 
 
 @click.command()
-@click.argument("run", type=FILE)
+@click.argument("run", type=FILE, required=False)
 @click.option("--format", "fmt", required=True, type=click.Choice(FORMATS))
 @click.option("--out", type=FILE, help="Output folder (default: the folder of each recording).")
-def export(run: Path, fmt: str, out: Path | None) -> None:
+def export(run: Path | None, fmt: str, out: Path | None) -> None:
     """Export the turn events of RUN, a run or one of its recordings, to another tool's format.
+
+    By default RUN is the newest run in the current folder.
 
     Two formats hold something else. fdb1 is for the scoring scripts of Full-Duplex-Bench: it takes a run over clips of
     v1 or v1.5, and writes each clip's input.wav and what the system said as output.wav (by default into RUN/fdb1).
@@ -42,7 +45,7 @@ def export(run: Path, fmt: str, out: Path | None) -> None:
         click.echo(f"fdbcore export: {problem}", err=True)
 
     try:
-        calls = sorted(Run(run).calls, key=lambda call: call.name)
+        calls = sorted(Run(run or newest()).calls, key=lambda call: call.name)
     except FdbError as error:
         click.echo(f"fdbcore export: {error}", err=True)
         sys.exit(FAILED)

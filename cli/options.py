@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fdbcore.errors import InputError, RecordingError, SettingsError
+from fdbcore.errors import InputError, RecordingError, SettingsError, nearest, told_as
 from fdbcore.types import TurnSettings
 
 from .entry import DONE as DONE
@@ -50,7 +50,19 @@ FILE: Final = _NamedPath(path_type=Path)
 CALL: Final = _NamedPath(path_type=Path, readable=False)
 """One of several inputs. Its readability is checked later, so that one unreadable file stops no other."""
 
-vad = click.option("--vad", default="silero", show_default=True, help="Voice activity detector: silero or energy.")
+
+def _known_vad(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    from fdbcore.registry import VADS
+
+    if value is not None and value not in VADS:
+        raise click.UsageError(f"--vad: expected one of {', '.join(VADS)}, got {value!r}")
+    return value
+
+
+vad = click.option("--vad", callback=_known_vad, default="silero", show_default=True,
+                   help="Voice activity detector: silero or energy.")  # fmt: skip
+own_vad = click.option("--vad", callback=_known_vad, help="Voice activity detector: silero (default) or energy. "
+                       "Recordings keep their own.")  # fmt: skip
 changes = click.option(
     "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector, in milliseconds."
 )
@@ -134,12 +146,14 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
     values: dict[str, int] = {}
     for change in changes:
         key, _, value = change.partition("=")
-        if key not in TurnSettings.__slots__ or not value.strip().isdecimal():
-            raise SettingsError(
-                f"--set {change}: expected NAME=milliseconds, NAME one of {', '.join(TurnSettings.__slots__)}"
-            )
+        if key not in TurnSettings.__slots__:
+            expected = f"NAME=milliseconds, NAME one of {', '.join(TurnSettings.__slots__)}"
+            raise SettingsError(f"--set {change}: expected {expected}{nearest(key, TurnSettings.__slots__)}")
+        if not value.strip().isdecimal():
+            raise SettingsError(f"--set {change}: expected milliseconds as a whole number, 0 or more, got {value!r}")
         values[key] = int(value)
-    TurnSettings(**values)
+    with told_as("--set", ""):
+        TurnSettings(**values)
     return values
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.report.format import clock_text
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case
 from fdbcore.runs.runner import FINISH, GO_ON, NOW, RunProgress, Watch
 from fdbcore.session.converse import CLOSING, OPENING, WAITING
-from fdbcore.types import ticks_to_s
+from fdbcore.types import Side, ticks_to_s
 
 from .status import Part, Status
 
@@ -105,12 +106,17 @@ class Display(Watch):
 
 def _invitations(case: Case) -> Iterator[str]:
     """One line per side that waits for somebody to join, with the address of its page."""
+    sides: Sequence[tuple[Side, str]] = (("A", case.user.address), ("B", case.system.address))
+    yield from filter(None, (invitation(side, endpoint(address)) for side, address in sides))
+
+
+def invitation(side: Side, party: Endpoint) -> str | None:
+    """How to join as a party that waits for somebody, on a side; None for a party of another kind."""
     from fdbcore.endpoints.webrtc.endpoint import Joined
 
-    for side, address in (("A", case.user.address), ("B", case.system.address)):
-        if isinstance(party := endpoint(address), Joined) and party.page is not None:
-            limit_s = party.describe()["join_s"]
-            yield (
-                f"side {side}: join within {limit_s:g} s at {party.page}?role={side.lower()} "
-                "(with a browser, WHIP or /signal)"
-            )
+    if not isinstance(party, Joined) or party.page is None:
+        return None
+    limit_s = party.describe()["join_s"]
+    return (
+        f"side {side}: join within {limit_s:g} s at {party.page}?role={side.lower()} (with a browser, WHIP or /signal)"
+    )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.types import TICKS_PER_S
+from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
 from .corpus import say_oddities
 from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
-from .status import Status
+from .status import SparseLines, Status
 
 if TYPE_CHECKING:
     from fdbcore.measures.reading import Reading
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.sources.sessions import SessionInput
 
+SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
+"""How often the progress of one call is shown, on the timeline of the call."""
+
 
 @click.command()
 @click.argument("paths", nargs=-1, type=CALL)
 @click.option("-a", "file_a", type=FILE, help="Audio file of side A, the user or examiner.")
-@click.option("-b", "file_b", type=FILE, help="Audio file of side B, the system.")
+@click.option("-b", "file_b", type=FILE, help="Audio file of side B, the system. Two channels of a file for one "
+              "side are mixed.")  # fmt: skip
 @click.option("--pair", nargs=2, metavar="A B", help="Each call has two files: patterns for side A and side B, such as "
               "'*-caller.wav' '*-agent.wav'.")  # fmt: skip
 @click.option("--swap", is_flag=True, help="Exchange the two sides.")
 @click.option("--offset-ms", type=int, default=0, help="Start B this much later (negative: start A later).")
-@click.option("--vad", help="Voice activity detector: silero (default) or energy. Recordings keep their own.")
+@options.own_vad
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
@@ -78,7 +82,6 @@ def replay(
     already holds several sessions, a single one gets tables and index.html too, and replaces them there.
     """
     from fdbcore.recording.run import is_replayed
-    from fdbcore.registry import VADS, resolve
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import check_run_folder
     from fdbcore.sources.calls import named_calls
@@ -89,8 +92,6 @@ def replay(
     oddities = Oddities()
     try:
         settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open)
-        if vad is not None:
-            resolve("vad", VADS, vad)
         if pair is not None and (file_a is not None or file_b is not None):
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
         calls = named_calls(
@@ -135,27 +136,44 @@ def _replay(session: SessionInput, settings: ReplaySettings, log: Log | None, qu
     from fdbcore.runs.replay import replay_session
 
     with Status(quiet) as status:
-
-        def on_tick(stated_s: float | None, tick: int) -> None:
-            if tick % (10 * TICKS_PER_S) == 0:
-                length = f" of {stated_s:.0f}" if stated_s else ""
-                status(f"{session.name}: {tick // TICKS_PER_S}{length} s", tick / TICKS_PER_S, stated_s)
-
         reading = replay_session(
             session,
             settings.run_path,
             settings.vad,
             settings.changes,
             settings.real_time,
-            on_tick,
+            _shown(session.name, status, SparseLines(quiet)),
             line_open=settings.line_open,
         )
-    content = document(reading, score(reading))
-    write_report(reading, content)
+        status(f"{session.name}: writing its page")
+        content = document(reading, score(reading))
+        write_report(reading, content)
     if log is not None:  # written again: if the log is refused, the report without it stays
         content["marks"] = log.lay(reading)
         write_report(reading, content)
     return reading, content
+
+
+def _shown(name: str, status: Status, lines: SparseLines) -> Callable[[float | None, int], None]:
+    """A callback that shows how far a replay is: on_tick(length of the call as its files state it in s, tick)."""
+    from fdbcore.clock import now_ns
+
+    began_ns = now_ns()
+
+    def on_tick(stated_s: float | None, tick: int) -> None:
+        done_s = tick / TICKS_PER_S
+        if not tick or tick % SHOWN_EVERY_TICKS:
+            return
+        elapsed_s = (now_ns() - began_ns) / 1e9
+        text = f"{name}: {clock_text(done_s)}"
+        if stated_s and stated_s >= done_s:
+            left_s = elapsed_s * (stated_s - done_s) / done_s
+            text += f" of {clock_text(stated_s)} | {clock_text(left_s)} left"
+        text += f" | {done_s / elapsed_s:,.0f}x real time"
+        status(text, done_s, stated_s)
+        lines(text, elapsed_s)
+
+    return on_tick
 
 
 def _print(reading: Reading, document: Document, as_json: bool, quiet: bool) -> None:

@@ -13,6 +13,7 @@ import click
 from fdbcore.errors import FdbError, InputError, nearest
 
 from . import options
+from .folders import newest
 from .options import DONE, FAILED, FILE, UNMEASURED, Log
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", type=FILE)
+@click.argument("run", type=FILE, required=False)
 @click.option(
     "--call",
     "names",
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 @options.as_json
 @options.quiet
 def report(
-    run: Path,
+    run: Path | None,
     names: tuple[str, ...],
     worst: int,
     embed_clips: bool,
@@ -80,7 +81,8 @@ def report(
 ) -> None:
     """Write the tables and pages of a run, or compare runs.
 
-    RUN is a folder made by `fdbcore replay` or `fdbcore run`. By default its tables and index.html are written again.
+    RUN is a folder made by `fdbcore replay` or `fdbcore run`; by default the newest one in the current folder. Its
+    tables and index.html are written again.
     --call writes the pages of single calls, RUN/NAME/report.html. --baseline, --by and --gate compare, and write
     RUN/compare.html.
 
@@ -109,6 +111,7 @@ def report(
         raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --by, --gate, --figures")
     if as_json and not compares:
         raise click.UsageError("--json: expected --baseline, --by, --gate or --figures")
+    run = run or newest()
     shown = PageParts(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
     code = DONE
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import FdbError, InputError, SettingsError, told_as
 from fdbcore.protocols import Suite
 from fdbcore.types import SideA, User
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
     from fdbcore.recording.run_types import RunCosts, SystemCosts
     from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import Case, RunPlan
+    from fdbcore.runs.plan import Case, PlannedSystem, RunPlan
 
 SYSTEM_HELP = "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns."
 SUITE_HELP = "Side A: the users of this benchmark, from --data or from the data that ships with it."
@@ -32,6 +33,9 @@ DATA_HELP = "With --suite: folder of spoken data; DIR?tail_s=30 adds settings of
 CLIPS_HELP = (
     "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 adds settings. May be "
     "repeated."
+)
+OUT_HELP = (
+    "Folder of the run; of a run that was stopped, to continue it (default: a new folder, fdbcore-live-TIME-SYSTEM)."
 )
 
 
@@ -59,7 +63,7 @@ CLIPS_HELP = (
 @click.option("--seed", type=int, help="Seed of the order of the cases (default: random; it is recorded).")
 @options.vad
 @options.changes
-@options.out("fdbcore-live")
+@click.option("--out", type=options.FILE, help=OUT_HELP)
 @click.option("--dry-run", is_flag=True, help="Print how many calls and hours this takes; contact no "
               "system and write nothing.")  # fmt: skip
 @options.as_json
@@ -79,44 +83,48 @@ def run(
     seed: int | None,
     vad: str,
     changes: Sequence[str],
-    out: Path,
+    out: Path | None,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Run live calls with systems, record and score them.
 
-    Side A, a recorded user or any other party, talks with side B, the system. Run the same command again to continue a
-    run that was stopped or killed; cases that have ended run again only with --again. Press Ctrl-C once to finish the
-    live calls and start no more, twice to end them now.
+    Side A, a recorded user or any other party, talks with side B, the system. Without --out, each run gets a folder of
+    its own, and the first line names it. To continue a run that was stopped or killed, give the same command with --out
+    and that folder; cases that have ended run again only with --again. Press Ctrl-C once to finish the live calls and
+    start no more, twice to end them now.
     """
-    from fdbcore.registry import VADS, resolve
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
-    from fdbcore.runs.plan import PlannedSystem, make_plan, prompted
+    from fdbcore.runs.plan import make_plan, prompted
     from fdbcore.runtime.redaction import redacted
     from fdbcore.session.converse import LiveSettings
 
     try:
-        resolve("vad", VADS, vad)
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
-        side_a = _side_a(a, clips, suite, data, out, quiet, dry_run)
-        plan = make_plan(
-            prompted([PlannedSystem.of(text) for text in systems], side_a),
-            side_a.users,
-            settings,
-            trials=trials,
-            seed=seed_of(out) if seed is None else seed,
-            limits=_limits(limits),
-            material=side_a.material,
-        )
-        check_same_plan(out, plan)
-        if dry_run:
-            _print_costs(RunFolder(out, plan), again, jobs, as_json)
-            return
-        with RunFolder(out, plan) as folder:
-            if again is not None:
-                folder.hold_again(again)
-            code = _run(folder, jobs, as_json, quiet)
+        named = [_system(text) for text in systems]
+        with _folder_of(named, out, again, dry_run) as path:
+            side_a = _side_a(a, clips, suite, data, path, quiet, dry_run)
+            plan = make_plan(
+                prompted(named, side_a),
+                side_a.users,
+                settings,
+                trials=trials,
+                seed=seed_of(path) if seed is None else seed,
+                limits=_limits(limits, [system.name for system in named]),
+                material=side_a.material,
+            )
+            check_same_plan(path, plan)
+            if dry_run:
+                _print_costs(RunFolder(path, plan), again, jobs, as_json)
+                return
+            to_continue = f"run the same command {'again' if out else f'with --out {path}'} to continue"
+            if out is None and not quiet:
+                click.echo(f"fdbcore run: writing to {path}; if it is stopped, {to_continue}", err=True)
+            with RunFolder(path, plan) as folder:
+                if again is not None:
+                    folder.hold_again(again)
+                code = _run(folder, jobs, as_json, quiet, to_continue)
     except InputError as error:
         raise click.UsageError(redacted(str(error))) from None
     except FdbError as error:
@@ -125,9 +133,24 @@ def run(
     sys.exit(code)
 
 
+def _folder_of(
+    systems: Sequence[PlannedSystem], out: Path | None, again: str | None, dry_run: bool
+) -> AbstractContextManager[Path]:
+    """The folder of the run: the one that the user named, or a new one; of a dry run, only its path."""
+    from .folders import live_name, new_live_folder
+
+    if out is not None:
+        return nullcontext(out)
+    if again is not None:
+        raise SettingsError(f"--again {again}: expected --out, the folder of the run whose cases to run again")
+    return nullcontext(Path(live_name(systems))) if dry_run else new_live_folder(systems)
+
+
 def _side_a(
     a: str | None, clips: Sequence[str], suite: Suite | None, data: str | None, out: Path, quiet: bool, dry_run: bool
 ) -> SideA:
+    from fdbcore.registry import endpoint
+
     given = [option for option, value in (("--a", a), ("--clips", clips), ("--suite", suite)) if value]
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
@@ -137,6 +160,9 @@ def _side_a(
         raise SettingsError("--data: expected --suite")
     for path in clips:
         options.named(path)
+    if a is not None:
+        with told_as("--a", "system"):
+            endpoint(a)
     return SideA(_recorded(clips) if clips else [User("", str(a))])
 
 
@@ -173,18 +199,34 @@ def _suite(suite: Suite, data: str | None, out: Path, quiet: bool, dry_run: bool
     return side_a
 
 
-def _limits(texts: Sequence[str]) -> dict[str, int]:
+def _system(text: str) -> PlannedSystem:
+    """A system under test; SettingsError, which names the option, if there can be none at its address."""
+    from fdbcore.registry import endpoint
+    from fdbcore.runs.plan import PlannedSystem
+
+    with told_as("--system", "system"):
+        system = PlannedSystem.of(text)
+        endpoint(system.address)
+    return system
+
+
+def _limits(texts: Sequence[str], systems: Collection[str]) -> dict[str, int]:
     limits = {}
     for text in texts:
         name, _, count = text.rpartition("=")
         if not name or not count.isdecimal() or int(count) == 0:
             raise SettingsError(f"--limit {text}: expected SYSTEM=N, N at least 1")
+        if name not in systems:
+            raise SettingsError(f"--limit {text}: expected the name of a system, {', '.join(systems)}")
         limits[name] = int(count)
     return limits
 
 
-def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
-    """Run the cases that are left, score all recordings, print the results, and return the exit code."""
+def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool, to_continue: str) -> int:
+    """Run the cases that are left, score all recordings, print the results, and return the exit code.
+
+    to_continue: what to do if the run is stopped.
+    """
     from fdbcore.runs.live import measure_timing
     from fdbcore.runs.runner import GO_ON, NOW, run_cases
     from fdbcore.runs.selftest import verdict
@@ -217,7 +259,7 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool) -> int:
         finished = False
     if not finished:
         left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
-        click.echo(f"fdbcore run: interrupted, {left}; run the same command again to continue", err=True)
+        click.echo(f"fdbcore run: interrupted, {left}; {to_continue}", err=True)
         return INTERRUPTED
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
     return DONE if all_done and not failures else FAILED

@@ -13,6 +13,7 @@ from fdbcore.protocols import Suite
 from fdbcore.registry import suites
 
 from . import options
+from .folders import newest
 from .options import FILE
 from .suites import SuiteCommand, SuiteName, given
 
@@ -58,10 +59,11 @@ def score(
 ) -> None:
     """Score a run again with confidence intervals, or score replies by a benchmark.
 
-    Without --suite, RUN is a folder made by `fdbcore replay` or `fdbcore run`. Its measures are pooled over all calls,
-    with intervals that resample calls or --cluster, and written to RUN/scores.json and RUN/scores.html. --by compares
-    groups of calls. Groups are paired if they share clusters (or clips of a live run), p values are corrected for the
-    number of comparisons, and the smallest detectable difference is shown.
+    Without --suite, RUN is a folder made by `fdbcore replay` or `fdbcore run`; by default the newest one in the current
+    folder. Its measures are pooled over all calls, with intervals that resample calls or --cluster, and written to
+    RUN/scores.json and RUN/scores.html. --by compares groups of calls. Groups are paired if they share clusters (or
+    clips of a live run), p values are corrected for the number of comparisons, and the smallest detectable difference
+    is shown.
 
     With --suite, runs of several systems, or files of their replies, are scored by the measures of that benchmark, and
     written to scores.json and report.html, with the scorecard as scorecard.json, table.csv, table.md and table.tex.
@@ -73,9 +75,10 @@ def score(
 
         for option in given(context, (*_SUITE_OPTIONS, *suite_options)):
             raise click.UsageError(f"{option} needs --suite {'|'.join(suites())}")
-        if len(paths) != 1:
+        if len(paths) > 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
-        sys.exit(score_run(paths[0], ScoreOptions(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
+        run = paths[0] if paths else newest()
+        sys.exit(score_run(run, ScoreOptions(cluster, by, sensitivity, reference, jobs), out, as_json, quiet))
     from .score_suite import score_suite
 
     for option in given(context, _RUN_OPTIONS):

@@ -6,9 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import click
+
 if TYPE_CHECKING:
     from rich.live import Live
 
+LINE_EVERY_S: Final = 60.0
 _PART_BAR_COLUMNS: Final = 20
 
 
@@ -19,6 +22,20 @@ class Part(NamedTuple):
     done: float
     total: float
     text: str
+
+
+class SparseLines:
+    """Without a terminal, prints how far work is once a minute, as a line of a log."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._prints = not (quiet or sys.stderr.isatty())
+        self._next_s = LINE_EVERY_S
+
+    def __call__(self, text: str, elapsed_s: float) -> None:
+        """Print `text` if a minute has passed since the last line, or since the beginning."""
+        if self._prints and elapsed_s > self._next_s:
+            self._next_s += LINE_EVERY_S
+            click.echo(text, err=True)
 
 
 class Status:

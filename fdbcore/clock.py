@@ -134,6 +134,11 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def local_minute() -> str:
+    """The wall-clock time on the user's clock, for names of files: "20250131-0930"."""
+    return datetime.now().astimezone().strftime("%Y%m%d-%H%M")
+
+
 def iso_s(text: str) -> float:
     """An ISO 8601 time in seconds since 1970. A time without a zone is taken as UTC. ValueError if it is not valid."""
     time_read = datetime.fromisoformat(text)

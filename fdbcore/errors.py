@@ -16,7 +16,8 @@ A message is one line. It says what failed, where, what was expected and what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class FdbError(Exception):
@@ -65,6 +66,18 @@ class RefusalError(PartyError):
 
 class MissingExtraError(FdbError, ImportError):
     """A capability needs an extra that is not installed; the message names the extra."""
+
+
+@contextmanager
+def told_as(name: str, kind: str) -> Iterator[None]:
+    """In the `with` block, an InputError speaks of `name`, which the user typed, and not of a `kind` of object.
+
+    "model: expected one of ..." becomes "--annotator: expected one of ...".
+    """
+    try:
+        yield
+    except InputError as error:
+        raise SettingsError(f"{name}: {str(error).removeprefix(f'{kind}: ')}") from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

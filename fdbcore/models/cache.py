@@ -13,6 +13,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -37,7 +38,8 @@ class Usage:
 
 
 class KeptModel(Model):
-    """`model`, with its replies stored in the file `path`. As a context manager it locks the file.
+    """`model`, with its replies stored in the file `path`. As a context manager it locks the file, and removes it
+    at the end if it is empty.
 
     Threads may share it; if two ask the same at the same time, both requests are sent. RecordingError if the file
     cannot be written, or if another process uses it.
@@ -52,9 +54,11 @@ class KeptModel(Model):
         self._models: Counter[str] = Counter()
         self._tokens_in = self._tokens_out = 0
         self._lock = threading.Lock()
+        self._made_folder = False
 
     def __enter__(self) -> Self:
         try:
+            self._made_folder = not self._path.parent.exists()
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("ab+", buffering=0)
         except OSError as error:
@@ -71,6 +75,11 @@ class KeptModel(Model):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._file.seek(0, os.SEEK_END) == 0:  # nothing was answered, as without a key: leave nothing behind
+            self._path.unlink(missing_ok=True)
+            if self._made_folder:
+                with suppress(OSError):
+                    self._path.parent.rmdir()
         self._file.close()
 
     @property

@@ -89,7 +89,7 @@ class VendorModel(Model):
     def prepare(self) -> None:
         """Load the SDK and find the key now. Otherwise `ask` does it, which would stall a live process for a second.
 
-        It contacts no server. PartyError if there is no key, MissingExtraError if the SDK is not installed.
+        It contacts no server. SettingsError if there is no key, MissingExtraError if the SDK is not installed.
         """
 
     @property
@@ -101,17 +101,17 @@ class VendorModel(Model):
     def key(self) -> str:
         """The key from the environment; NO_KEY if the server takes none.
 
-        PartyError, which names the variable, if it is missing; SettingsError if it is too short to be a secret.
+        SettingsError, which names the variable, if it is missing, or too short to be a secret.
         """
         if not self.key_variables:
             return NO_KEY
         for variable in self.key_variables:
             if key := secret(variable):
                 if not (key.isascii() and key.isprintable()):
-                    raise PartyError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
+                    raise SettingsError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
                 return key
         expected = " or ".join(self.key_variables)
-        raise PartyError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
+        raise SettingsError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
 
     def error(self, reason: str, transient: bool = False) -> PartyError:
         """The error that the model is not available, with a reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, takewhile
 from pathlib import Path
@@ -176,6 +176,37 @@ def is_recorded(path: Path) -> bool:
     """Whether a folder is a run or a recording, or holds recordings, of any schema."""
     found = is_replayed(path) or is_planned(path) or os.path.isfile(path / META)
     return found or (os.path.isdir(path) and any(path.glob(f"*/{META}")))
+
+
+def newest_run(folder: Path) -> Path | None:
+    """The run in `folder`, or up to two folders below it, that was replayed or held last; None if there is none.
+
+    Reports and scores that were written later do not count.
+    """
+    runs = max(_dated_runs(folder, below=2), default=None)
+    return runs and runs[1]
+
+
+def _dated_runs(folder: Path, below: int) -> Iterator[tuple[int, Path]]:
+    """When each run in a folder, or up to `below` folders below it, was written (ns), and its path."""
+    own = [folder / name for name in (CORPUS, RUN, SUMMARY)]
+    if is_replayed(folder) or is_planned(folder):
+        yield _last_written_ns(own), folder
+        return
+    try:
+        inside = [item for item in folder.iterdir() if item.is_dir() and not item.name.startswith(".")]
+    except OSError:
+        return
+    recordings = {item for item in inside if os.path.isfile(item / META)}
+    if recordings:
+        yield _last_written_ns(item / META for item in recordings), folder
+    for item in inside if below else ():
+        if item not in recordings:
+            yield from _dated_runs(item, below - 1)
+
+
+def _last_written_ns(files: Iterable[Path]) -> int:
+    return max(file.stat().st_mtime_ns for file in files if file.is_file())
 
 
 def write_corpus(

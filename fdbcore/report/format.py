@@ -7,7 +7,7 @@ the measures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -148,8 +148,11 @@ def title(recording: Recording) -> str:
     return Path(files[0]["path"]).name if named else recording.name
 
 
-def origins(recording: Recording) -> dict[str, str]:
-    """Who is on each side: the kind of a live party; otherwise the source, a channel ("left") or a file."""
+def origins(recording: Recording, short: Callable[[str], str] = str) -> dict[str, str]:
+    """Who is on each side: the kind of a live party; otherwise the source, a channel ("left") or a file.
+
+    short: how the name of a file is shown.
+    """
     parties = recording.original_meta.get("parties") or {}
     kinds: dict[str, str] = {side: str(parties.get(side, {}).get("kind", "replay")) for side in SIDES}
     if set(kinds.values()) != {"replay"}:
@@ -157,7 +160,8 @@ def origins(recording: Recording) -> dict[str, str]:
     source = _source(recording)
     files, sides = source.get("files", []), source.get("sides", {})
     if len(files) == len(SIDES):
-        return {side: Path(files[sides[side]["file"]]["path"]).name for side in SIDES}
+        mixed = {side: " (its channels mixed)" if sides[side]["channel"] == "mean" else "" for side in SIDES}
+        return {side: f"{short(Path(files[sides[side]['file']]['path']).name)}{mixed[side]}" for side in SIDES}
     return _channels(recording)
 
 

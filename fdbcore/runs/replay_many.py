@@ -191,7 +191,7 @@ def _note_copies(entries: Sequence[CorpusCall], oddities: Oddities) -> None:
         content = tuple(file["sha256"] or "" for file in entry["files"])
         if all(content) and (same := first.setdefault(content, entry["name"])) != entry["name"]:
             copies.append(f"{entry['name']} (as {same})")
-    oddities.add("calls that have the audio of another, and count beside it", copies)
+    oddities.add("calls that are copies of an earlier one; all are counted", copies)
 
 
 def _ended_entry(entry: CorpusCall, ended: ReplayResult) -> CorpusCall:

@@ -27,6 +27,9 @@ MOST_OFFSET_MS: Final = 600_000
 
 V1_FILES: Final = ("input.wav", "output.wav")
 
+MONO: Final = "expected two channels (left A, right B), got mono"
+"""What an error says of a single file with one channel; many such files are most likely the sides of calls."""
+
 _OTHER_SIDE: Final = "give the file of each side, A's first, or --pair for a folder"
 _PathLike = str | os.PathLike[str]
 
@@ -307,7 +310,7 @@ class SessionSource:
 def _refuse_single_side(files: tuple[AudioFile, ...]) -> None:
     first, *others = files
     if not others and first.channels == 1:
-        raise AudioError(f"{first.path}: expected two channels (left A, right B), got mono: {_OTHER_SIDE}")
+        raise AudioError(f"{first.path}: {MONO}: {_OTHER_SIDE}")
     for other in others:
         if first.path.stat().st_size == other.path.stat().st_size and first.sha256 == other.sha256:
             raise AudioError(f"{other.path}: expected another side than {first.path}, got the same content")

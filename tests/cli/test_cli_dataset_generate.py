@@ -193,8 +193,9 @@ def test_a_missing_key_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("OPENAI_API_KEY")
     with FakeOpenAI(good) as server:
         result = generate(*words(server, tmp_path / "set", "-n", 2))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "expected a key in OPENAI_API_KEY" in result.stderr
+    assert not (tmp_path / "set").exists()
 
 
 def test_the_key_may_stand_in_a_file(tmp_path: Path) -> None:

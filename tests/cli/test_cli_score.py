@@ -185,7 +185,7 @@ def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--references", "set.jsonl"], "expected responses to --references, got none"),
-        (["--annotator", "nobody:x"], "model: expected one of gemini, openai, got 'nobody'"),
+        (["--annotator", "nobody:x"], "--annotator: expected one of gemini, openai, got 'nobody'"),
         (["s.jsonl", "--references", "set.jsonl", "--references", "set.jsonl"], "got 'set' 2 times"),
     ],
 )
@@ -280,6 +280,18 @@ def test_a_model_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pyt
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("fdbcore score: ")
+
+
+def test_a_missing_key_is_wrong_usage_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    references, answers = unannotated_files(tmp_path)
+    result = score(answers, "--references", references, "--annotator", "openai:labeller", cwd=tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "expected a key in OPENAI_API_KEY" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_a_call_that_cannot_be_scored_fails_the_command_and_leaves_the_rest(tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "expected one RUN, or --suite dialogue-acts, got 0 paths"),
+        ([], "expected a RUN, and there is none in this folder"),
         (["RUN", "--cluster", "scenari"], "--cluster scenari: expected one of system, scenario; perhaps scenario"),
         (["RUN", "--by", "x"], "--by x: expected one of system, scenario"),
         (["RUN", "--annotator", "x:y"], "--annotator needs --suite dialogue-acts"),
@@ -120,7 +120,10 @@ def test_a_call_that_cannot_be_scored_fails_the_command_and_leaves_the_rest(tmp_
         (["RUN", "--reference", "nosuch"], "--reference nosuch: expected a run, or audio, got no such file"),
     ],
 )
-def test_wrong_usage_is_one_line(run: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_one_line(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "people").mkdir()
     write(tmp_path / "people" / "p.wav", voices(DIALOGUE))

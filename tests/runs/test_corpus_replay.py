@@ -276,7 +276,7 @@ def test_calls_with_the_audio_of_another_are_told(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write(tmp_path / f"{name}.wav", voices(BUILT["quick"].drawing))
     write(tmp_path / "c.wav", voices(BUILT["slow"].drawing))
-    told = "calls that have the audio of another, and count beside it: 1"
+    told = "calls that are copies of an earlier one; all are counted: 1"
     assert f"{told}: b (as a)" in replay(tmp_path, out=tmp_path / "run").stderr
     assert told[1:] in (tmp_path / "run" / "index.html").read_text()
 

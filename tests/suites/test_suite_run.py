@@ -242,7 +242,7 @@ def test_without_a_key_no_run_begins(data: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     result = run(*FAST, "--data", data, "--system", "openai-chat:x", out=tmp_path / "run")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1].startswith("Error: openai:x: expected a key in OPENAI_API_KEY")
+    assert result.stderr.splitlines()[-1].startswith("Error: --system: openai:x: expected a key in OPENAI_API_KEY")
     assert not (tmp_path / "run").exists()
 
 

@@ -166,7 +166,7 @@ def _seconds(recordings: Sequence[Recording]) -> float:
 
 def header(recording: Recording) -> str:
     """The title of a session, its length, the sources of its sides, and its voice activity detector."""
-    places = "   ".join(f"{side} {_short(place)}" for side, place in origins(recording).items())
+    places = "   ".join(f"{side} {place}" for side, place in origins(recording, _short).items())
     vad = vad_text(recording.meta["settings"])
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Command, Console
 from fdbcore.types import Option, Problem, clock_text
 
@@ -37,9 +37,11 @@ def _generate(options: Mapping[str, Any], console: Console) -> bool:
     plan = made.GenerationPlan(options["n"], told.topics(options["topics"]), told, options["seed"])
     price = None if options["price"] is None else _price(options["price"])
     out: Path = options["out"]
+    with told_as("--model", "model"):
+        writer = model(options["model"])
     with console.interruptible():
         watch = partial(_watch, console)
-        progress = made.generate(plan, model(options["model"]), out, options["jobs"], price, watch)
+        progress = made.generate(plan, writer, out, options["jobs"], price, watch)
     for item, reason in progress.left.items():
         console.complain(f"{item}: left, the same command asks again: {reason}")
     console.say(_summary(progress, price))
@@ -93,7 +95,9 @@ def _speak(options: Mapping[str, Any], console: Console) -> bool:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what a speaker has started is ended
     folder: Path = options["dir"]
     records, problems = read_records(folder / RECORDS)
-    problems += speak_records(records, folder, speaker(options["tts"]), console.show)
+    with told_as("--tts", "tts"):
+        voice = speaker(options["tts"])
+    problems += speak_records(records, folder, voice, console.show)
     for line in reasons(problems):
         console.complain(line)
     console.say(_what_is_there(folder))

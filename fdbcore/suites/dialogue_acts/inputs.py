@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import FdbError, InputError, SettingsError, told_as
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.registry import model, transcriber
 from fdbcore.suites.dialogue_acts import replies
@@ -27,8 +27,10 @@ def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all replies, and these with their annotations; see `fdbcore.protocols.Suite.score`."""
-    models = [model(address) for address in options["annotator"]]
-    hears = None if options["asr"] is None else transcriber(options["asr"])
+    with told_as("--annotator", "model"):
+        models = [model(address) for address in options["annotator"]]
+    with told_as("--asr", "asr"):
+        hears = None if options["asr"] is None else transcriber(options["asr"])
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options["references"], as_given, hears)
     for annotator in models:
@@ -55,6 +57,8 @@ def _material(
             read, found = replies.responses_of(path, hears) if is_run else read_responses(path, as_given)
             responses += read
             problems += found
+        except SettingsError:
+            raise
         except FdbError as error:
             problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
     if not responses:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.errors import FdbError, InputError
+from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import AUDIO, REFUSAL, REPLY, read_json, write_json
 from fdbcore.recording.reader import Recording
@@ -32,7 +32,8 @@ def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[lis
     call that failed otherwise (its server was away or busy, the system crashed), that is the harness's fault, has not
     been held yet, or was spoken without words that are known, is a problem instead, which no system is scored for. A
     system's words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several
-    trials each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run.
+    trials each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run, SettingsError where
+    the transcriber has no key.
     """
     plan = read_plan(run)
     responses: list[Response] = []
@@ -42,6 +43,8 @@ def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[lis
         try:
             text, reason = _reply(run / case["name"], transcriber)
             responses.append(Response(_id_of(case), system, text, reason=reason))
+        except SettingsError:  # such as a missing key: it would be the same for every case
+            raise
         except FdbError as error:
             problems.append(_problem(run, case, system, str(error)))
     return responses, problems
