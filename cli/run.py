@@ -353,7 +353,7 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
 
     rows = _costs(folder.plan, folder.left(again), slots)
     if as_json:
-        costs: RunCosts = {"systems": rows}
+        costs: RunCosts = {"schema": "fdbcore.costs/1", "systems": rows}
         click.echo(json.dumps(costs, ensure_ascii=False))
         return
     click.echo(f"{'system':<32} {'calls':>7} {'left':>7} {'audio':>9} {'wall time':>9}")

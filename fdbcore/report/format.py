@@ -143,7 +143,7 @@ def duration_text(seconds: float) -> str:
 
 def title(recording: Recording) -> str:
     """The title of a session: the name of its audio file; without a single file, the name of the recording."""
-    files = _source(recording).get("files", [])
+    files = recording.source_files
     named = len(files) == 1 and "held" not in recording.meta
     return Path(files[0]["path"]).name if named else recording.name
 
@@ -153,13 +153,12 @@ def origins(recording: Recording, short: Callable[[str], str] = str) -> dict[str
 
     short: how the name of a file is shown.
     """
-    parties = recording.original_meta.get("parties") or {}
-    kinds: dict[str, str] = {side: str(parties.get(side, {}).get("kind", "replay")) for side in SIDES}
+    kinds: dict[str, str] = {side: str(recording.parties.get(side, {}).get("kind", "replay")) for side in SIDES}
     if set(kinds.values()) != {"replay"}:
         return kinds
-    source = _source(recording)
-    files, sides = source.get("files", []), source.get("sides", {})
+    files = recording.source_files
     if len(files) == len(SIDES):
+        sides = recording.meta["source"]["sides"]
         mixed = {side: " (its channels mixed)" if sides[side]["channel"] == "mean" else "" for side in SIDES}
         return {side: f"{short(Path(files[sides[side]['file']]['path']).name)}{mixed[side]}" for side in SIDES}
     return _channels(recording)
@@ -171,12 +170,8 @@ def ears(recording: Recording) -> dict[str, str]:
 
 
 def _channels(recording: Recording) -> dict[str, str]:
-    sides = _source(recording).get("sides", {})
+    sides = (recording.meta.get("source") or {}).get("sides")
     return {side: sides[side]["channel"] for side in SIDES} if sides else dict(EARS)
-
-
-def _source(recording: Recording) -> Mapping[str, Any]:
-    return recording.meta.get("source") or {}
 
 
 def vad_text(settings: Settings) -> str:

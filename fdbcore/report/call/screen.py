@@ -110,7 +110,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
             rows.append([reading.name, *cells])
     if not scored:
         return "\n".join([head, *_lines(rows, columns), "no call could be scored"])
-    failed = sum((reading.original_meta.get("outcome") or {}).get("kind") == "failed" for reading, _ in scored)
+    failed = sum(bool(reading.outcome and reading.outcome.get("kind") == "failed") for reading, _ in scored)
     head += f"; {failed} of {len(scored)} scored calls failed, and count as far as they went" if failed else ""
     name, length = (
         "all" if len(scored) == len(readings) else "scored",
