@@ -87,6 +87,16 @@ def difference(value: float, interval: Sequence[float] | None, unit: str) -> str
     return " ".join(filter(None, [step(value, unit, "+"), limits(interval, unit, "+")]))
 
 
+def p_value(p: float | None) -> str:
+    """ "0.012", "< 0.001"."""
+    return NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_text(p: float) -> str:
+    """ "p = 0.012", "p < 0.001"."""
+    return "p < 0.001" if p < 0.001 else f"p = {p_value(p)}"
+
+
 def limit_text(value: float, unit: str) -> str:
     """A limit that a user wrote, with all its digits: "0.9 s"."""
     return f"{scaled(value, unit):.10g} {shown_unit(unit)}"

@@ -28,13 +28,6 @@ CALL_STATUSES: Final = {"failed": "fail", "cannot tell": "undecided", "passed": 
 """The verdicts on calls, the worst first."""
 
 
-def p_text(p: float | None) -> str:
-    """ "p = 0.012", "p < 0.001"."""
-    if p is None:
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 def label(measure: str) -> str:
     """The name of a measure for readers."""
     return MEASURES[measure].label
