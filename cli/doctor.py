@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fdbcore.report.call.document_types import Document
 
 
-@click.command()
+@click.command(short_help="Check audio files, systems, and the timing of this machine.")
 @click.argument("subjects", nargs=-1, metavar="[FILE|SYSTEM]...")
 @options.vad
 @options.as_json
@@ -41,6 +41,8 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
 
     The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, or if a
     system cannot be reached.
+
+    Example: fdbcore doctor call.wav
     """
     from fdbcore.audio.decode import AUDIO_SUFFIXES
 
