@@ -16,9 +16,10 @@ from fdbcore.errors import FdbError
 from .options import DONE, read_run
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.comparison_types import Comparison, DecidedGates
-    from fdbcore.analysis.corpus import Call
+    from fdbcore.analysis.comparison_types import Comparison
+    from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.gate_file import Gates
 
 
@@ -47,15 +48,18 @@ class CompareOptions:
     quiet: bool
 
 
-def compare(asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None]) -> int:
+def compare(
+    asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None], write_run: Callable[[Run, GatedRun], Path]
+) -> int:
     """Write compare.html and the other files that `asked` names, print the results, and return the exit code.
 
-    write_pages: makes the pages of the calls that failed gates link to. Raises InputError for runs that cannot be
+    write_pages: makes the pages of the calls that failed gates link to. write_run: writes the tables and index.html of
+    the run, with what gates say, and returns the path of the page. Raises InputError for runs that cannot be
     compared, RecordingError for files that cannot be read. Then the JUnit file holds the error too: a CI system would
     take a missing file, or that of an earlier run, for a success.
     """
     try:
-        return _compare(asked, write_pages)
+        return _compare(asked, write_pages, write_run)
     except FdbError as error:
         if asked.junit is not None:
             from fdbcore.recording.files import write_text
@@ -65,7 +69,9 @@ def compare(asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None]
         raise
 
 
-def _compare(asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None]) -> int:
+def _compare(
+    asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None], write_run: Callable[[Run, GatedRun], Path]
+) -> int:
     from fdbcore.analysis.comparison import Sides
     from fdbcore.analysis.gate_file import read_gates
     from fdbcore.recording.files import write_text
@@ -76,19 +82,24 @@ def _compare(asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None
     run, baseline = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
     sides = Sides.of(run, baseline, asked.different_settings)
     document = sides.compared(asked.by, asked.cluster)
+    pages: list[Path] = []
     if gates is not None:
-        document["gates"] = _decide_gates(gates, asked, sides, write_pages)
-    page = write_comparison(document, asked.run) if document["comparisons"] or gates else None
+        gated = _decide_gates(gates, asked, sides, write_pages)
+        document["gates"] = gated.gates
+        pages.append(write_run(sides.run, gated))
+    if document["comparisons"] or gates:
+        pages.append(write_comparison(document, asked.run))
     figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
-    _print(document, [*([page] if page else []), *figures], asked)
+    _print(document, [*pages, *figures], asked)
     return document["gates"]["exit_code"] if "gates" in document else DONE
 
 
 def _decide_gates(
     gates: Gates, asked: CompareOptions, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
-) -> DecidedGates:
+) -> GatedRun:
+    from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.gate_moments import calls_of
     from fdbcore.analysis.gates import decided, gates_json, moments_of
 
@@ -96,7 +107,7 @@ def _decide_gates(
     decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
     moments = moments_of(decisions)
     write_pages(calls_of(moments))
-    return gates_json(asked.gate, gates, decisions, moments, verdicts)
+    return GatedRun(gates_json(asked.gate, gates, decisions, moments, verdicts), verdicts)
 
 
 def _write_figures(paper: Paper, sides: Sides, document: Comparison, asked: CompareOptions) -> list[Path]:

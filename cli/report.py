@@ -17,11 +17,12 @@ from .folders import newest
 from .options import DONE, FAILED, FILE, UNMEASURED, Log
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.report.run.page import ClipCounts, PageParts
 
 
-@click.command(short_help="Write the pages of a run, or compare runs.")
+@click.command()
 @click.argument("run", type=FILE, required=False)
 @click.option(
     "--call",
@@ -88,8 +89,6 @@ def report(
 
     With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
     few calls to be decided.
-
-    Example: fdbcore report RUN --baseline OLD
     """
     from fdbcore.report.run.page import PageParts, link_pages
 
@@ -120,7 +119,11 @@ def report(
         if compares:
             paper = None if figures is None else Paper(figures, reference, strips)
             asked = CompareOptions(run, baseline, by, cluster, different_settings, gate, junit, paper, as_json, quiet)
-            code = compare(asked, lambda calls: _write_pages(calls, shown, quiet=True))
+            code = compare(
+                asked,
+                lambda calls: _write_pages(calls, shown, quiet=True),
+                lambda of, gated: _write_gated(of, shown, gated, quiet or as_json),
+            )
         elif names:
             log = options.read_log(marks, marks_offset_ms, len(names))
             calls = _calls_named(options.read_run(run), names)
@@ -195,6 +198,17 @@ def _write_run(run: Run, shown: PageParts, worst: int, quiet: bool) -> int:
     for call in unreadable[:MOST_LINES]:
         click.echo(f"fdbcore report: {call.reason}", err=True)
     return FAILED if unreadable else DONE
+
+
+def _write_gated(run: Run, shown: PageParts, gated: GatedRun, quiet: bool) -> Path:
+    """Write the tables and index.html of a run with what its gates say; the path of the page."""
+    from fdbcore.report.run.page import write_index
+    from fdbcore.report.run.tables import write_tables
+
+    from .corpus import on_table_row
+    from .status import Status
+
+    return write_index(write_tables(run, on_table_row(Status(quiet)), gated), shown)
 
 
 def _size_with_clips(index: Path, heard: ClipCounts) -> str:

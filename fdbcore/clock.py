@@ -10,14 +10,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fdbcore._ext.pacer import Pacer
 from fdbcore.errors import InputError
 from fdbcore.types import TICK_NS
-
-if TYPE_CHECKING:
-    from fdbcore.types.timing_types import MachineLoad, Priority, TimingCertificate
 
 _HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
@@ -46,7 +43,7 @@ class MonotonicClock:
         return self._pacer.wait(tick)
 
     @contextmanager
-    def undisturbed(self) -> Iterator[Priority]:
+    def undisturbed(self) -> Iterator[dict[str, Any]]:
         """Give the calling thread real-time priority where permitted, and keep garbage collections short.
 
         Both last as long as the `with` block. Yields what the system granted, as `Pacer.raised_priority` does.
@@ -54,23 +51,17 @@ class MonotonicClock:
         with _short_collections(), self._pacer.raised_priority() as grants:
             yield grants
 
-    def certificate(self) -> TimingCertificate:
+    def certificate(self) -> dict[str, Any]:
         """Lateness of the ticks (`Pacer.lateness`), clock, settings, priority and machine load, as JSON values.
 
         The priority is None if it was not asked for.
         """
-        lateness = self._pacer.lateness()
         return {
             "realtime": True,
             "clock": {"name": time.get_clock_info("monotonic").implementation, "hardware": _hardware_clock()},
             "period_ns": self._pacer.period_ns,
             "spin_ns": self._pacer.spin_ns,
-            "wake": lateness["wake"],
-            "resume": lateness["resume"],
-            "late": lateness["late"],
-            "missed": lateness["missed"],
-            "suspends": lateness["suspends"],
-            "clock_steps": lateness["clock_steps"],
+            **self._pacer.lateness(),
             "priority": self._pacer.priority,
             "machine": machine_load(),
         }
@@ -92,7 +83,7 @@ class VirtualClock:
         self._last_tick = tick
         return 0
 
-    def certificate(self) -> TimingCertificate:
+    def certificate(self) -> dict[str, Any]:
         """State that no real time was kept, so none was measured. The same for every run."""
         return {"realtime": False, "clock": {"name": "virtual", "hardware": None}}
 
@@ -124,7 +115,7 @@ def _short_collections() -> Iterator[None]:
                 gc.unfreeze()
 
 
-def machine_load() -> MachineLoad:
+def machine_load() -> dict[str, Any]:
     """The load average over 1, 5 and 15 minutes (None where the system has none) and the number of processors."""
     try:
         load_average = list(os.getloadavg())

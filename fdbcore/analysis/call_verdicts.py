@@ -8,7 +8,7 @@ exact binomial test, with independent items). Otherwise the call is undecided.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,10 +18,15 @@ from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Status
+    from fdbcore.analysis.comparison_types import DecidedGates, Status
 
-WORST_FIRST: Final[Sequence[Status]] = ("failed", "cannot tell", "passed", "not measured")
-"""What a call is, by the first of these that one of its gates is."""
+VERDICTS: Final[Mapping[Status, str]] = {
+    "failed": "fail",
+    "cannot tell": "undecided",
+    "passed": "pass",
+    "not measured": "not measured",
+}
+"""The words for what a call is: by the first of these that one of its gates is, so the worst one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,19 @@ class CallVerdict:
         """The gates of this status."""
         return [each for each in self.gates if each is not None and each.status == status]
 
+    @property
+    def beyond(self) -> list[GateInCall]:
+        """The gates whose limit the call is beyond, those that it fails first."""
+        return [*self.having("failed"), *self.having("cannot tell")]
+
+
+@dataclass(frozen=True, slots=True)
+class GatedRun:
+    """The gates of a run, decided, and the verdict on each of its scored calls, by the name of the call."""
+
+    gates: DecidedGates
+    calls: Mapping[str, CallVerdict]
+
 
 def call_verdicts(run: CallGroup, limits: Sequence[CallLimit], level: float) -> dict[str, CallVerdict]:
     """The verdict on each call of a run, by its name. limits: one per gate. level: of one gate in one call."""
@@ -76,7 +94,7 @@ def call_verdicts(run: CallGroup, limits: Sequence[CallLimit], level: float) -> 
             for of in limits
         ]
         statuses = {each.status for each in gates if each is not None}
-        found[call.name] = CallVerdict(next((s for s in WORST_FIRST if s in statuses), "not measured"), gates)
+        found[call.name] = CallVerdict(next((s for s in VERDICTS if s in statuses), "not measured"), gates)
     return found
 
 

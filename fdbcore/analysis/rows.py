@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
+from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.survey import CallRow, survey
 from fdbcore.types import TICK_MS, TurnEvent, ticks_to_s
 
 OWN_COLUMNS: Final = ("name", "file", "status", "reason", "length_s", "findings", "health", "warnings")
+GATED_COLUMNS: Final = ("verdict", "missed")
+"""Only if gates were decided: the verdict on the call, and the gates that it fails or is beyond."""
 EVENT_COLUMNS: Final = (
     "call", "side", "kind", "start_s", "end_s", "known_s", "fto_ms", "stop_ms", "onset", "outcome", "simultaneous",
     "terminal", "other_spoke", "censored", "suspect",
@@ -59,10 +62,11 @@ def event_rows(run: Run) -> list[Row]:
 class CallColumns:
     """The columns of a table of calls.
 
-    meta: the name in the table of each column from --meta. changed: the measures that echo changes in any call.
-    figures: the columns of measures.
+    own: those about the call itself. meta: the name in the table of each column from --meta. changed: the measures that
+    echo changes in any call. figures: the columns of measures.
     """
 
+    own: Sequence[str]
     meta: Mapping[str, str]
     changed: frozenset[str]
     figures: Sequence[str]
@@ -75,13 +79,14 @@ class CallColumns:
         names = [each for name in measures for each in ((name, f"{name}{WITH_ECHO}") if name in changed else (name,))]
         figures = [column for name in names for column in (name, f"{name}_n")]
         columns = dict.fromkeys(name for row in rows for name in row.call.columns)
-        meta = {name: f"meta_{name}" if name in {*OWN_COLUMNS, *figures} else name for name in columns}
-        return cls(meta, changed, figures)
+        own = (*OWN_COLUMNS, *(GATED_COLUMNS if any(row.verdict for row in rows) else ()))
+        meta = {name: f"meta_{name}" if name in {*own, *figures} else name for name in columns}
+        return cls(own, meta, changed, figures)
 
     @property
     def names(self) -> list[str]:
         """The names of all columns, in their order."""
-        return [*OWN_COLUMNS, *self.meta.values(), *self.figures]
+        return [*self.own, *self.meta.values(), *self.figures]
 
     @property
     def numbers(self) -> list[str]:
@@ -102,6 +107,8 @@ class CallColumns:
             "; ".join(row.warnings),
         )
         known: Row = dict(zip(OWN_COLUMNS, own, strict=True))
+        if GATED_COLUMNS[0] in self.own:
+            known |= dict(zip(GATED_COLUMNS, _verdict(row.verdict), strict=True))
         known |= {self.meta[name]: text for name, text in call.columns.items()}
         with_echo = {
             f"{name}{WITH_ECHO}": figure
@@ -111,6 +118,13 @@ class CallColumns:
         for name, (value, n) in {**row.figures, **with_echo}.items():
             known |= {name: value, f"{name}_n": n}
         return known
+
+
+def _verdict(found: CallVerdict | None) -> tuple[str, str]:
+    """The values of GATED_COLUMNS."""
+    if found is None:
+        return VERDICTS["not measured"], ""
+    return VERDICTS[found.status], "; ".join(each.gate.name for each in found.beyond)
 
 
 def event_row(name: str, event: TurnEvent, suspect: bool | None) -> Row:

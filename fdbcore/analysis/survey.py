@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.call_health import CallHealth
+from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.score import read_quantities, read_scores, summarise_beside
 from fdbcore.errors import FdbError
@@ -59,7 +60,8 @@ class CallRow:
 
     length_s: None if it is not scored. figures: the value and n of each measure; with_echo: the same for measures that
     echo would change. counts: the count of each measure that is a share. findings, warnings: what a reader must know
-    before any number. health: None if the audio was not examined. worst: its worst moment.
+    before any number. health: None if the audio was not examined. worst: its worst moment. verdict: what the gates say
+    of it; None without gates, and for a call that is not scored.
     """
 
     call: Call
@@ -71,6 +73,7 @@ class CallRow:
     warnings: Sequence[str] = ()
     health: CallHealth | None = None
     worst: Moment | None = None
+    verdict: CallVerdict | None = None
 
 
 @dataclass(slots=True)
@@ -80,7 +83,7 @@ class Survey:
     rows: one per call, in the order of the run. measures: pooled over all scored calls, by `score.summarise_beside`.
     worst: the worst moments of each kind; found: how many moments there are of each kind. fto_ms: the floor transfer
     offsets to each side. overlaps_s: the lengths of all stretches in which both speak. pooled: the quantities of each
-    scored call; with_echo: those that echo would change.
+    scored call; with_echo: those that echo would change. gated: what gates say of it, if there are any.
     """
 
     corpus: Run
@@ -92,6 +95,7 @@ class Survey:
     overlaps_s: list[float] = field(default_factory=list)
     pooled: list[Mapping[str, Quantity]] = field(default_factory=list)
     with_echo: list[Mapping[str, Quantity]] = field(default_factory=list)
+    gated: GatedRun | None = None
 
     @property
     def scored(self) -> list[CallRow]:
@@ -136,13 +140,15 @@ def survey(
     corpus: Run,
     on_events: OnEvents = lambda call, events: None,
     on_call: Callable[[int], None] = lambda number: None,
+    gated: GatedRun | None = None,
 ) -> Survey:
     """Read every call of a run once.
 
     on_events: called with the events of each call, in order, each with whether it is suspect (None: not examined).
-    on_call: called with the index of each call, for progress. A recording that cannot be read becomes a failed call.
+    on_call: called with the index of each call, for progress. gated: what gates say of the run and its calls. A
+    recording that cannot be read becomes a failed call.
     """
-    found = Survey(corpus)
+    found = Survey(corpus, gated=gated)
     for number, call in enumerate(corpus.calls):
         try:
             found.rows.append(_read_call(call, found, on_events))
@@ -180,6 +186,7 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         scores["warnings"],
         CallHealth.of(health) if health else None,
         worst[0] if worst else None,
+        found.gated.calls.get(call.name) if found.gated else None,
     )
 
 

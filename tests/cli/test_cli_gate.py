@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from fakes.browser import BROWSER, dump_dom
 from helpers.made_runs import Manner, drawn_calls, made_run
 
 from fdbcore.analysis.gate_file import DEFAULTS, read_gates
@@ -27,6 +30,37 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_run(path, drawn_calls(60, 3, lambda number: Manner(premature=0.125)))
 
 
+@pytest.fixture(scope="module")
+def starter(run: Path) -> str:
+    """The file to begin with, and what is said on making it."""
+    made = command("gate", "init", run, "--out", run / "gates.toml")
+    assert made.exit_code == 0
+    assert made.stdout.splitlines() == [
+        str(run / "gates.toml"),
+        f"Next: fdbcore report {run} --gate {run / 'gates.toml'}",
+    ]
+    return (run / "gates.toml").read_text()
+
+
+@pytest.fixture(scope="module")
+def decided(run: Path, starter: str) -> dict[str, Any]:
+    """That file, decided on the run, whose page and tables then say so."""
+    command("report", run, "--quiet")
+    assert not {"verdict", "missed"} & {*(run / "calls.csv").read_text().splitlines()[0].split(",")}
+    assert listed(run)["gates"] is None
+    result = command("report", run, "--gate", run / "gates.toml", "--no-audio", "--json")
+    assert result.exit_code == 1
+    found: dict[str, Any] = json.loads(result.stdout)["gates"]
+    return found
+
+
+def listed(run: Path) -> dict[str, Any]:
+    """The data of the list of calls on the page of a run."""
+    html = (run / "index.html").read_text()
+    found: dict[str, Any] = json.loads(re.findall(r'id="data">(.*?)</script>', html, re.DOTALL)[0])
+    return found
+
+
 def test_every_shipped_limit_is_of_a_measure_and_has_its_source() -> None:
     gates = read_gates(Path(DEFAULTS)).gates
     assert all(gate.measure in MEASURES and not gate.needs_baseline for gate in gates)
@@ -34,40 +68,25 @@ def test_every_shipped_limit_is_of_a_measure_and_has_its_source() -> None:
     assert all(gate.at_most == (MEASURES[gate.measure].better == "less") for gate in gates)
 
 
-def test_the_starter_file_is_decided_like_the_limits_that_ship(run: Path, tmp_path: Path) -> None:
-    made = command("gate", "init", run, "--out", tmp_path / "gates.toml")
-    assert made.exit_code == 0
-    assert made.stdout.splitlines() == [
-        str(tmp_path / "gates.toml"),
-        f"Next: fdbcore report {run} --gate {tmp_path / 'gates.toml'}",
+def test_the_starter_file_has_the_limits_that_ship_with_their_sources(decided: dict[str, Any], starter: str) -> None:
+    shipped = read_gates(Path(DEFAULTS)).gates
+    assert [(gate["gate"], gate["source"]) for gate in decided["results"]] == [
+        (each.text, each.source) for each in shipped
     ]
-    by_file, by_name = (
-        command("report", run, "--gate", gates, "--no-audio", "--json") for gates in (tmp_path / "gates.toml", DEFAULTS)
-    )
-    assert by_file.exit_code == by_name.exit_code == 1
-    found, shipped = (json.loads(each.stdout)["gates"] for each in (by_file, by_name))
-    keys = ("gate", "source", "status", "value", "interval")
-    assert [[gate[key] for key in keys] for gate in found["results"]] == [
-        [gate[key] for key in keys] for gate in shipped["results"]
+    assert [gate["status"] for gate in decided["results"]] == [
+        "passed",
+        "passed",
+        "failed",
+        "cannot tell",
+        "not measured",
     ]
-    assert [(gate["gate"].split(".")[0].split()[0], gate["status"]) for gate in found["results"]] == [
-        ("response_latency_ms", "passed"),
-        ("response_latency_ms", "passed"),
-        ("premature_per_turn", "failed"),
-        ("no_response_per_turn", "cannot tell"),
-        ("b_stopped_within_2s_per_long_a_onset", "not measured"),
-    ]
+    assert [table["check"] for table in tomllib.loads(starter)["gates"]] == [each.text for each in shipped]
 
 
-def test_the_starter_file_says_of_each_limit_its_source_and_what_the_run_has(run: Path, tmp_path: Path) -> None:
-    command("gate", "init", run, "--out", tmp_path / "gates.toml")
-    text = (tmp_path / "gates.toml").read_text()
-    tables = tomllib.loads(text)["gates"]
-    assert [table["source"] for table in tables] == [gate.source for gate in read_gates(Path(DEFAULTS)).gates]
-    values = re.findall(r"^# This run: ([A-Z ]+)\. (.*)$", text, re.MULTILINE)
+def test_the_starter_file_says_what_the_run_has(decided: dict[str, Any], starter: str) -> None:
+    values = re.findall(r"^# This run: ([A-Z ]+)\. (.*)$", starter, re.MULTILINE)
     assert [status for status, _ in values] == ["PASS", "PASS", "FAIL", "UNDECIDED", "NOT MEASURED"]
-    share = json.loads(command("report", run, "--gate", DEFAULTS, "--no-audio", "--json").stdout)["gates"]["results"][2]
-    assert values[2][1].startswith(f"{100 * share['value']:.1f} % [")
+    assert values[2][1].startswith(f"{100 * decided['results'][2]['value']:.1f} % [")
     assert "60 calls" in values[2][1]
     assert "Take this gate out" in values[4][1]
 
@@ -92,16 +111,62 @@ def test_who_names_a_run_alone_is_told_the_command_that_decides(run: Path) -> No
     assert "gates are decided by: fdbcore report RUN --gate FILE" in refused.stderr
 
 
-def test_a_run_in_one_sentence_names_what_failed_and_counts_its_calls(run: Path) -> None:
+def test_a_run_in_one_sentence_names_what_failed_and_counts_its_calls(run: Path, decided: dict[str, Any]) -> None:
     told = command("report", run, "--gate", DEFAULTS, "--no-audio")
     lines = " ".join(told.stdout.split())
-    found = json.loads(command("report", run, "--gate", DEFAULTS, "--no-audio", "--json").stdout)["gates"]
-    share = found["results"][2]["value"]
-    label = MEASURES["premature_per_turn"].label
-    failed = f"Fail: 1 of 5 gates failed ({label} {100 * share:.1f} %, at most 5 %)"
-    assert f"{failed}, 1 undecided, 1 not measured. Of 60 calls: " in lines
-    statuses = [call["status"] for call in found["calls"]]
+    failed = f"{MEASURES['premature_per_turn'].label} {100 * decided['results'][2]['value']:.1f} %, at most 5 %"
+    assert f"Fail: 1 of 5 gates failed ({failed}), 1 undecided, 1 not measured. Of 60 calls: " in lines
+    statuses = [call["status"] for call in decided["calls"]]
     counts = {name: statuses.count(status) for name, status in (("fail", "failed"), ("undecided", "cannot tell"))}
     assert all(f"{count} {name}" in lines for name, count in counts.items() if count)
     assert sum(counts.values()) + statuses.count("passed") == 60
-    assert f"Fail: 1 of 5 gates failed ({label}" in (run / "compare.html").read_text()
+    assert f"Fail: 1 of 5 gates failed ({failed})" in (run / "compare.html").read_text()
+
+
+def test_every_call_has_its_verdict_in_the_table_and_on_the_page(run: Path, decided: dict[str, Any]) -> None:
+    with (run / "calls.csv").open(newline="") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    on_page = {call["name"]: call["gates"] for call in listed(run)["calls"]}
+    words = {"failed": "fail", "cannot tell": "undecided", "passed": "pass", "not measured": "not measured"}
+    for call in decided["calls"]:
+        row, shown = rows[call["call"]], on_page[call["call"]]
+        assert (row["verdict"], shown["is"]) == (words[call["status"]], call["status"])
+        assert row["missed"].split("; ") == ([*call["failed"], *call["cannot_tell"]] or [""])
+        assert len(shown["why"]) == len(call["failed"]) + len(call["cannot_tell"])
+    assert {row["verdict"] for row in rows.values()} == {"fail", "undecided", "pass"}
+
+
+def test_the_page_of_a_run_says_the_sentence_and_marks_figures(run: Path, decided: dict[str, Any]) -> None:
+    html = (run / "index.html").read_text()
+    assert re.search(r'class="run-verdict limit failed"><span aria-hidden="true">✕</span> Fail: 1 of 5 gates', html)
+    marks = re.findall(r'<dd class="limit ([\w-]+)"><span aria-hidden="true">(.)</span> ([^<]+)</dd>', html)
+    assert [(css, sign, text.replace("\N{NO-BREAK SPACE}", " ")) for css, sign, text in marks] == [
+        ("passed", "✓", "pass: at most 1.5 s"),
+        ("passed", "✓", "pass: p90 at most 3.5 s"),
+        ("failed", "✕", "fail: at most 5 %"),
+        ("cannot-tell", "?", "undecided: at most 5 %"),
+        ("not-measured", "–", "not measured: at least 90 %"),
+    ]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_a_browser_marks_the_cells_of_the_calls_by_sign_and_word(
+    run: Path, decided: dict[str, Any], tmp_path: Path
+) -> None:
+    dom = dump_dom((run / "index.html").as_uri(), tmp_path / "profile")
+    rows = [row for row in re.findall(r"<tr>.*?</tr>", dom, re.DOTALL) if 'data-label="verdict"' in row]
+    calls = {call["name"]: call["gates"] for call in listed(run)["calls"]}
+    assert [call["status"] for call in decided["calls"]] == [gates["is"] for gates in calls.values()]
+    signs = {"failed": "✕", "cannot tell": "?", "passed": "✓"}
+    assert len(rows) == len(calls) == 60
+    for row in rows:
+        name = re.findall(r">(call\d+)</", row)[0]
+        (verdict,) = re.findall(r'<td data-label="verdict" class="limit [\w-]+"><span [^>]*>(.)</span> (\w+)</td>', row)
+        assert verdict[0] == signs[calls[name]["is"]]
+        ((sign, word),) = re.findall(
+            r'<td data-label="cut off" class="limit [\w-]+"><span [^>]*>(.)</span> \d+/\d+'
+            r'<span class="visually-hidden">, (\w+)</span>',
+            row,
+        )
+        status = calls[name]["of"][2]
+        assert (sign, word) == (signs[status], {"failed": "fail", "cannot tell": "undecided", "passed": "pass"}[status])

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.analysis.score import QUANTITIES_SCHEMA
+from fdbcore.analysis.score import QUANTITIES_SCHEMA, SCORES_SCHEMA, summarise
 from fdbcore.measures import quantities as stored
-from fdbcore.measures.answers import responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.timing import composition, floor_taking
+from fdbcore.measures.timing import timing
 from fdbcore.recording.files import (
     ACTIVITY,
     EVENTS,
     META,
     QUANTITIES,
     RECORDING_SCHEMA,
+    SCORES,
     TURNS,
     TURNS_SCHEMA,
     settings_hash,
@@ -112,9 +112,14 @@ def _write_recording(path: Path, a: Track, b: Track, meta: Mapping[str, Any], tu
     told = [event.to_json() for event in events]
     _write(path / TURNS, {"schema": TURNS_SCHEMA, "settings": meta["settings"], "events": told})
     dialogue = Dialogue(events, len(a), turns)
-    found = responses(dialogue) | floor_taking(dialogue) | composition(dialogue)
+    found = timing(dialogue, with_chance=False)
     items = {name: stored.to_json(quantity) for name, quantity in found.items()}
     _write(path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, "quantities": items, "with_echo": {}})
+    scores = {"schema": SCORES_SCHEMA, "measures": summarise([found]), "findings": [], "warnings": []}
+    _write(
+        path / SCORES,
+        scores | {"settings": meta["settings"], "curves": {"response": {"latency_ms": [], "eligible": 0}}},
+    )
 
 
 def _write(path: Path, value: object) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.types import Side
 
-if TYPE_CHECKING:
-    from fdbcore.recording import recorded_types
-    from fdbcore.recording.recorded_types import HealthId, Severity
-
+Severity: TypeAlias = Literal["note", "warn", "bad"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Span: TypeAlias = tuple[int, int]
@@ -30,7 +27,7 @@ class HealthFinding:
     names that include their units. spans: the spans of ticks concerned; none if it concerns all ticks.
     """
 
-    id: HealthId
+    id: str
     side: Side | None
     severity: Severity
     text: str
@@ -38,17 +35,9 @@ class HealthFinding:
     figures: Mapping[str, float] = field(default_factory=dict)
     spans: Sequence[Span] = ()
 
-    def to_json(self) -> recorded_types.HealthFinding:
+    def to_json(self) -> dict[str, Any]:
         """The finding as plain JSON values."""
-        return {
-            "id": self.id,
-            "side": self.side,
-            "severity": self.severity,
-            "text": self.text,
-            "means": self.means,
-            "figures": {name: round(value, 3) for name, value in self.figures.items()},
-            "spans": list(self.spans),
-        }
+        return asdict(self) | {"figures": {name: round(value, 3) for name, value in self.figures.items()}}
 
 
 def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
 from fdbcore.analysis.comparison import CALL_NAME, NOT_SHOWN
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Summary
 
 STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "UNDECIDED", "not measured": "NOT MEASURED"}
-CALL_STATUSES: Final = {"failed": "fail", "cannot tell": "undecided", "passed": "pass", "not measured": "not measured"}
-"""The verdicts on calls, the worst first."""
+
+
+def p_text(p: float | None) -> str:
+    """ "p = 0.012", "p < 0.001"."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def label(measure: str) -> str:
@@ -172,7 +178,7 @@ _OPEN: Final = {"cannot tell": "undecided", "not measured": "not measured"}
 def _calls(gates: DecidedGates) -> str:
     """How many calls fail, and how many are undecided."""
     statuses = [call["status"] for call in gates["calls"]]
-    parts = [f"{statuses.count(status):,} {told}" for status, told in CALL_STATUSES.items() if status in statuses]
+    parts = [f"{statuses.count(status):,} {told}" for status, told in VERDICTS.items() if status in statuses]
     return f"Of {counted(len(statuses), 'call')}: {', '.join(parts)}."
 
 
@@ -187,11 +193,25 @@ def _missed(gate: GateResult) -> str:
 
 def gate_label(gate: GateResult) -> str:
     """The name of a gate's measure, with its statistic unless that is the usual one: "Answer time (p90)"."""
-    statistic = gate["gate"].removeprefix(gate["measure"]).split()[0]
-    return label(gate["measure"]) + (f" ({statistic[1:]})" if statistic.startswith(".p") else "")
+    return label(gate["measure"]) + (f" ({statistic})" if (statistic := _statistic(gate)) else "")
+
+
+def _statistic(gate: GateResult) -> str:
+    """The statistic of a gate, "" for the usual one."""
+    first = gate["gate"].split()[0].removeprefix(gate["measure"])
+    return first.removeprefix(".") if first != ".median" and first.startswith(".") else ""
 
 
 def gate_limit(gate: GateResult) -> str:
     """The limit of a gate: "at most 1.5 s"."""
     found = allowance_text(gate["limit"], gate["unit"]) if gate["times"] else limit_text(gate["limit"], gate["unit"])
     return f"{'at most' if '<=' in gate['gate'] else 'at least'} {found}"
+
+
+def whole_limit(gate: GateResult) -> str:
+    """The limit of a gate with its statistic, its baseline and its calls: "p90 at most 3.5 s"."""
+    parts = [_statistic(gate), gate_limit(gate)]
+    if gate["times"]:
+        parts.append("against the baseline" if gate["times"] == 1 else f"against {gate['times']:g} x the baseline")
+    parts += [f"where {column} = {value}" for column, value in gate["where"].items()]
+    return " ".join(filter(None, parts))

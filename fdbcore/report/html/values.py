@@ -40,13 +40,23 @@ Row: TypeAlias = tuple[Shown, Sequence[Shown]]
 Fact: TypeAlias = tuple[str, Shown]
 
 
+class Limit(NamedTuple):
+    """A limit of a figure. css: the class of its status; sign: what tells the status apart without its colour."""
+
+    css: str
+    sign: str
+    text: str
+
+
 class KeyFigure(NamedTuple):
-    """A figure with a sentence that explains it. value: a text, or one text per side that begins with the side."""
+    """A figure with a sentence that explains it. value: a text, or one text per side that begins with the side. limits:
+    those of the gates about it."""
 
     name: str
     value: str | tuple[str, str]
     text: str
     interval: str = ""
+    limits: Sequence[Limit] = ()
 
 
 def flat(value: object, name: str = "") -> list[Fact]:

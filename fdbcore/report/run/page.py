@@ -30,6 +30,7 @@ from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
 from fdbcore.report.html.templates import INDEX, embedded_json, render
 from fdbcore.report.run import findings as corpus_findings
+from fdbcore.report.run import gates as corpus_gates
 from fdbcore.report.run import health as corpus_health
 from fdbcore.report.run import sections as corpus_sections
 from fdbcore.report.run import systems as system_table
@@ -80,6 +81,7 @@ def page(run: Survey, shown: PageParts, heard: ClipCounts) -> str:
         "index.html",
         title=corpus_sections.title(run),
         facts=corpus_sections.header(run),
+        gates=corpus_gates.banner(run.gated) if run.gated else None,
         findings=corpus_findings.listed(run, page_of),
         noticed=corpus_sections.noticed(run, cautions(measures_by_system(run, compared))),
         odd=corpus_sections.odd(run.corpus.path),
@@ -127,7 +129,7 @@ def _audio_of(recording: Recording, folder: Path) -> _Audio:
         return _Audio(silent)
     if is_playable(recording):
         return _Audio(address=audio_url(recording, folder))
-    return _Audio(codecs=", ".join(dict.fromkeys(file["codec"] for file in recording.source_files)))
+    return _Audio(codecs=", ".join(dict.fromkeys(file["codec"] for file in recording.meta["source"]["files"])))
 
 
 class _Sounds:
@@ -234,6 +236,7 @@ def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
         "columns": columns,
         "figures": [_column(name, column) for name, column in measure_columns().items()],
         "calls": [_listed(row, columns, sounds, run.corpus.path) for row in run.rows],
+        "gates": corpus_gates.columns(run.gated) if run.gated else None,
     }
 
 
@@ -279,6 +282,8 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
     if row.health is not None:
         known["verdict"] = row.health.verdict
         known["found"] = [[finding.id, finding.text] for finding in row.health.findings]
+    if row.verdict is not None:
+        known["gates"] = corpus_gates.listed(row.verdict)
     if worst is not None:
         known["worst"] = [worst.text, ticks_to_s(worst.start_tick), worst.severity]
     return known

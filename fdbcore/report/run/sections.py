@@ -16,12 +16,14 @@ from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
 from fdbcore.report.call.sections import voice_activity
+from fdbcore.report.comparison import limits as gate_limits
 from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, vad_text
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import Fact, KeyFigure, flat
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
+EARLY: Final = "opportunities: B began more than 0.2 s early"
 NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
 NAMED: Final = 200
 """A notice has at most this many names."""
@@ -103,14 +105,19 @@ def lead(run: Survey) -> str:
 
 def figures(run: Survey, settings: TurnSettings) -> list[KeyFigure]:
     """The key figures with their 95 % intervals over calls, and their denominators."""
-    cells = [
-        _answer_time(run),
-        _share(run, "answered_per_turn", "Answered", "opportunities, within {response_window_ms}"),
+    within = "opportunities, within {response_window_ms}"
+    cells = {
+        "response_latency_ms": _answer_time(run),
+        "answered_per_turn": _share(run, "answered_per_turn", "Answered", within),
+        "premature_per_turn": _share(run, "premature_per_turn", "Cut off", EARLY),
+        "no_response_per_turn": _share(run, "no_response_per_turn", "No answer", NO_ANSWER),
+        "b_stopped_within_2s_per_long_a_onset": _stops(run),
+        "lapse_s": _silences(run),
+    }
+    return [
+        KeyFigure(name, value, in_words(text, settings), interval, gate_limits.of_run(run.gated, measure))
+        for measure, (name, value, interval, text) in cells.items()
     ]
-    cells += [_share(run, "premature_per_turn", "Cut off", "opportunities: B began more than 0.2 s early")]
-    cells += [_share(run, "no_response_per_turn", "No answer", NO_ANSWER)]
-    cells += [_stops(run), _silences(run)]
-    return [KeyFigure(name, value, in_words(text, settings), interval) for name, value, interval, text in cells]
 
 
 Cell = tuple[str, str, str, str]

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
+from fdbcore.analysis.call_verdicts import GatedRun
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.rows import EVENT_COLUMNS, EVENT_NUMBERS, CallColumns, Row, event_row
 from fdbcore.analysis.survey import CallRow, Survey, survey
@@ -22,18 +23,20 @@ ROWS_PER_GROUP: Final = 10_000
 """About this many rows of a Parquet file are kept in memory until they are written."""
 
 
-def write_tables(run: Run, on_call: Callable[[int, int], None] = lambda number, calls: None) -> Survey:
+def write_tables(
+    run: Run, on_call: Callable[[int, int], None] = lambda number, calls: None, gated: GatedRun | None = None
+) -> Survey:
     """Write calls.csv and events.csv into the folder of a run; returns the survey that they are made from.
 
-    on_call: called with the index of each call that was read, and the number of calls. Raises RecordingError if a table
-    cannot be written.
+    on_call: called with the index of each call that was read, and the number of calls. gated: what gates say of the
+    run. Raises RecordingError if a table cannot be written.
     """
     with _table(run.path / EVENTS, EVENT_COLUMNS, EVENT_NUMBERS) as write:
 
         def add(call: Call, events: Iterable[tuple[TurnEvent, bool | None]]) -> None:
             write(event_row(call.name, *each) for each in events)
 
-        found = survey(run, add, lambda number: on_call(number, len(run.calls)))
+        found = survey(run, add, lambda number: on_call(number, len(run.calls)), gated)
     write_calls(run.path, found.rows)
     return found
 

@@ -13,12 +13,27 @@ function measured({ title, is, first }, at) {
   return { title, is, first, value: ratio, number: (call) => figure(call, at)?.[0] ?? null, text: (call) => figure(call, at)?.join("/") ?? "" };
 }
 
+/** How far a status is from what one wants: what fails comes first, then what is undecided. */
+const BADNESS = { "failed": 3, "cannot tell": 2, "passed": 1, "not measured": 0 };
+
+/** What gates say of a call: its status, and the sign and word of that. */
+const verdictOf = (call) => call.gates?.is ?? "not measured";
+const wordOf = (call) => data.gates.words[verdictOf(call)];
+const VERDICT = { title: "verdict", value: (call) => BADNESS[verdictOf(call)], text: (call) => wordOf(call), status: verdictOf, first: -1 };
+
+/** What the gates on the measure of a column say of a call, the worst of them; nothing without such a gate. */
+function statusOf(call, at) {
+  const found = (data.gates?.columns ?? []).flatMap((column, k) => (column === at ? [call.gates?.of[k]] : []));
+  return found.filter(Boolean).sort((a, b) => BADNESS[b] - BADNESS[a])[0];
+}
+
 /** What the list can be sorted by: title, the value of a call (null: last), the number that the filter compares where
  *  it is another (as the text shows it), its text, and whether large is bad. */
 const COLUMNS = [
   { title: "call", value: (call) => call.name, text: null, first: 1 },
   { title: "length", value: (call) => call.s ?? null, text: (call) => clockText(call.s), first: -1 },
-  ...data.figures.map(measured),
+  ...(data.gates ? [VERDICT] : []),
+  ...data.figures.map((figure, at) => ({ ...measured(figure, at), status: (call) => statusOf(call, at) })),
   { title: "worst", value: (call) => call.worst?.[2] ?? null, text: null, first: -1 },
 ];
 const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, first: 1 }));
@@ -50,6 +65,8 @@ function searched(call) {
     call.status,
     ...data.columns.map((name, at) => `${name}=${call.columns[at]}`),
     `health=${call.verdict ?? ""}`,
+    data.gates ? `verdict=${wordOf(call)}` : "",
+    ...(call.gates?.why ?? []),
     ...(call.found ?? []).map(([id, text]) => `health=${id} ${text}`),
     call.why ? `!! ${call.why}` : "",
     ...(call.notes ?? []).map((note) => `!! ${note}`),
@@ -95,7 +112,7 @@ function problem(word) {
   if (data.calls.some((call) => searched(call).includes(word))) return null;
   const hint = word.includes(",") ? "; words are separated by blanks, decimals have a point" : "";
   if (!sign) return hint && `${word} is in no call${hint}`;
-  const known = sign === "=" ? [...data.columns.map(columnName), "health"] : [...COLUMNS, ...META].map(({ title }) => columnName(title));
+  const known = sign === "=" ? [...data.columns.map(columnName), "health", ...(data.gates ? ["verdict"] : [])] : [...COLUMNS, ...META].map(({ title }) => columnName(title));
   if (!known.includes(name)) return `no column ${name} to compare by ${sign}; there are ${known.join(", ")}${hint}`;
   if (sign === "=") return value ? `no call has ${word}${hint}` : null;
   if (!/^(-?\d+(\.\d+)?%?)?$/.test(value)) return `${word}: expected a number, got ${value}${hint}`;
@@ -160,11 +177,20 @@ function row(call) {
   for (const column of COLUMNS.slice(1, -1)) {
     const cell = element("td", { textContent: column.text(call) });
     cell.dataset.label = column.title;
+    const status = column.status?.(call);
+    if (status) gated(cell, status, column === VERDICT ? "" : data.gates.words[status]);
     line.append(cell);
   }
   line.append(worstCell(call));
   if (call.notes?.length) head.append(element("span", { className: "meta bad", textContent: `!! ${call.notes.join("; ")}` }));
   return line;
+}
+
+/** Mark a cell with a status: by its colour, by a sign, and for those who hear the page by a word. */
+function gated(cell, status, word) {
+  cell.classList.add("limit", status.replace(" ", "-"));
+  cell.prepend(element("span", { className: "sign", textContent: data.gates.signs[status], ariaHidden: "true" }), " ");
+  if (word) cell.append(element("span", { className: "visually-hidden", textContent: `, ${word}` }));
 }
 
 /** What is wrong with its audio, in words. */
@@ -201,6 +227,7 @@ function toggle(line, name, call) {
   const add = (term, ...told) => list.append(element("dt", { textContent: term }), element("dd", {}, ...told));
   data.columns.forEach((column, at) => call.columns[at] && add(column, call.columns[at]));
   add("status", call.status);
+  if (call.gates) add("verdict", [wordOf(call), ...call.gates.why].join(" · "));
   if (call.found?.length) add("health", healthText(call));
   if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
   else if (call.unplayable) add("audio", call.unplayable);

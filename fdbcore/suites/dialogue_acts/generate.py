@@ -71,8 +71,7 @@ class GenerationPlan:
         for index in range(self.n):
             topic = order[index % len(order)]
             numbers[topic.name] += 1
-            file_name = re.sub(r"[^\w]+", "-", topic.name).strip("-") or "topic"
-            items.append(Item(f"{file_name}-{numbers[topic.name]:03d}", topic, self.seed + index))
+            items.append(Item(f"{_file_name(topic.name)}-{numbers[topic.name]:03d}", topic, self.seed + index))
         return items
 
     def settings(self, model: Model) -> dict[str, Any]:
@@ -271,3 +270,7 @@ def _summary(
         "model": model.describe(),
         "versions": versions(),
     }
+
+
+def _file_name(topic: str) -> str:
+    return re.sub(r"[^\w]+", "-", topic).strip("-") or "topic"

@@ -1,0 +1,55 @@
+"""Limits beside the figures that they are about: on the page of a run, and in its list of calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.analysis.call_verdicts import VERDICTS, GatedRun, GateInCall
+from fdbcore.measures.catalogue import MEASURES
+from fdbcore.report.comparison import words
+from fdbcore.report.format import amount, limit_text
+from fdbcore.report.html.values import Limit
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import Status
+
+SIGNS: Final[dict[Status, str]] = {"failed": "✕", "cannot tell": "?", "passed": "✓", "not measured": "–"}
+"""What tells a status apart without its colour."""
+
+
+def css(status: Status) -> str:
+    """The class of a status on a page."""
+    return status.replace(" ", "-")
+
+
+def of_run(gated: GatedRun | None, measure: str) -> list[Limit]:
+    """The limits of a measure, each with what its gate says of the run."""
+    results = gated.gates["results"] if gated else []
+    return [
+        Limit(css(gate["status"]), SIGNS[gate["status"]], f"{VERDICTS[gate['status']]}: {words.whole_limit(gate)}")
+        for gate in results
+        if gate["measure"] == measure
+    ]
+
+
+def beyond(gate: GateInCall) -> str:
+    """How a call is beyond a limit: "Answer time 1.82 s, at most 1.5 s"."""
+    return f"{_label(gate)} {_figure(gate)}, {_limit(gate)}"
+
+
+def _label(gate: GateInCall) -> str:
+    statistic = gate.gate.statistic
+    return MEASURES[gate.gate.measure].label + (f" ({statistic})" if statistic not in ("", "median") else "")
+
+
+def _figure(gate: GateInCall) -> str:
+    measure = MEASURES[gate.gate.measure]
+    if measure.quantity == "share" and gate.beyond is not None:
+        return f"{gate.beyond if gate.gate.at_most else gate.n - gate.beyond} of {gate.n}"
+    return amount(gate.value, measure.unit)
+
+
+def _limit(gate: GateInCall) -> str:
+    unit = MEASURES[gate.gate.measure].unit
+    limit = amount(gate.limit, unit) if gate.gate.needs_baseline else limit_text(gate.limit, unit)
+    return f"{'at most' if gate.gate.at_most else 'at least'} {limit}"

@@ -1,0 +1,59 @@
+"""What gates say of a run and of its calls, for the page of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun
+from fdbcore.measures.catalogue import columns as measure_columns
+from fdbcore.report.comparison import limits, words
+from fdbcore.report.comparison.page import COMPARE
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import DecidedGates, Status
+
+_OF_RUN: Final[dict[int, Status]] = {0: "passed", 1: "failed", 3: "cannot tell"}
+"""What a run is, by the exit code of its gates."""
+
+
+def banner(gated: GatedRun) -> dict[str, Any]:
+    """The values for the sentence about the run."""
+    status = _OF_RUN[gated.gates["exit_code"]]
+    return {
+        "css": limits.css(status),
+        "sign": limits.SIGNS[status],
+        "sentence": words.gates_verdict(gated.gates),
+        "page": COMPARE,
+        "failing": any(call["status"] == "failed" for call in gated.gates["calls"]),
+    }
+
+
+def columns(gated: GatedRun) -> dict[str, Any]:
+    """What the list of calls needs to show verdicts: their words and signs, and the column of each gate, null if none.
+
+    A column shows the median or the share of a measure, so gates on other statistics have no column.
+    """
+    return {
+        "words": VERDICTS,
+        "signs": limits.SIGNS,
+        "columns": [_column(gated.gates, number) for number in range(len(gated.gates["results"]))],
+    }
+
+
+def _column(gates: DecidedGates, number: int) -> int | None:
+    gate = gates["results"][number]
+    shown = [name for name, column in measure_columns().items() if not column.is_count]
+    usual = (gate["measure"], f"{gate['measure']}.median")
+    if gate["measure"] not in shown or gate["gate"].split()[0] not in usual:
+        return None
+    return list(measure_columns()).index(gate["measure"])
+
+
+def listed(verdict: CallVerdict) -> dict[str, Any]:
+    """The verdict on a call: what it is, what it is by each gate (null: the gate concerns other calls), and in words
+    which limits it is beyond."""
+    return {
+        "is": verdict.status,
+        "of": [gate and gate.status for gate in verdict.gates],
+        "why": [limits.beyond(gate) for gate in verdict.beyond],
+    }
