@@ -1,1 +1,1 @@
-"""Speed, timing and accuracy of the core, side by side in one run with what one would use instead."""
+"""Measures speed, timing and accuracy of the core beside alternatives, both in the same run."""

@@ -1,4 +1,4 @@
-"""Scoring dialogue acts at the size of a large evaluation, and its intervals, against plain Python, NumPy and SciPy."""
+"""Dialogue acts of a large evaluation, scored with intervals, beside plain Python, NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def intervals_benchmark() -> None:
 
 
 def numpy_loop(values: Floats) -> Floats:
-    """The same intervals as one would write them with NumPy alone."""
+    """The same intervals, written with NumPy alone."""
     rng = np.random.default_rng(0)
     means = [values[rng.integers(len(values), size=len(values))].mean(axis=0) for _ in range(RESAMPLES)]
     limits: Floats = np.quantile(means, [0.025, 0.975], axis=0)

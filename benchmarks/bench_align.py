@@ -61,7 +61,7 @@ def unpacked(packed: PackedActs) -> list[Weighted]:
 
 
 def plain_align(reference: Weighted, prediction: Weighted) -> tuple[int, int, int, int, int, list[str]]:
-    """What the kernel computes, as one would write it in Python: lists, integers, locals, nothing unneeded."""
+    """The computation of the kernel in plain, fast Python: lists, integers and local variables."""
     best = [0] * (len(reference) + 1)
     row = [0]
     for _, inserted in reference:
@@ -144,7 +144,7 @@ def scipy_interval(values: Floats, statistic: Callable[[Floats], float]) -> obje
 
 
 def numpy_loop(values: Floats, calls: npt.NDArray[np.int64], statistic: Callable[[Floats], float]) -> Floats:
-    """The same interval as one would write it with NumPy alone."""
+    """The same interval, written with NumPy alone."""
     rng = np.random.default_rng(0)
     by_call = np.split(values, np.flatnonzero(np.diff(calls)) + 1)
     if len(by_call) == len(values):

@@ -1,9 +1,10 @@
-"""`fdbcore replay FOLDER` over many calls of two minutes, from start to end, with its tables and page; beside hotato.
+"""`fdbcore replay FOLDER` over many calls of two minutes, with its tables and its page, beside hotato.
 
-The calls are a few dialogues of synthetic speech, each linked many times; every one is read, hashed and replayed. "CPU"
-is that of all processes together, which other programs disturb less than the seconds that pass. Goals, on two cores:
-1,000 calls with the energy detector in under 3 minutes; with the neural one 1.9 times as fast as on one core. Cores
-share memory and caches: what two programs gain, each with half of the calls and a core of its own, is what can be had.
+The calls are a few dialogues of synthetic speech, each linked many times; all of them are read, hashed and replayed.
+"CPU" is the time of all processes together, which other programs disturb less than wall time. Goals on two cores: 1,000
+calls with the energy detector in under 3 minutes; with the neural detector, 1.9 times the speed of one core. Cores
+share memory and caches, so the most that two cores can gain is what two separate programs gain, each with half of the
+calls and a core of its own.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def main(calls: int = CALLS, compared: int = COMPARED) -> None:
 
 
 class Cost(NamedTuple):
-    """Of a command: seconds that passed, those of all its processes together, and the size of the largest."""
+    """Of a command: wall time, the CPU time of all its processes, and the memory of the largest."""
 
     seconds: float
     cpu_s: float
@@ -88,7 +89,7 @@ def _speed_up(ratio: float) -> str:
 
 
 def _sources(folder: Path) -> list[Path]:
-    """Different dialogues, as a telephone system would record them."""
+    """Different dialogues, recorded as by a telephone system."""
     from scipy.io import wavfile
 
     folder.mkdir()
@@ -122,7 +123,7 @@ def _mean(costs: Sequence[Cost]) -> Cost:
 
 
 def _halves(folder: Path, sources: Sequence[Path], calls: int, cores: Sequence[int]) -> Cost:
-    """What it costs to replay that many calls on each core, at the same time, by programs that share nothing."""
+    """The cost of replaying this many calls on each core at the same time, by programs that share nothing."""
 
     def replay(core: int) -> Cost:
         linked = _linked(folder / f"half{core}", sources, calls)
@@ -134,7 +135,7 @@ def _halves(folder: Path, sources: Sequence[Path], calls: int, cores: Sequence[i
 
 
 def _run(command: Sequence[str], folder: Path, cores: Sequence[int]) -> Cost:
-    """What a command of this environment costs on some cores."""
+    """The cost of a command of this environment on some cores."""
     beside = Path(sys.executable).with_name(command[0])
     program = str(beside) if beside.is_file() else shutil.which(command[0])
     if program is None:

@@ -1,9 +1,10 @@
-"""What the 95 % intervals cover, and how often p tells apart what is the same, where the truth is known.
+"""How often 95 % intervals hold the truth, and how often p finds a difference between equal systems.
 
-Calls differ in length (lognormal numbers of turns, median 6, sigma 0.9) and their turns resemble each other: shares of
-calls are beta distributed with an intraclass correlation of 0 to 0.6, log latencies are normal, rates gamma. Beside
-each share, in brackets, is Wilson's interval of all turns, as one would make it without thinking of calls. Two systems
-that are the same are compared over the same scenarios, which are hard or easy for both, and each in calls of its own.
+Calls differ in length (lognormal numbers of turns, median 6, sigma 0.9), and the turns of a call resemble each other:
+shares of calls have a beta distribution with an intraclass correlation of 0 to 0.6, log latencies are normal, rates
+gamma. In brackets beside each share is Wilson's interval of all turns, which ignores that turns belong to calls. Two
+equal systems are compared in two ways: over the same scenarios, which are hard or easy for both, and over calls of
+their own.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def of_calls(random: np.random.Generator, share: float, correlation: float, call
 
 
 def held(interval: Interval | None, truth: float) -> bool:
-    """Whether the truth is in the interval; where none is given, nothing is said that could be wrong."""
+    """Whether the truth is in the interval; without an interval, nothing wrong is claimed."""
     return interval is None or interval.low <= truth <= interval.high
 
 
@@ -129,7 +130,7 @@ def _told(p: float | None) -> bool:
 
 
 def found(study: Callable[[np.random.Generator, int], Hits], calls: int, studies: int) -> dict[str, float]:
-    """In how many of 100 studies each was so."""
+    """In how many of 100 studies this was so."""
     random, hits = np.random.default_rng(calls), Counter[str]()
     for _ in range(studies):
         hits.update({name: int(hit) for name, hit in study(random, calls)})

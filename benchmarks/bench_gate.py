@@ -1,9 +1,9 @@
-"""How often gates decide, and how often they are wrong: where nothing has changed, and at twice what is allowed.
+"""How often gates decide, and how often they are wrong: without a change, and at twice the allowed change.
 
-Calls of eight turns that resemble each other (intraclass correlation 0.1 of premature responses, 0.25 of log
-latencies), as many in the run as in its baseline, which are other calls. A false alarm is a gate that fails although
-nothing has changed; goal: at most 5 %. Then, what a gate says of the calls that it would take is put to the test: so
-many calls are drawn, and the range is held against the number by which four of five such gates are decided.
+Calls have eight turns that resemble each other (intraclass correlation 0.1 of cut-offs, 0.25 of log latencies). The run
+and its baseline have equally many calls, but different ones. A false alarm is a gate that fails although nothing has
+changed; goal: at most 5 %. A gate that cannot decide says how many calls it would need. That is checked, too: so many
+calls are drawn, and the stated range is compared with the number at which four of five such gates decide.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def group(name: str, measure: str, quantities: list[Quantity]) -> CallGroup:
 def statuses(
     seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str, studies: int = STUDIES
 ) -> list[str]:
-    """What became of the gate in each study."""
+    """The status of the gate in each study."""
     random = np.random.Generator(np.random.PCG64(seed))
     gates = Gates((parse(f"{measure} <= baseline {allowed}", {}, measure),))
     found: list[str] = []
@@ -73,13 +73,13 @@ def statuses(
 
 
 def decided(seed: int, measure: str, drawn: Drawn, calls: int, change: float, allowed: str) -> float:
-    """In which share of studies the gate can tell."""
+    """The share of studies in which the gate can decide."""
     found = statuses(seed, measure, drawn, calls, change, allowed, PILOT_STUDIES)
     return 1 - found.count("cannot tell") / PILOT_STUDIES
 
 
 def calls_to_decide(measure: str, drawn: Drawn, change: float, allowed: str) -> int:
-    """The calls on each side by which DECIDED of all gates are decided, within a tenth."""
+    """The calls on each side at which DECIDED of all gates decide, to within a tenth."""
     below, enough = 1, 10
     while decided(enough, measure, drawn, enough, change, allowed) < DECIDED:
         below, enough = enough, enough * 2
@@ -91,7 +91,7 @@ def calls_to_decide(measure: str, drawn: Drawn, change: float, allowed: str) -> 
 
 
 def pilots(measure: str, drawn: Drawn, change: float, allowed: str) -> Iterator[list[object]]:
-    """A row for each size of a pilot: what its gates say of the calls that it takes, and what is true."""
+    """A row for each size of a pilot: how many calls its gates ask for, and how many are needed."""
     true = calls_to_decide(measure, drawn, change, allowed)
     gates = Gates((parse(f"{measure} <= baseline {allowed}", {}, measure),))
     for calls in PILOTS:

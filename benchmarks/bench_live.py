@@ -40,7 +40,7 @@ class Hub:
 
 
 def quantiles(values_ms: list[float]) -> tuple[float, float]:
-    """Median and p99; NaN of nothing."""
+    """Median and p99; NaN without values."""
     return (float(np.median(values_ms)), float(np.quantile(values_ms, 0.99))) if values_ms else (np.nan, np.nan)
 
 

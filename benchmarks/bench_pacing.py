@@ -1,7 +1,7 @@
-"""How late ticks of 10 ms come: the pacer against what else a program would pace with, idle and beside a busy thread.
+"""How late ticks of 10 ms come: the pacer beside other ways to pace, idle and with a busy thread.
 
-FDBCORE_PACING_SECONDS shortens each run (60 s by default). Lateness is taken in Python, in the first statement after
-waking, the same way for all; the pacer's wake lateness, taken before it has the GIL again, is its own measurement.
+FDBCORE_PACING_SECONDS shortens each run (60 s by default). Lateness is measured in Python, in the first statement after
+waking, in the same way for all. The pacer also measures its own wake lateness, before it has the GIL again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Lateness = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Lateness in us; drift is how much later the last tenth of the ticks came than the first, None where not known."""
+    """Lateness in us. drift: how much later the last tenth of the ticks came than the first; None if not known."""
 
     p50: float
     p99: float
@@ -133,7 +133,7 @@ METHODS: tuple[Method, ...] = (
 
 @contextmanager
 def busy_thread() -> Iterator[None]:
-    """A thread of pure Python beside the block, which gives the GIL up only when the interpreter makes it."""
+    """A thread of pure Python beside the block; it gives the GIL up only when the interpreter forces it to."""
     stop = False
 
     def burn() -> None:

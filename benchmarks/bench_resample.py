@@ -1,7 +1,7 @@
-"""Resampling to 48 kHz in blocks of 10 ms: speed, and quality of the int16 output, beside what one would use instead.
+"""Resampling to 48 kHz in blocks of 10 ms: speed and quality of the int16 output, beside other libraries.
 
-Each library at its defaults for the quality named, int16 in and out: where it takes floats only, converting is part of
-the work. scipy cannot stream; it gets the whole signal at once.
+Each library runs with its defaults for the named quality, from int16 to int16; if it takes only floats, the conversion
+is part of the work. scipy cannot stream, so it gets the whole signal at once.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ def spectrum(pcm: Pcm, rate_hz: int) -> npt.NDArray[np.float64]:
 
 
 class Quality(NamedTuple):
-    """In dB: the worst error of a tone's level; what is no tone, against the tones: its strongest line, and all."""
+    """In dB: the largest level error of a tone; and everything that is no tone, relative to the tones: its strongest
+    line, and its sum.
+    """
 
     level_error: float
     spur: float
@@ -119,7 +121,7 @@ class Quality(NamedTuple):
 
 
 def quality(source: Pcm, out: Pcm, rate_hz: int) -> Quality:
-    """What converting `source` to `out` did to its tones; spurs are images, or distortion, or the noise's own peaks."""
+    """How converting `source` to `out` changed its tones; spurs are images, distortion, or peaks of the noise."""
     tones = tone_bins(rate_hz)
     levels_in = spectrum(source, rate_hz)[tones]
     rest = spectrum(out, SAMPLE_RATE_HZ)
@@ -138,7 +140,7 @@ def exhaust(convert: Convert, blocks: Sequence[Pcm], rate_hz: int) -> None:
 
 
 def seconds_each(blocks: Sequence[Pcm], rate_hz: int) -> dict[str, float]:
-    """The shortest time of each contestant; they run in turn, so that a disturbance meets all alike."""
+    """The shortest time of each contestant; they take turns, so that a disturbance affects all alike."""
     seconds = dict.fromkeys(CONTESTANTS, math.inf)
     for _ in range(ROUNDS):
         for name, convert in CONTESTANTS.items():

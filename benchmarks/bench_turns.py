@@ -1,9 +1,10 @@
-"""Turn events against truth by construction: IPUs, boundaries and floor events, in quiet and in noise, beside peers.
+"""Turn events against known truth: IPUs, boundaries and floor events, in quiet and in noise, beside peers.
 
 Every detector reads the same two-channel WAV files. Its activity per tick becomes inter-pausal units by one rule (60 ms
-of speech start one, 200 ms of silence end it), and floor events by one turn detector. hotato's activity is the one
-whose runs end with their last energy, call-ai-metrics' that of its segments; both at their defaults. Boundary errors
-are those of the units that match one to one at an IoU of at least 0.5: whoever finds fewer is judged on fewer.
+of speech start a unit, 200 ms of silence end it), and floor events by one turn detector. hotato's activity is the one
+whose runs end at their last energy, that of call-ai-metrics is its segments; both run with their defaults. Boundary
+errors are those of units that match one to one at an IoU of at least 0.5: a detector that finds fewer units is judged
+on fewer.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ HEADER = (
 
 @dataclass
 class Result:
-    """What one detector made of all dialogues in one condition."""
+    """The result of one detector for all dialogues in one condition."""
 
     ipus: Accuracy = field(default_factory=Accuracy)
     matched_events: int = 0
@@ -65,7 +66,7 @@ class Result:
     seconds: float = 0.0
 
     def figures(self) -> dict[str, float]:
-        """Those in which the goal is to be ahead, by name; less is better."""
+        """By name, the figures in which the goal is to be ahead; less is better."""
         return {
             "F1": 1 - self.ipus.f1,
             "median": self.ipus.median_ms,

@@ -1,7 +1,7 @@
-"""What `make demo` shows: a shipped call replayed, and a live one held over WebRTC; each ends with its HTML report.
+"""`make demo`: replays a shipped call, and holds a live call over WebRTC; each ends with its HTML report.
 
-A machine that is too busy to keep time makes the live call invalid. It is held once more; if ticks are missed again,
-the demo shows what there is, and says so. That is no failure of the demo, but with FDBCORE_DEMO_STRICT=1.
+If the machine is too busy to keep time, the live call is invalid, and is held once more. If ticks are missed again, the
+demo shows what exists, and says so; the demo itself fails only with FDBCORE_DEMO_STRICT=1.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SAMPLE: Final = "benchmarks/sample/sample.flac"
 LIVE: Final = Path("fdbcore-run/live")
 RUN: Final = ["run", "--a", "far:scripted:caller", "--system", "clerk=far:scripted:clerk", "--out", str(LIVE)]
 MISSED: Final = "ticks missed"
-"""What the reason of a call says that missed too many ticks, and no other."""
+"""What only the reason of a call that missed too many ticks contains."""
 
 
 def main(command: Sequence[str] = (sys.executable, "-m", "fdbcore.cli")) -> int:
-    """Run the demo with this command; the exit code."""
+    """Run the demo with this command; returns the exit code."""
 
     def fdbcore(*arguments: str) -> int:
         print(f"$ fdbcore {' '.join(arguments)}", flush=True)
@@ -47,7 +47,7 @@ def main(command: Sequence[str] = (sys.executable, "-m", "fdbcore.cli")) -> int:
 
 
 def say(text: str) -> None:
-    """A line between what the commands print."""
+    """Print a line between the output of the commands."""
     print(f"\n--- {text}", flush=True)
 
 
@@ -57,7 +57,7 @@ def cases() -> list[Path]:
 
 
 def missed_ticks() -> bool:
-    """Whether all live calls are done, but for such as missed ticks, and there is one of these."""
+    """Whether every live call that is not done missed ticks, and there is such a call."""
     outcomes = [read_json(case / META).get("outcome") or {} for case in cases()]
     failed = [outcome for outcome in outcomes if outcome.get("kind") != "done"]
     return bool(failed) and all(MISSED in (outcome.get("reason") or "") for outcome in failed)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.documents FOLDER [FILE ...]
 
-Into FOLDER go the documents, screens, tables and pages of replays, of a live call in lockstep, of scores, groups,
-comparisons, gates, exports and scored dialogue acts, each as text without what differs from run to run: dates, paths
-and the machine's load. FILE: further recordings to be replayed. It takes half a minute.
+FOLDER gets the documents, screens, tables and pages of replays, of a live call in lockstep, of scores, groups,
+comparisons, gates, exports and scored dialogue acts, as text without what differs from run to run: dates, paths and the
+machine's load. FILE: further recordings to replay. It takes half a minute.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main(out: Path, further: list[str]) -> None:
 
 
 def plain(text: str, work: Path) -> str:
-    """A text without what differs from run to run, its long lines broken where a comparison can tell them apart."""
+    """A text without what differs from run to run; long lines are broken so that a comparison can show what differs."""
     told = TOLD.sub(lambda match: f'"{match[1]}": ...' if match[1] else "...", text.replace(str(work), "WORK"))
     return re.sub(r"([,}>]) ?(?=[\"{<])", r"\1\n", told)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 
 def best_seconds(work: Callable[[], object], repeats: int = 7) -> float:
-    """The shortest of `repeats` runs of `work`, in seconds: the run that other processes disturbed least."""
+    """The shortest of `repeats` runs of `work`, in seconds: the run that was disturbed least."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -1,10 +1,10 @@
-"""Make a folder of calls of whose turns a planned share is cut off by B: to see what a gate says of it.
+"""Make a folder of calls in which B cuts off a planned share of the turns, to see what a gate says.
 
     python -m benchmarks.planted_calls calls --calls 1000 --premature 0.06 --seed 2
 
-writes calls/*.wav (A left, B right; 8 kHz, as telephone systems record) and calls.csv beside it, for `--meta`: of each
-call its turns of A and how many of them B cuts off, 0.6 s before they end. The others it answers after 0.8 s in the
-median. A thousand calls take a minute and 0.8 GB.
+writes calls/*.wav (A left, B right; 8 kHz, as telephone systems record) and calls.csv beside it, for `--meta`. The
+table says how many turns of A each call has, and how many of them B cuts off, 0.6 s before they end. B answers the
+others after a median of 0.8 s. A thousand calls take a minute and 0.8 GB.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONGEST_S: Final = 60
 
 
 def voices(rng: random.Random) -> list[list[Floats]]:
-    """Utterances of several speakers, of which none is so short that B could overtake it."""
+    """Utterances of several speakers, none so short that B could overtake it."""
     speakers = [Speaker(rng) for _ in range(SPEAKERS)]
     return [list(itertools.islice(_utterances(speaker), CLIPS)) for speaker in speakers]
 

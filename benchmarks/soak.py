@@ -1,11 +1,12 @@
-"""Many calls for a long time in one process (`make soak`): flat memory, the same delay, nothing missed?
+"""Many calls for a long time in one process (`make soak`): does memory stay flat, the delay equal, no tick missed?
 
-The hub is the product, in a process of its own: two WebRTC legs a call, voice activity, recording. LONG_CALLS last from
-the beginning to the end, each with peers whose clock is off by PPM; beside them SHORT_CALLS come and go, over and over.
-The peers send a click a second, by which the delay through the hub is measured, wire in to wire out. Bystanders, a
-process of the highest priority on each processor that does nothing but keep time, tell what no program could have kept:
-when a processor itself stood still, as virtual ones do now and then. A line a minute; then the verdict, which is also
-the exit status.
+The hub is the product, in a process of its own: two WebRTC legs per call, voice activity, recording. LONG_CALLS last
+the whole time, each with peers whose clock is off by PPM; beside them, SHORT_CALLS come and go all the time. The peers
+send a click per second, which measures the delay through the hub, from wire to wire. Bystanders, one process of the
+highest priority per processor that does nothing but keep time, show what no program could have kept: when a processor
+itself stood still, as virtual ones sometimes do. It prints a line per minute, and then the verdict, which is also the
+exit status.
+
 FDBCORE_SOAK_MINUTES: 30 by default.
 """
 
@@ -122,7 +123,9 @@ class Hub:
 
 
 def stand_by(processor: int) -> None:
-    """A line for each time it is held up: from when to when, ns. None without the priority: others may hold it up."""
+    """Print a line for each time it was held up: from when to when, in ns. None without the priority, as then other
+    programs may have held it up.
+    """
     with suppress(PermissionError):
         os.sched_setaffinity(0, [processor])
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max(os.SCHED_FIFO)))
@@ -135,7 +138,7 @@ def stand_by(processor: int) -> None:
 
 @contextmanager
 def bystanders() -> Iterator[list[tuple[int, int]]]:
-    """When any of them was held up, once the context is left."""
+    """When any of them was held up; known once the context is left."""
     held_up: list[tuple[int, int]] = []
     with ExitStack() as started:
         processes = []
@@ -152,7 +155,7 @@ def bystanders() -> Iterator[list[tuple[int, int]]]:
 
 
 def short_turns() -> int:
-    """How often the short calls take place."""
+    """How often the short calls begin."""
     return int(MINUTES * 60 // (SHORT_S + BETWEEN_S))
 
 
@@ -169,7 +172,7 @@ def call_short(port: int) -> None:
 
 
 def delays_in(probes: tuple[Probe, Probe], since_s: float, until_s: float) -> float:
-    """Median delay (ms) of the clicks of that time, from one peer of a call to the other; NaN of none."""
+    """The median delay (ms) of the clicks of that time, from one peer of a call to the other; NaN without clicks."""
     found = [delay for at_s, delay in delays_ms(probes[0].sent_ns, probes[1].heard_ns) if since_s <= at_s < until_s]
     return median(found) if found else float("nan")
 

@@ -1,9 +1,9 @@
-"""Two-channel dialogues of synthetic speech whose every boundary is known by construction, and how well it is found.
+"""Two-channel dialogues of synthetic speech with known boundaries, and how well these are found.
 
 Clips of espeak-ng voices are cut where they fall 40 dB below their own loudest tick, and placed at known samples. A
-tick is truly active when the clip that covers it is within those 40 dB; inter-pausal units (IPUs) follow from that by
-the definition of the turn detector's layer 0. Noise is added afterwards, so the truth of a noisy dialogue is that of
-the clean one. The signal-to-noise ratio is that of the mean power of the truly active ticks of a channel, 0-24 kHz.
+tick is truly active if the clip there is within those 40 dB; inter-pausal units (IPUs) follow by the definition of the
+turn detector's layer 0. Noise is added afterwards, so a noisy dialogue has the truth of the clean one. The
+signal-to-noise ratio uses the mean power of the truly active ticks of a channel, 0-24 kHz.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def pink_noise(samples: int, rng: np.random.Generator) -> Floats:
 
 @functools.cache
 def _talkers(samples: int) -> Floats:
-    """Eight people who talk without a pause, each as loud as the others: float64 (8, samples)."""
+    """Eight people who talk without a pause, all equally loud: float64 (8, samples)."""
     talkers = np.zeros((8, samples))
     for seed, talker in enumerate(talkers, 900):
         speaker = Speaker(random.Random(seed))
@@ -225,7 +225,7 @@ def int16(pcm: Floats) -> npt.NDArray[np.int16]:
 
 
 def matches(truth: Sequence[Span], found: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
-    """The pairs whose intersection is at least half of their union: no span is in two of them."""
+    """The pairs whose intersection is at least half of their union; no span is in two of them."""
     for true, other in itertools.product(truth, found):
         common = min(true[1], other[1]) - max(true[0], other[0])
         if 2 * common >= max(true[1], other[1]) - min(true[0], other[0]):

@@ -1,8 +1,8 @@
 """A hub between WebRTC peers in a process of its own: `python -m benchmarks.webrtc_hub ours|aiortc ...`.
 
-Prints its port once it listens, and one JSON object after `--seconds` of conversation. `ours` is the product: the loop
-over two endpoints, recorded. `aiortc` is the plain relay that its documentation shows: the track of one peer is given
-to the other. With one leg the peer hears itself.
+It prints its port once it listens, and one JSON object after `--seconds` of conversation. `ours` is the product: the
+loop over two endpoints, recorded. `aiortc` is the plain relay of its documentation: it gives the track of one peer to
+the other. With one leg, the peer hears itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Both ends of calls through a hub: clicks go in at one peer, and are looked for in the packets that reach the other.
+"""Both ends of calls through a hub: clicks enter at one peer, and are found in the packets that reach the other.
 
-A `Probe` sends and receives bare packets: wire in to wire out. `app_delays_ms` uses two plain aiortc peers, with all
-that their buffers add: end to end.
+A `Probe` sends and receives bare packets, from wire to wire. `app_delays_ms` uses two plain aiortc peers with their
+buffers: end to end.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ class Probe:
 
 
 def silence(packet_ms: int) -> Pcm:
-    """A packet's worth of it."""
+    """A packet of silence."""
     return np.zeros(packet_ms // TICK_MS * FRAME_SAMPLES, dtype=np.int16)
 
 
 async def post_offer(port: int, side: str, session: int, offer: str) -> str:
-    """The hub's answer; it may have to be waited for, as the hub starts."""
+    """The hub's answer; it is asked again while the hub starts."""
     url = f"http://127.0.0.1:{port}/whip/{side}?session={session}"
     deadline = time.monotonic() + JOIN_S
     while True:
@@ -134,7 +134,7 @@ async def post_offer(port: int, side: str, session: int, offer: str) -> str:
 
 
 def run_probes(probes: Sequence[Probe], packet_ms: int, over: Callable[[], bool], ppm: int = 0) -> None:
-    """Send a packet of each every `packet_ms`, by a clock that is `ppm` too fast, until `over`."""
+    """Send a packet of each probe every `packet_ms`, by a clock that is `ppm` too fast, until `over`."""
     pacer = Pacer(TICK_NS * packet_ms // TICK_MS * (1_000_000 - ppm) // 1_000_000, 0)
     tick = 0
     while not over():
@@ -156,7 +156,7 @@ def delays_ms(sent_ns: Sequence[int], heard_ns: Sequence[int]) -> list[tuple[flo
 
 
 class ClickTrack(MediaStreamTrack):
-    """Frames of 20 ms at their time, as a careful user of aiortc hands them over; notes when a click was handed."""
+    """Frames of 20 ms, each at its time, as a careful user of aiortc sends them; it notes the time of each click."""
 
     kind = "audio"
     frame_samples = 960

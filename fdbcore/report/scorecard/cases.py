@@ -1,4 +1,4 @@
-"""The list of all cases on the page of a scorecard: narrowed, sorted and opened by its script, scorecard.js."""
+"""The list of all cases on the page of a scorecard; the script scorecard.js filters, sorts and opens them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MOST: Final = 20_000
 
 
 def packed(value: object) -> str:
-    """JSON, deflated, in Base64: what a browser unpacks by itself, and nothing in it can end a script element."""
+    """JSON, deflated, in Base64. A browser unpacks it by itself, and nothing in it can end a script element."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
 def shown(cases: Sequence[ScoredCase]) -> tuple[Sequence[ScoredCase], str]:
-    """The first cases by their id, MOST at most and as many of each system, and a word on the others."""
+    """The first cases by their id: at most MOST, with as many of each system; and a note about the others."""
     if len(cases) <= MOST:
         return cases, ""
     of_each = Counter((case.condition, case.id) for case in cases)
@@ -43,7 +43,7 @@ def shown(cases: Sequence[ScoredCase]) -> tuple[Sequence[ScoredCase], str]:
 
 
 def pictures(suite: Suite, cases: Sequence[ScoredCase]) -> Iterator[list[str]]:
-    """The own view of each case, in chunks."""
+    """The picture of each case, in chunks."""
     for start in range(0, len(cases), PER_CHUNK):
         yield [suite.picture(case) for case in cases[start : start + PER_CHUNK]]
 
@@ -70,12 +70,12 @@ def _listed(case: ScoredCase, number: int, whole: Scale | None, parts: Sequence[
 
 
 def _tag(group: str, tag: str) -> str:
-    """A choice of the list: a tag of a group, or any of it."""
+    """A filter of the list: one tag of a group, or any of them."""
     return f"{group}\t{tag}"
 
 
 def choices(cases: Iterable[ScoredCase]) -> dict[str, list[str]]:
-    """What the list can be narrowed to, by name; what is the same for all is no choice."""
+    """The filters of the list, by name; what is the same for all cases is no filter."""
     listed = list(cases)
     found = {
         name: list(dict.fromkeys(getattr(case, name) for case in listed)) for name in ("condition", "system", "subset")
@@ -84,7 +84,7 @@ def choices(cases: Iterable[ScoredCase]) -> dict[str, list[str]]:
 
 
 def tag_groups(cases: Iterable[ScoredCase]) -> dict[str, dict[str, str]]:
-    """The tags of all cases by group, each with what a reader calls it."""
+    """The tags of all cases by group, each with its text for readers."""
     found: dict[str, dict[str, str]] = {}
     for case in cases:
         for group, tags in case.tags.items():
@@ -93,7 +93,7 @@ def tag_groups(cases: Iterable[ScoredCase]) -> dict[str, dict[str, str]]:
 
 
 def orders(card: Scorecard) -> Mapping[str, str]:
-    """In what orders the list can stand: the worst of the first main scale first, and so on."""
+    """The orders of the list: first the worst by the first main scale, and so on."""
     ranked = [scale for scale in card.scales if scale.direction and (scale.main or scale.adds_to)]
     found: dict[str, str] = {}
     for place, scale in enumerate(ranked):

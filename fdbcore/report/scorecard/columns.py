@@ -1,4 +1,4 @@
-"""Tables for a terminal: groups of columns that stay together, as many beside each other as the width allows."""
+"""Tables for a terminal: groups of columns that stay together, as many side by side as the width allows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ELLIPSIS: Final = "…"
 
 @dataclass(frozen=True, slots=True)
 class ColumnGroup:
-    """Columns under one title. headers, widths: of each column; cells: of each row, of each column."""
+    """Columns under one title. headers, widths: per column. cells: per row, per column."""
 
     title: str
     headers: Sequence[str]
@@ -22,12 +22,12 @@ class ColumnGroup:
 
     @property
     def width(self) -> int:
-        """Of all its columns, each with the two spaces before it."""
+        """The width of all its columns, each with the two spaces before it."""
         return sum(self.widths) + 2 * len(self.widths)
 
 
 def table(names: Sequence[str], groups: Sequence[ColumnGroup], width: int) -> list[str]:
-    """The lines of a table at most `width` columns wide, if the widest group allows it; the names come once a part.
+    """The lines of a table, at most `width` columns wide if the widest group allows it; each part repeats the names.
 
     The first group stands beside the names in every part.
     """
@@ -56,7 +56,7 @@ def _cells(group: ColumnGroup, cells: Sequence[str]) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal gives a text: two for a wide character (East Asian), none for a combining one."""
+    """The columns that a text takes on a terminal: two for a wide character (East Asian), none for a combining one."""
     return sum(_columns(character) for character in text)
 
 
@@ -67,14 +67,14 @@ def _columns(character: str) -> int:
 
 
 def padded(text: str, width: int, right: bool = True) -> str:
-    """The text in exactly `width` columns, cut in its middle where it is longer."""
+    """The text in exactly `width` columns; a longer text is cut in its middle."""
     text = fitted(text, width)
     space = " " * (width - columns(text))
     return space + text if right else text + space
 
 
 def fitted(text: str, width: int) -> str:
-    """The text, cut in its middle where it takes more than `width` columns."""
+    """The text; if it takes more than `width` columns, it is cut in its middle."""
     if columns(text) <= width:
         return text
     tail = _start(text[::-1], (width - 1) // 2)[::-1]
@@ -82,7 +82,7 @@ def fitted(text: str, width: int) -> str:
 
 
 def _start(text: str, width: int) -> str:
-    """As much of the text's start as fits."""
+    """As much of the start of the text as fits."""
     used = 0
     for position, character in enumerate(text):
         used += _columns(character)

@@ -18,7 +18,7 @@ DOCUMENT_SCHEMA: Final = "fdbcore.scorecard/1"
 
 
 def document(card: Scorecard, suite: str) -> types.ScorecardDocument:
-    """All that a scorecard says of systems; suite: the name of the benchmark. Its single cases are in scores.json."""
+    """What a scorecard says of systems. suite: the name of the benchmark. The single cases are in scores.json."""
     return {
         "schema": DOCUMENT_SCHEMA,
         "suite": suite,

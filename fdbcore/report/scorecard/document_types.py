@@ -45,7 +45,7 @@ class Row(TypedDict):
 
 
 class Difference(TypedDict):
-    """How much more of a measure system a has than b, over the cases that both have."""
+    """By how much system a exceeds system b in a measure, over the cases that both have."""
 
     condition: str
     measure: str

@@ -1,4 +1,4 @@
-"""Drawings of a scorecard: systems beside each other with their intervals, and what a value is made of."""
+"""Drawings of a scorecard: systems side by side with their intervals, and the parts of a value."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def style() -> str:
 
 
 def definitions() -> str:
-    """What drawings refer to, once in a page (and not hidden: browsers then leave the patterns out)."""
+    """The patterns that drawings refer to, once per page. They are not hidden: browsers would drop them."""
     return f'<svg class="score" width="0" height="0" aria-hidden="true"><defs>{DEFINITIONS}</defs></svg>'
 
 
 def standalone(drawn: str) -> str:
-    """A drawing as a file of its own, on white, for a paper."""
+    """A drawing as a file for a paper, on white."""
     return svg.standalone(drawn, static("scorecard-drawings.css"), DEFINITIONS)
 
 
 def figures(card: Scorecard) -> dict[str, str]:
-    """systems-N.svg, for each condition: its systems beside each other, as a file for a paper; by name."""
+    """By name systems-N.svg, for each condition: its systems side by side, as a file for a paper."""
     found = {}
     for place, condition in enumerate(card.conditions, 1):
         rows = [row for row in card.rows if row.condition == condition and row.n != 0]
@@ -64,21 +64,21 @@ def figures(card: Scorecard) -> dict[str, str]:
 
 
 def has_intervals(rows: Sequence[ScoreRow]) -> bool:
-    """Whether there is something to draw of these rows."""
+    """Whether any of these rows has an interval to draw."""
     return any(figure.interval for row in rows for figure in row.figures.values())
 
 
 def swatch(part: int) -> str:
-    """How the part of that number is filled in bars, for a legend."""
+    """The fill of the part with this number in bars, for a legend."""
     return svg.drawing(f'<rect class="part {_pattern(part)}" x="1" y="1" width="20" height="12"/>', 22, 14, "", "score")
 
 
 def bar(
     whole: Scale, parts: Sequence[BarPart], most: float, marks: Mapping[str, tuple[str, float]] | None = None
 ) -> str:
-    """A value as one bar of the parts that it is the sum of, on a scale from 0 to `most`.
+    """A value as one bar of its parts, on a scale from 0 to `most`.
 
-    marks: by name, the group and the value of what it is to be seen against; each is an upright line.
+    marks: by name, the group and the value of rows to compare it with; each is an upright line.
     """
     unit = (BAR_WIDTH - 2) / most
     x, drawn = 1.0, [f'<path class="axis" d="M1 {BAR_HEIGHT - 5}H{BAR_WIDTH - 1}"/>']

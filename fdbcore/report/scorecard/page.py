@@ -27,9 +27,9 @@ OPEN: Final = 2  # tables of subsets; the others are folded
 
 
 def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
-    """The whole page of a scorecard; document: what `suite` made it of. Every text of the scorecard is escaped.
+    """The whole page of a scorecard. document: what `suite` made the scorecard of. Every text of it is escaped.
 
-    The pictures of all cases lie in it compressed, and are unpacked when one is opened.
+    The pictures of all cases are in the page, compressed; one is unpacked when it is opened.
     """
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
     cases, left_out = shown(card.cases)
@@ -62,7 +62,7 @@ def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
 
 
 def _wholes(card: Scorecard) -> list[Scale]:
-    """The scales that others sum to."""
+    """The scales that are sums of others."""
     return [scale for scale in card.scales if any(part.adds_to == scale.id for part in card.scales)]
 
 
@@ -101,7 +101,7 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
 
 
 def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow]) -> str:
-    """What a value is made of, before what stands beside the systems of its condition."""
+    """The parts of a value as a bar, with marks for the ceiling and the baselines of its condition."""
     if row.figures.get(whole.id, NO_FIGURE).value is None:
         return ""
     found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
@@ -154,7 +154,7 @@ def _difference(card: Scorecard, one: Difference) -> Row:
 
 
 def _subsets(card: Scorecard) -> list[dict[str, Any]]:
-    """For each system a table of what it scored in each subset, the worst first."""
+    """For each system a table of its scores in each subset, the worst first."""
     several = len({row.condition for row in card.subsets}) > 1
     found = []
     for number, ((condition, system), own) in enumerate(groupby(card.subsets, lambda row: (row.condition, row.system))):
@@ -176,7 +176,7 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
 
 
 def _badness(row: ScoreRow, scales: Sequence[Scale]) -> float:
-    """By the first main scale; the worst is least."""
+    """The key to sort by: the first main scale, the worst first."""
     main = next((scale for scale in scales if scale.main), None)
     value = None if main is None else row.figures.get(main.id, NO_FIGURE).value
     return float("inf") if main is None or value is None else (main.direction or 1) * value

@@ -20,7 +20,7 @@ HEADING_LINES: Final = 4
 def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> str:
     """The scorecard in at most `width` columns, without a newline at the end.
 
-    more: blocks of lines that only the suite has; they stand before the notes.
+    more: blocks of lines that only this suite has; they stand before the notes.
     """
     warnings = [fitted(f"!! {text}", PROBLEM_LINES * (width - 6)) for text in card.warnings]
     blocks = [
@@ -77,12 +77,12 @@ def _with_interval(row: ScoreRow, scale: Scale) -> str:
 
 
 def number_text(value: float | None, scale: Scale | None = None, sign: str = "") -> str:
-    """With the decimals of its scale, three where there is none; sign: "+" to show it."""
+    """A value with the decimals of its scale, or three without a scale. sign: "+" shows the sign."""
     return NONE if value is None else f"{value:{sign}.{3 if scale is None else scale.decimals}f}"
 
 
 def interval_text(limits: Sequence[float] | None, sign: str = "") -> str:
-    """Two decimals, as "[0.77,0.90]"."""
+    """An interval with two decimals: "[0.77,0.90]"."""
     return f"[{','.join(f'{limit:{sign}.2f}' for limit in limits)}]" if limits else NONE
 
 

@@ -17,20 +17,20 @@ def tables(card: Scorecard) -> dict[str, str]:
 
 
 def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:
-    """The scales that any of the rows has a value of."""
+    """The scales for which any of the rows has a value."""
     return [
         scale for scale in card.scales if any(row.figures.get(scale.id, NO_FIGURE).value is not None for row in rows)
     ]
 
 
 def label(scale: Scale, beside: Sequence[Scale]) -> str:
-    """What a column of the scale is called; its part tells it from others of the same label."""
+    """The title of the scale's column, with its part if another scale has the same label."""
     is_alone = scale.main or [other.label for other in beside].count(scale.label) == 1
     return scale.label if is_alone else f"{scale.part} {scale.label}".strip()
 
 
 def paper_table(card: Scorecard) -> PaperTable:
-    """The rows; a main scale has its SD and its interval beside its mean."""
+    """The rows as a table; main scales show SD and interval beside the mean."""
     columns, alignment = ["Condition", "System", "n"], "llr"
     for scale in card.scales:
         columns += [label(scale, card.scales), *(("SD", "95 % CI") if scale.main else ())]

@@ -1,4 +1,4 @@
-// The cumulative share of its opportunities that B has begun to answer.
+// The share of the opportunities that B has begun to answer, over time.
 
 function drawCurve(root, { latency_ms: latencies, eligible }) {
   if (!eligible) {

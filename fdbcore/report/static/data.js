@@ -1,4 +1,4 @@
-// What the page embeds: the document, and the peak level of each tick (10 ms) of both sides.
+// Reads what the page embeds: the document, and the peak level of each tick (10 ms) of both sides.
 
 const TICKS_PER_S = 100;
 const SAMPLES_PER_MS = 48;
@@ -9,7 +9,7 @@ function readDocument() {
   return JSON.parse(document.getElementById("document").textContent);
 }
 
-/** Levels of both sides, a byte a tick, from base64 that holds all of A and then all of B. */
+/** The levels of both sides, one byte per tick, from base64 with all of A and then all of B. */
 function readPeaks() {
   const bytes = atob(document.getElementById("peaks").textContent);
   const levels = new Uint8Array(bytes.length);
@@ -38,7 +38,7 @@ function reduceLevels(levels, from, to, count, highest) {
   return { ticks, heights };
 }
 
-/** "1:06", with hours where there are any, and with decimals if asked for. */
+/** "1:06"; with hours if there are any, and with decimals on request. */
 function clockText(seconds, decimals = 0) {
   const unit = 10 ** decimals;
   const rounded = Math.round(seconds * unit) / unit;
@@ -50,13 +50,13 @@ function clockText(seconds, decimals = 0) {
 
 const palette = {};
 
-/** Take the colours of the present scheme from the style sheet. */
+/** Read the colours of the current scheme from the style sheet. */
 function readPalette() {
   const style = getComputedStyle(document.documentElement);
   for (const name of PALETTE) palette[name] = style.getPropertyValue(`--${name}`).trim();
 }
 
-/** A hexadecimal colour, see-through. */
+/** A hexadecimal colour, made transparent. */
 function faded(hex, opacity) {
   return hex + Math.round(opacity * 255).toString(16).padStart(2, "0");
 }

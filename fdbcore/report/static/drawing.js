@@ -1,5 +1,5 @@
-// What plotly draws on the timeline: lane A above, lane B below, the floor between them. Only what is in sight, and as
-// far again on both sides for dragging, is handed over, and never more of it than the screen can show.
+// What plotly draws on the timeline: lane A above, lane B below, the floor between them. It gets only the visible part
+// and the same length again on both sides, for dragging, and never more detail than the screen can show.
 
 const LANES = { A: 2.35, B: -2.35 };
 const LANE_HALF = 1.02;
@@ -21,7 +21,7 @@ const PX_PER_TICK = 80;
 const TICK_STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 const FILLED = { type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip" };
 
-/** The room around a plot of this width; the overview keeps to it, so that both show a time at the same place. */
+/** The margin of a plot of this width; the overview has the same, so that both show a time at the same place. */
 function plotMargin(width) {
   return width < SMALL_PX ? { l: 46, r: 8, t: 8, b: 30 } : { l: 74, r: 14, t: 8, b: 34 };
 }
@@ -47,7 +47,7 @@ function sideColour(side) {
   return palette[side.toLowerCase()];
 }
 
-/** Rectangles in the lanes of `sides`, as one filled line with breaks: far faster than a shape each. */
+/** Rectangles in the lanes of `sides`, as one filled line with breaks: much faster than one shape each. */
 function rectangles(spans, sides, fillcolor) {
   const x = sides.flatMap(() => spans.flatMap(([start, end]) => [start, start, end, end, null]));
   const y = sides.flatMap((side) => {
@@ -66,7 +66,7 @@ function overlaps(data, { from, to, secondsPerPx }) {
   return rectangles(visibleSpans(data.overlaps, from, to, secondsPerPx), SIDES, faded(palette.overlap, 0.22));
 }
 
-/** Ticks that were missed, over the whole height. */
+/** Missed ticks, over the whole height. */
 function missed(data, { from, to, secondsPerPx }) {
   const spans = visibleSpans(data.missed, from, to, secondsPerPx);
   const x = spans.flatMap(([start, end]) => [start, start, end, end, null]);
@@ -76,7 +76,7 @@ function missed(data, { from, to, secondsPerPx }) {
   return { ...FILLED, x, y, fillcolor: color, line: { width: 1, color } };
 }
 
-/** Where the delay of a side changed: a mark at its edge of the plot. */
+/** Changes of the delay of a side, as marks at its edge of the plot. */
 function delays(data, { from, to }) {
   const changes = data.delays.filter((change) => change.time >= from && change.time <= to);
   const edge = topOf(data) - 0.1;
@@ -91,7 +91,7 @@ function delays(data, { from, to }) {
   };
 }
 
-/** Marks of the agent's own log: lines at the lower edge of the plot, named where there is room for the name. */
+/** The marks of the agent's own log: lines at the lower edge of the plot, with their names if there is room. */
 function logged(data, { from, to, secondsPerPx }) {
   const seen = data.logged.filter((mark) => mark.time_s >= from && mark.time_s <= to);
   const room = (mark, next) => !next || (next.time_s - mark.time_s) / secondsPerPx > PX_PER_CHARACTER * mark.name.length;
@@ -109,7 +109,7 @@ function logged(data, { from, to, secondsPerPx }) {
   };
 }
 
-/** What people have labelled, outside of the lane of its side; a moment is a thin line. */
+/** The labels that people gave, outside the lane of their side; a moment is a thin line. */
 function labels(data, { from, to, secondsPerPx }) {
   const seen = data.labels.filter((each) => each.end_s >= from && each.start_s <= to);
   const lengths = seen.map((each) => each.end_s - each.start_s);
@@ -144,7 +144,7 @@ function wave(data, side, { from, to, secondsPerPx }) {
   return { ...FILLED, x, y, fillcolor: sideColour(side), line: { width: 0.5, color: sideColour(side) } };
 }
 
-/** The wanted events in reach; of those that are narrower than `px`, one in each such stretch of a row. */
+/** The wanted events in the drawn part; of events narrower than `px`, one per stretch of that width in a row. */
 function visibleEvents(events, { from, to, secondsPerPx }, px, wanted) {
   const narrow = px * secondsPerPx;
   const taken = new Set();
@@ -179,7 +179,7 @@ function marks(data, side, scene) {
   };
 }
 
-/** Turns, then what lies on them or between them, then missing answers, which lie on the silence that they are in. */
+/** First turns, then events on or between them, then missing answers, which lie on their silence. */
 function bars(data, scene) {
   const layer = (event) => ({ turn: 0, no_response: 2 })[event.kind] ?? 1;
   const events = visibleEvents(data.events, scene, PX_PER_BAR, (event) => event.kind !== "intrusion");
@@ -209,19 +209,19 @@ function bars(data, scene) {
   };
 }
 
-/** Where an event lies, from the bottom up. */
+/** The height at which an event lies. */
 function rowOf(event) {
   if (event.kind === "intrusion") return MARK_ROWS[event.side];
   return ["turn", "pause"].includes(event.kind) ? TURN_ROWS[event.side] : BETWEEN_ROW;
 }
 
-/** How long a silence or an overlap lasts, where there is room for it. */
+/** The length of a silence or an overlap, if there is room for it. */
 function label(event, secondsPerPx) {
   const fits = length(event) / secondsPerPx >= WIDEST_LABEL_PX;
   return fits && !["turn", "no_response"].includes(event.kind) ? seconds(length(event)) : "";
 }
 
-/** What an event's bar looks like. */
+/** The look of an event's bar. */
 function look(event) {
   const side = sideColour(event.side);
   const plain = { pattern: "", border: 0, edge: palette.line };

@@ -10,7 +10,7 @@ const KIND_NAMES = {
   no_response: "no answer",
 };
 
-/** Stretches of speech of a side as [start_s, end_s], without echo of the other side. */
+/** The speech of a side as [start_s, end_s], without echo of the other side. */
 function speechOf(side, events) {
   return events
     .filter((event) => event.kind === "speech_end" && event.side === side && !event.suspect)
@@ -78,7 +78,7 @@ function describeIntrusion(event, side, other, lasting) {
   return parts.join("; ") + ".";
 }
 
-/** Spans that touch [from, to), those that are less than `apart` from the one before joined to it. */
+/** The spans that touch [from, to). Spans less than `apart` from the one before are joined to it. */
 function visibleSpans(spans, from, to, apart) {
   const visible = [];
   for (const [start, end] of spans) {

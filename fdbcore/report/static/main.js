@@ -1,4 +1,4 @@
-// Puts the parts together: audio, timeline, overview, curve, keyboard and links to a time.
+// Connects the parts: audio, timeline, overview, curve, keyboard, and links to a time.
 
 const PREROLL_S = 1;
 const LINK_VIEW_S = 10;
@@ -23,7 +23,7 @@ async function main() {
   await new Page(content, data).start();
 }
 
-/** Where ticks were missed, as [start_s, end_s], and where the delay of a side changed. */
+/** Missed ticks, as [start_s, end_s], and changes of the delay of a side. */
 function disturbances(held) {
   const missed = (held?.missed ?? []).map((span) => span.map((tick) => tick / TICKS_PER_S));
   const delays = Object.entries(held?.timing?.sides ?? {}).flatMap(([side, measured]) =>
@@ -36,7 +36,7 @@ function disturbances(held) {
   return { missed, delays };
 }
 
-/** All stretches in which both speak, and neither is echo. */
+/** Where both speak, and neither is echo. */
 function overlapSpans(events) {
   return events.flatMap((event) => {
     if (event.suspect) return [];
@@ -119,7 +119,7 @@ class Page {
     if (root) drawCurve(root, this.content.curves.response);
   }
 
-  /** Where zooming holds on to: what is marked if it is in sight, else the playhead, else the middle. */
+  /** The time around which to zoom: the marked span if it is visible, else the playhead, else the middle. */
   focus() {
     const [from, to] = this.timeline.view;
     const places = [this.timeline.marked?.[0], this.audio.currentTime, (from + to) / 2];
@@ -131,7 +131,7 @@ class Page {
     this.timeline.show(time - half, time + half);
   }
 
-  /** The playhead goes with the sound, frame by frame, until it stops. */
+  /** Move the playhead with the sound, frame by frame, until it stops. */
   followAudio() {
     this.showTime();
     if (!this.audio.paused && !this.audio.ended) requestAnimationFrame(() => this.followAudio());
@@ -179,7 +179,7 @@ class Page {
     if (this.data.events[index]) this.hear(index);
   }
 
-  /** The first event from the playhead on, or the last one before it. */
+  /** The first event after the playhead, or the last one before it. */
   nearest(by) {
     const next = this.data.events.findIndex((event) => event.start_s >= this.audio.currentTime);
     const after = next < 0 ? this.data.events.length : next;
@@ -204,7 +204,7 @@ class Page {
     history.replaceState(null, "", `#t=${Number(time.toFixed(2))}`);
   }
 
-  /** Go to the time in the address: zoom in on it, mark what happens there, and play it if that was asked for. */
+  /** Go to the time in the address: zoom in, mark what happens there, and play it if the address says so. */
   openLink(play) {
     const time = Number(/^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1] ?? NaN);
     if (!(time <= this.data.length_s)) return;

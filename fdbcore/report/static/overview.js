@@ -1,4 +1,4 @@
-// The whole call in one strip above the timeline, with the worst moments, and the part that the timeline shows.
+// The whole call as a strip above the timeline, with the worst moments and the part that the timeline shows.
 
 class Overview {
   constructor(root, data, onMove) {

@@ -1,4 +1,4 @@
-// The list of all cases: narrowed, sorted and shown some at a time; a picture is unpacked when it is opened.
+// The list of all cases: filtered, sorted, and shown in portions. A picture is unpacked when it is opened.
 
 const CASES_PER_PAGE = 40;
 
@@ -32,7 +32,7 @@ function matches(item, choice) {
   return same && (!choice.tag || item.tags.includes(choice.tag)) && item.words.includes(choice.text.trim().toLowerCase());
 }
 
-// order: the id of a scale, and whether more of it is better (1) or worse (-1): the worst come first.
+// order: the id of a scale, and whether more of it is better (1) or worse (-1). The worst come first.
 function compare(order) {
   const [scale, direction] = order.split(":");
   const key = (item) => item.values[scale] ?? Infinity * direction;

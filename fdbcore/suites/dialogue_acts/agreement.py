@@ -43,10 +43,11 @@ class Labelled:
 def read_labels(
     path: Path, annotator: str | None = None, as_given: bool = False
 ) -> tuple[dict[Key, Labelled], list[Problem]]:
-    """The annotations of a file of responses, or of records: those of their first references, as system `reference`.
+    """The annotations in a file of responses, or in a file of records: those of their first references.
 
-    annotator: whose; of records it is the name of the file. SettingsError where it has none of theirs, or those of
-    several and none is chosen.
+    annotator: whose annotations to read; in records, the annotator has the name of the file, and the system is
+    `reference`. Raises SettingsError if the file has none by this annotator, or if it has several annotators and none
+    is chosen.
     """
     responses, problems = _responses(path, as_given)
     chosen = _chosen(responses, annotator, path)
@@ -76,7 +77,7 @@ def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem
 
 
 def _holds_responses(path: Path) -> bool:
-    """Whether the first line that is JSON names a system, as those of responses do."""
+    """Whether the first line that is JSON names a system, as lines of responses do."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -103,11 +104,12 @@ def agreement(
 ) -> dict[str, Any]:
     """How far two annotators agree on the replies that both labelled, as JSON values.
 
-    `wed`: mean distance, the same either way. `wlcs_a`, `wlcs_b`: the share of each one's weight that lies in a common
-    subsequence. `identical`: the share of replies with the same acts in the same order. `kappa`: Cohen's, over the acts
-    as the cheapest script of WED pairs them, an act that only one has being paired with `none`; as that script seeks
-    agreement, it is higher than that of labels given to spans fixed beforehand. `importance_difference`: mean absolute
-    difference of the importances of matched acts. `confusion`: counts, [a][b]. Intervals resample records.
+    `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
+    weight that lies in a common subsequence. `identical`: the share of replies with the same acts in the same order.
+    `kappa`: Cohen's kappa of the acts as the cheapest script of WED pairs them; an act that only one annotator has is
+    paired with `none`. As that script seeks agreement, kappa is higher here than for labels of spans that are fixed
+    beforehand. `importance_difference`: the mean absolute difference of the importances of matched acts. `confusion`:
+    counts, [a][b]. Intervals resample records.
     """
     keys, left_out = _common(a, b)
     if not keys:
@@ -147,7 +149,7 @@ def _estimate_json(estimate: Estimate) -> dict[str, Any]:
 
 
 def _common(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled]) -> tuple[list[Key], list[Problem]]:
-    """The replies that both labelled, and those that are left out because the other has none or another text."""
+    """The replies that both labelled, and those left out because the other has none or another text."""
     keys, problems = [], []
     for key, label in a.items():
         if key not in b:
@@ -166,7 +168,7 @@ def _reply(key: Key) -> str:
 
 
 def confusion_counts(alignments: ActAlignments) -> Floats:
-    """How often each act of the one is paired with each of the other, (replies, 64): row by row of (8, 8)."""
+    """How often each act of the first is paired with each act of the second: (replies, 64), row by row of (8, 8)."""
     counts = np.zeros((len(alignments), len(ACTS_AND_NONE) ** 2))
     for reply, pairs in enumerate(_pairs(alignments)):
         for left, right in pairs:
@@ -176,7 +178,7 @@ def confusion_counts(alignments: ActAlignments) -> Floats:
 
 
 def importance_gaps(alignments: ActAlignments) -> Floats:
-    """Sum of the absolute differences of importance of matched acts, and how many there are, (replies, 2)."""
+    """The summed absolute difference of importance of matched acts, and how many acts match: (replies, 2)."""
     gaps = np.zeros((len(alignments), 2))
     for reply, pairs in enumerate(_pairs(alignments)):
         matched = [
@@ -189,7 +191,7 @@ def importance_gaps(alignments: ActAlignments) -> Floats:
 
 
 def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | None, tuple[int, int] | None]]]:
-    """Of each reply, the (act code, weight) of either side as the path pairs them."""
+    """For each reply, the (act code, weight) of both sides as the path pairs them."""
     sides = (alignments.references, alignments.predictions)
     for reply, alignment in enumerate(alignments):
         left, right = (

@@ -1,4 +1,4 @@
-"""What `fdbcore agree` prints."""
+"""The text that `fdbcore agree` prints about dialogue acts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _measures(content: Mapping[str, Any], width: int) -> list[str]:
 
 
 def _confusion(content: Mapping[str, Any], width: int) -> list[str]:
-    """Counts; a row per act of the first, a column per act of the second."""
+    """The counts: a row for each act of the first annotator, a column for each act of the second."""
     cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
     widths = [max(4, *(len(row[k]) for row in cells)) for k in range(len(SHORT))]
     groups = [ColumnGroup("", [], [], [[] for _ in cells]), ColumnGroup("acts of the second", SHORT, widths, cells)]

@@ -1,10 +1,10 @@
 """Dialogue acts: how well the content of a reply, as a sequence of weighted acts, matches a reference.
 
 The measures are those of Watanabe, Mizumoto, Suto and Kawahara, "応答内容・順序に着目した音声対話ベンチマークの構築",
-sections 3.2 and 4.1. An act sequence is an ordered list of `(act, importance)`, the importances meant to sum to 1.
+sections 3.2 and 4.1. An act sequence is an ordered list of `(act, importance)`; the importances should sum to 1.
 
-Inside, an importance is the nearest integer of 1e-12 (half to even), and costs are integers of 0.5e-12, so that equal
-costs are equal and the tie rule decides alike on every machine.
+Internally, importances are integers in units of 1e-12 (rounded half to even), and costs are integers in units of
+0.5e-12. So equal costs are exactly equal, and ties are decided in the same way on every machine.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _PAIRS_PER_RANGE: Final = 8192
 
 
 class ActWarning(UserWarning):
-    """The importances of an act sequence do not sum to 1: accepted as they are, but its scores are on another scale."""
+    """The importances of an act sequence do not sum to 1: they are used as they are, so scores are on another scale."""
 
 
 @final
 class PackedActs:
-    """Many act sequences, checked and laid end to end in read-only arrays, ready to be aligned again and again.
+    """Many act sequences, checked and stored end to end in read-only arrays, ready to be aligned again and again.
 
-    Sequence k is acts[offsets[k]:offsets[k + 1]] with its weights; `len()` is the number of sequences.
-    acts: int8, codes: positions in ACTS. weights: int64, importances in units of 1e-12. offsets: int64, from 0.
+    Sequence k is acts[offsets[k]:offsets[k + 1]] with its weights; `len()` is the number of sequences. acts: int8,
+    positions in ACTS. weights: int64, importances in units of 1e-12. offsets: int64, from 0.
     """
 
     __slots__ = ("acts", "offsets", "weights")
@@ -59,10 +59,10 @@ class PackedActs:
     def __init__(
         self, acts: npt.ArrayLike, importances: npt.ArrayLike, offsets: npt.ArrayLike, name: str = "sequence"
     ) -> None:
-        """Check and keep: act codes, importances (from 0 to 1000) and offsets (one more than there are sequences).
+        """Check and store act codes, importances (from 0 to 1000) and offsets (one more than there are sequences).
 
-        `name` is what errors call a sequence ("prediction 3, act 0: ..."). Raises ActError for the first bad item;
-        warns (ActWarning) of importances that do not sum to 1 within 1e-6. An empty sequence has nothing to sum.
+        name: what errors call a sequence ("prediction 3, act 0: ..."). Raises ActError for the first bad item; warns
+        (ActWarning) if importances do not sum to 1 within 1e-6. An empty sequence is not checked for its sum.
         """
         codes, values, bounds = np.asarray(acts), np.asarray(importances), np.asarray(offsets)
         _check_layout(codes, values, bounds, name)
@@ -80,7 +80,7 @@ class PackedActs:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentStep:
-    """One step of the script that turns the prediction into the reference; an index is None where it takes no act."""
+    """One step of the script that turns the prediction into the reference; without an act, its index is None."""
 
     operation: Operation
     reference_index: int | None
@@ -92,9 +92,10 @@ class AlignmentStep:
 class ActAlignment:
     """How one prediction matches its reference.
 
-    weighted_lcs: the greatest importance, on the prediction's side, of a common label subsequence (section 4.1.1).
-    wed: weighted dialogue-act edit distance (section 4.1.2), lower is better: deletion + insertion + substitution.
-    path: the cheapest script, in order. Its matches weigh at most weighted_lcs: that one is sought for itself.
+    weighted_lcs: the greatest importance, on the prediction's side, of a common subsequence of labels (section 4.1.1).
+    wed: weighted dialogue-act edit distance (section 4.1.2), the sum of deletion, insertion and substitution; lower is
+    better. path: the cheapest script, in order. Its matches can weigh less than weighted_lcs, which is maximised on its
+    own.
     """
 
     weighted_lcs: float
@@ -107,10 +108,10 @@ class ActAlignment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActAlignments:
-    """The scores of many pairs: float64 arrays (pairs,) named as in ActAlignment; `[k]` is pair k with its path.
+    """The scores of many pairs: float64 arrays (pairs,), named as in ActAlignment. `[k]` is pair k with its path.
 
     The steps of pair k are operations[path_starts[k]:references.offsets[k + 1] + predictions.offsets[k + 1]], int8
-    positions in ("match", "substitution", "deletion", "insertion"); what lies between two paths is undefined.
+    positions in ("match", "substitution", "deletion", "insertion"). The values between two paths are undefined.
     """
 
     weighted_lcs: Scores
@@ -163,11 +164,12 @@ class ActAlignments:
 def align_acts(reference: ActSequence, prediction: ActSequence) -> ActAlignment:
     """The weighted LCS of a prediction and its weighted edit distance (WED) to the reference, with the path.
 
-    Deleting a predicted act costs its importance (redundant), inserting one of the reference costs its importance
-    (missing), substituting costs half the sum of both, and nothing where the acts are equal. Scripts of equal cost are
-    told apart from their end: diagonal (match or substitution) before deletion before insertion. If a sequence is
-    empty, weighted LCS is 0 and WED the other's sum. Raises ActError for an unknown act or an importance that is not a
-    number from 0 to 1000, naming the side and the act; warns (ActWarning) of importances that do not sum to 1.
+    Deleting a predicted act costs its importance (it is redundant). Inserting an act of the reference costs its
+    importance (it is missing). Substituting costs half the sum of both importances, or nothing if the acts are equal.
+    Among scripts of equal cost, the steps are chosen from the end: first a match or substitution, then a deletion, then
+    an insertion. If a sequence is empty, weighted LCS is 0 and WED is the sum of the other one. Raises ActError, which
+    names the side and the act, for an unknown act or an importance that is not a number from 0 to 1000. Warns
+    (ActWarning) if importances do not sum to 1.
     """
     return align_acts_batch(pack_acts([reference], "reference"), pack_acts([prediction], "prediction"))[0]
 
@@ -175,7 +177,7 @@ def align_acts(reference: ActSequence, prediction: ActSequence) -> ActAlignment:
 def align_acts_batch(references: PackedActs, predictions: PackedActs, threads: int | None = None) -> ActAlignments:
     """The scores of `align_acts` for every pair (references k, predictions k), computed on all cores without the GIL.
 
-    The result does not depend on `threads` (default: one per core). Raises ActError where the numbers differ.
+    The result does not depend on `threads` (default: one per core). Raises ActError if the two numbers differ.
     """
     pairs = len(references)
     if len(predictions) != pairs:
@@ -215,10 +217,10 @@ def _run(work: Callable[[int], None], items: Sequence[int], threads: int | None)
 
 
 def pack_acts(sequences: Iterable[ActSequence], name: str = "sequence") -> PackedActs:
-    """Pack act sequences for `align_acts_batch`; `name` ("reference", "prediction") is what errors call one.
+    """Pack act sequences for `align_acts_batch`; `name` ("reference", "prediction") is what errors call a sequence.
 
-    Raises ActError naming sequence and act for what is not an `(act, importance)` with one of ACTS and a number from 0
-    to 1000; warns (ActWarning) of importances that do not sum to 1.
+    Raises ActError, which names the sequence and the act, for anything but an `(act, importance)` with one of ACTS and
+    a number from 0 to 1000. Warns (ActWarning) if importances do not sum to 1.
     """
     listed = list(sequences)
     codes: list[int] = []
@@ -251,7 +253,7 @@ def _parse(item: object) -> tuple[int, float]:
 
 
 def _place(name: str, sequences: int, sequence: int, position: int | None = None) -> str:
-    """What a message calls a sequence or an act of it: the sequence's number is left out where there is only one."""
+    """What a message calls a sequence or one of its acts; a single sequence has no number."""
     numbered = f"{name} {sequence}" if sequences > 1 else name
     return numbered if position is None else f"{numbered}, act {position}"
 

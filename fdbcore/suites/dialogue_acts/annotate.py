@@ -30,7 +30,7 @@ from fdbcore.types import Problem
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """What `annotate` found. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why there is no annotation."""
+    """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing."""
 
     responses: tuple[Response, ...]
     problems: tuple[Problem, ...]
@@ -38,7 +38,7 @@ class Annotated:
 
 
 class _Text(NamedTuple):
-    """One reply to label. The same words to the same request are labelled once a repeat, whoever said them."""
+    """One reply to label. If several systems said the same to the same request, it is labelled once per repeat."""
 
     background: str
     user: str
@@ -47,7 +47,9 @@ class _Text(NamedTuple):
 
 
 def references(records: Iterable[Record]) -> list[Response]:
-    """The first reference text of each record, as a reply of the reserved system `reference`: labelled, the ceiling."""
+    """The first reference text of each record, as a reply of the reserved system `reference`: labelled, it is the
+    ceiling.
+    """
     return [Response(record.id, REFERENCE, record.references[0].text) for record in records]
 
 
@@ -63,11 +65,12 @@ def annotate(
     prompts: Prompts | None = None,
     watch: Callable[[int, int], None] = lambda done, of: None,
 ) -> Annotated:
-    """Label every reply `repeats` times, with another seed each; those that were not given, or blank, stay as they are.
+    """Label every reply `repeats` times, each time with another seed. Replies that are missing or blank stay as they
+    are.
 
-    An answer that cannot be used goes back to the model with what is wrong; in the end the reply is a problem, and
-    unscored. watch: called with how many texts are done, and of how many. Raises PartyError if the model cannot be had,
-    and RecordingError where kept_in cannot be written; what was answered until then is kept.
+    If an answer cannot be used, the model is told what is wrong and asked again. If that fails too, the reply becomes a
+    problem and is not scored. watch: called with how many texts are done, and how many there are. Raises PartyError if
+    the model cannot be reached, and RecordingError if kept_in cannot be written; answers received before that are kept.
     """
     prompts = Prompts() if prompts is None else prompts
     by_id = {record.id: record for record in records}

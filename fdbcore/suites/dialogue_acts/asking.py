@@ -1,4 +1,4 @@
-"""Asks models for many items: what is wrong with an answer goes back to the model, and what passes is waited for."""
+"""Asks models for many items: tells a model what is wrong with its answer, and waits for errors that pass."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_ASKED: Final = 3
-"""How often a model is asked for one item: once, and again with what was wrong with its last answer."""
+"""How often a model is asked for one item: first, and again with what was wrong with its last answer."""
 
 MOST_LEFT: Final = 3
-"""After so many items in a row that could not be asked for, the server is taken to be away."""
+"""If this many items in a row could not be asked for, the server counts as unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Good(Generic[Item]):
-    """An answer that can be used. asked: how often it took."""
+    """An answer that can be used. asked: after how many attempts."""
 
     item: Item
     text: str
@@ -43,7 +43,7 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """An item that could not be asked for, for a reason that passes."""
+    """An item that could not be asked for, for a reason that may pass."""
 
     reason: str
 
@@ -51,9 +51,9 @@ class Left:
 def ask_for(
     model: Model, prompts: Prompts, request: Request, check: Callable[[str], Item], last: Bad | None = None
 ) -> Good[Item] | Bad:
-    """Ask until `check` takes the answer (InputError: what is wrong with it), in all at most MOST_ASKED times.
+    """Ask until `check` accepts the answer (its InputError says what is wrong), at most MOST_ASKED times in all.
 
-    last: the answer that went before, where there is one. A refusal is the end. PartyError if the model cannot be had.
+    last: the previous answer, if there is one. A refusal ends it. Raises PartyError if the model cannot be reached.
     """
     while last is None or last.asked < MOST_ASKED:
         asked = 1 if last is None else last.asked + 1
@@ -70,10 +70,10 @@ def ask_for(
 
 
 def in_order(tasks: Sequence[Callable[[], Result]], jobs: int) -> Generator[Result | Left]:
-    """The results in the order of the tasks, `jobs` of which run at a time.
+    """The results in the order of the tasks; `jobs` tasks run at a time.
 
-    A task that raises a transient PartyError is left; after MOST_LEFT in a row, and for any other error, no more are
-    begun, the running ones end, and the error is raised. Close it where it may not be read to its end.
+    A task that raises a transient PartyError is left. After MOST_LEFT of these in a row, and for any other error, no
+    more tasks begin, the running ones end, and the error is raised. Close the iterator if you may stop before its end.
     """
     pool = ThreadPoolExecutor(jobs)
     left = 0

@@ -1,4 +1,4 @@
-"""What replies score that do not listen: the rows that give the others their meaning."""
+"""Scores of replies that ignore the request: they show what the other scores are worth."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ALWAYS_INFORM: Final = "always Inform"
 MOST_FREQUENT: Final = "most frequent sequence"
 SHUFFLED: Final = "shuffled references"
 PAIRS: Final = 1_000_000
-"""Up to so many pairs of records the shuffled references are exact; beyond, so many are drawn."""
+"""Up to this many pairs of records, all pairs are scored for the shuffled references; above it, a sample."""
 
 
 def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
-    """The rows of a set: each reply is one Inform, the most frequent sequence, another record's reference."""
+    """The baselines of a set: always one Inform, the most frequent sequence, the reference of another record."""
     records = list(of.records.values())
     same: dict[str, ActSequence] = {ALWAYS_INFORM: [("Inform", 1.0)], MOST_FREQUENT: most_frequent(records)}
     for weights in WEIGHTS:
@@ -45,9 +45,9 @@ def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
 
 
 def most_frequent(records: Sequence[Record]) -> ActSequence:
-    """The most frequent sequence of acts among the first references (the earliest of several), with mean importances.
+    """The most frequent act sequence among the first references (of several, the earliest), with mean importances.
 
-    It is taken from the set that it is scored on, as no system can.
+    It is taken from the same set that it is scored on, which no system could do.
     """
     sequences = [record.references[0].annotation.sequence for record in records]
     labels = [tuple(act for act, _ in sequence) for sequence in sequences]
@@ -61,9 +61,9 @@ def most_frequent(records: Sequence[Record]) -> ActSequence:
 def shuffled_row(name: str, references: References, weights: Weights, seed: int) -> SystemScores:
     """Each record's references against the first reference of other records.
 
-    All others, up to PAIRS pairs; beyond, for all records the ones that stand as many places further on as seeded draws
-    say. A record takes part as what is asked for and as what is replied; the interval resamples it in both roles, so
-    its value is the sum of its two means less the mean of all (Hájek's projection of a statistic of pairs).
+    All other records, up to PAIRS pairs; above that, a seeded draw chooses at which distances the other record stands,
+    the same for all records. A record takes part both as the request and as the reply, and the interval resamples it in
+    both roles: its value is the sum of its two means less the mean of all (Hájek's projection of a statistic of pairs).
     """
     n = len(references.counts)
     shifts = _shifts(n, seed)

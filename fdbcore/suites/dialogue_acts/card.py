@@ -1,4 +1,4 @@
-"""A scores document as a scorecard."""
+"""Turns a scores document into a scorecard."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SCALES: Final = (
 PUBLISHED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
 KINDS: Final = ("system", "ceiling", "baseline")
 ROWS: Final = {MOST_FREQUENT: "most frequent", SHUFFLED: "shuffled", REFERENCE: "ceiling"}
-"""Short names, and the legend says what they are."""
+"""Short names of rows; the legend explains them."""
 
 Document = Mapping[str, Any]
 
 
 def card(document: Document) -> Scorecard:
-    """The rows of a scores document: a condition is a set as one annotator sees it, the baselines stand in each."""
+    """The scorecard of a document. A condition is a set as one annotator labels it; each has the baselines, too."""
     settings = document["settings"]
     seen = [(of, name) for of in document["sets"] for name in _annotators(of, document)]
     published = list(published_rows(document["published"]))
@@ -110,7 +110,7 @@ def several_conditions(document: Document) -> bool:
 
 
 def _rows(document: Document, of: Document, annotator: str) -> list[ScoreRow]:
-    """Systems first, each kind from the least distance on."""
+    """Systems first, then the other kinds; within a kind, the smallest distance first."""
     own = [row for row in document["rows"] if row["set"] == of["name"] and row["annotator"] in (annotator, None)]
     uniform = {row["system"]: row for row in own if row["weights"] == "uniform"}
     found = []
@@ -134,13 +134,13 @@ def _figures(row: Document) -> dict[str, Figure]:
 
 
 def name_of(row: Document) -> str:
-    """The system of a row, of an item or a diagnosis; the ceiling and the baselines by their short names."""
+    """The system of a row, an item or a diagnosis; the ceiling and the baselines have short names."""
     system: str = row["system"]
     return system if row.get("kind", "system") == "system" else ROWS.get(system, system)
 
 
 def _note(row: Document) -> str:
-    """Replies that were not given, and records that are in no mean."""
+    """How many requests got no reply, and how many records are in no mean."""
     if row["kind"] == "baseline":
         return ""
     none = f"{row['no_reply']} not replied to (scored as empty)" if row["no_reply"] else ""
@@ -149,7 +149,7 @@ def _note(row: Document) -> str:
 
 
 def _differences(document: Document) -> Iterator[Difference]:
-    """Those of each two systems together, in the order of the scales."""
+    """The differences, pair by pair, in the order of the scales."""
     places = {scale.id: place for place, scale in enumerate(SCALES)}
     pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
     for (of, annotator, a, b), found in pairs:
@@ -192,12 +192,12 @@ def _case(item: Document, document: Document) -> ScoredCase:
 
 
 def language(document: Document, name: str) -> str:
-    """The language of a set's texts."""
+    """The language of the texts of a set."""
     return next((str(of["locale"]) for of in document["sets"] if of["name"] == name), "ja-JP")
 
 
 def _tags(item: Document) -> dict[str, tuple[str, ...]]:
-    """The acts of an item, all of them and by what became of them."""
+    """The acts of an item: all of them, and by what happened to them."""
     references, replies = acts_of(item)
     found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
     for step in item["path"]:
@@ -213,7 +213,7 @@ def _telling(case: str, of: ScoredCase) -> Telling:
 
 
 def published_rows(rows: Sequence[Document]) -> Iterator[ScoreRow]:
-    """What the paper printed, by the set that it was measured on."""
+    """The figures of the paper, by the set that they were measured on."""
     for row in rows:
         condition = f"set written and annotated by {row['set']}"
         yield ScoreRow(condition, "published", row["system"], None, _figures(row))

@@ -1,4 +1,4 @@
-"""What a reader must know before any number of a document."""
+"""Warnings that a reader must see before any number of a document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 
 RANKING_DIFFERENCE: Final = 0.05
-"""In WLCS: as far apart as the paper's two systems. A set that cannot show it is too small for a ranking."""
+"""In WLCS: how far apart the paper's two systems are. A set that cannot show that is too small for a ranking."""
 
 
 def cautions(
@@ -23,7 +23,7 @@ def cautions(
     rows: Sequence[Mapping[str, Any]],
     compared: Sequence[Mapping[str, Any]],
 ) -> list[str]:
-    """The warnings of a document, from what it is made of and its rows and comparisons, a text each."""
+    """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
     labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
     labelled["responses"] = [annotation for response in responses for annotation in response.annotations]
     return [
@@ -36,9 +36,10 @@ def cautions(
 def _too_small(
     of: RecordSet, rows: Sequence[Mapping[str, Any]], compared: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """That a set is too small for a ranking, by the spread of the differences between its systems.
+    """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
-    With one system only, by the spread of its scores: that of differences between systems half as correlated.
+    If there is only one system, its own scores are used: their spread is that of differences between systems whose
+    scores correlate by a half.
     """
     spreads = [one["sd"] for one in compared if one["set"] == of.name and one["measure"] == "wlcs"]
     spreads = spreads or [
@@ -58,7 +59,7 @@ def _too_small(
 
 
 def _no_ceiling(of: RecordSet, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """That nobody knows how much the annotator agrees with the references where both see the same text."""
+    """A warning if an annotator never labelled the reference texts, so nobody knows how well the two agree."""
     kinds: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
         if row["set"] == of.name and row["annotator"] is not None:

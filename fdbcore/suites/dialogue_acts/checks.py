@@ -1,4 +1,4 @@
-"""Is what a model generated a record of the benchmark? What is wrong is told in words that the model can act on."""
+"""Checks whether an answer of a model is a record of the benchmark. Errors say what is wrong in words for the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KANA: Final = re.compile(r"[\u3041-\u30fa]")
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401
-    """The JSON value that an answer consists of; InputError if it is anything else."""
+    """The JSON value of an answer; InputError if the answer is anything else."""
     try:
         value = json.loads(text, parse_constant=_no_constant)
         json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair could not be written to a file
@@ -39,10 +39,10 @@ def parse_json(text: str) -> Any:  # noqa: ANN401
 
 
 def check_record(text: str, item_id: str, topic: str, generator: str, locale: str) -> Record:
-    """The record in a model's answer, with importances that sum to 1; InputError says what is wrong with it.
+    """The record in a model's answer, with importances that sum to 1. InputError says what is wrong with it.
 
-    Expected: the four KEYS, texts, acts of the seven with importances in [0, 1) (1 for a single one) that sum to 1
-    within SUM_TOLERANCE, one turn of each, and for a Japanese `locale` Japanese text.
+    Expected: the four KEYS; texts; known acts with importances in [0, 1) (1 for a single act) that sum to 1 within
+    SUM_TOLERANCE; one turn of each side; and Japanese text for a Japanese `locale`.
     """
     value = parse_json(text)
     if not isinstance(value, Mapping) or set(value) != set(KEYS):
@@ -83,14 +83,14 @@ def _check_japanese(name: str, text: str) -> None:
 
 
 class SeenRequests:
-    """The users' words that there are already, to tell near-duplicates."""
+    """The users' requests so far, to find near-duplicates."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[str, str, int]] = []  # name, words, how many bigrams
         self._with: defaultdict[str, list[int]] = defaultdict(list)  # bigram: which of the seen have it
 
     def check(self, text: str) -> None:
-        """InputError if `text` is a near-duplicate of one that was added; names the nearest."""
+        """InputError if `text` is a near-duplicate of a request that was added; it names the nearest one."""
         grams = _bigrams(text)
         shared = Counter(index for gram in grams for index in self._with.get(gram, ()))
         scores = {index: count / (len(grams) + self._seen[index][2] - count) for index, count in shared.items()}
@@ -101,7 +101,7 @@ class SeenRequests:
             raise InputError(f"input.text: expected another request than that of {told}")
 
     def add(self, name: str, text: str) -> None:
-        """Take the words of record `name`."""
+        """Add the request of record `name`."""
         grams = _bigrams(text)
         for gram in grams:
             self._with[gram].append(len(self._seen))
@@ -109,7 +109,7 @@ class SeenRequests:
 
 
 def _bigrams(text: str) -> frozenset[str]:
-    """Of the letters and digits alone, as they sound the same: full or half width, upper or lower case."""
+    """The bigrams of letters and digits alone, without differences of width and case, which sound the same."""
     letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
     return frozenset(letters[start : start + 2] for start in range(max(1, len(letters) - 1)))
 

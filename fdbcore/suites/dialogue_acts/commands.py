@@ -1,4 +1,4 @@
-"""`fdbcore dataset generate` and `fdbcore dataset speak`: records by a language model, and their users as clips."""
+"""`fdbcore dataset generate` makes records by a language model; `fdbcore dataset speak` makes clips of their users."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _price(text: str) -> Price:
 
 
 def _watch(console: Console, progress: GenerationProgress) -> None:
-    """A line on a terminal; elsewhere one for each record."""
+    """Shows progress: one line that changes on a terminal; elsewhere a line per record."""
     so_far = f"{progress.ended} of {progress.plan.n}: {_counts(progress)}; of all answers so far {_tokens(progress)}"
     console.show(so_far)
     if progress.settled is not None:
@@ -105,7 +105,7 @@ def _speak(options: Mapping[str, Any], console: Console) -> bool:
 
 
 def reasons(problems: Iterable[Problem]) -> list[str]:
-    """A line for each reason, which names all that it holds for."""
+    """A line for each reason, with the names of all items that it applies to."""
     found: dict[str, list[str]] = {}
     for where, reason in problems:
         found.setdefault(reason, []).append(where)

@@ -1,4 +1,4 @@
-"""Systems on a set: means with intervals, paired differences, and what so few records can show."""
+"""Compares systems on a set: means with intervals, paired differences, and what this many records can show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, SystemScores
 
 COMPARED: Final = ("wlcs", "wed", "f1")
-"""The measures by which systems are compared; Holm's family is all comparisons of a document."""
+"""The measures by which systems are compared. Holm's family is all comparisons of a document."""
 
 SD_DDOF: Final = 1
 COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
@@ -24,8 +24,8 @@ COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
 class ScoringSettings:
     """How the figures of a document are computed.
 
-    as_given: importances were taken as they are, whatever they sum to. resamples: of each interval, and flips of each
-    permutation test.
+    as_given: importances were used as they are, whatever they sum to. resamples: the number of resamples of each
+    interval, and of flips of each permutation test.
     """
 
     as_given: bool = False
@@ -34,13 +34,13 @@ class ScoringSettings:
 
 
 def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[dict[str, Any]]:
-    """The rows of one set as JSON values, each measure with mean, SD (ddof SD_DDOF, of single replies) and interval."""
+    """The rows of one set as JSON values: mean, SD of single replies (ddof SD_DDOF) and interval of each measure."""
     estimates = _estimates([row.values for row in rows], settings)
     return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
 
 
 def _estimates(blocks: Sequence[Floats], settings: ScoringSettings) -> list[list[Estimate]]:
-    """The estimates of the columns of each block (records, repeats, columns); blocks of one shape share their draws."""
+    """The estimates of the columns of each block (records, repeats, columns); blocks of the same shape share draws."""
     found: dict[int, list[Estimate]] = {}
     for repeats in {block.shape[1] for block in blocks}:
         alike = [k for k, block in enumerate(blocks) if block.shape[1] == repeats]
@@ -72,7 +72,7 @@ def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> dict[str, Any
 def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[dict[str, Any]]:
     """Paired differences between all systems of a set and annotator, on the records that both are scored on.
 
-    `difference` is a - b. p: sign-flip permutation test. `p_holm` is corrected over all that is returned.
+    `difference` is a - b. `p` is from a sign-flip permutation test. `p_holm` is corrected for all comparisons returned.
     """
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
     found: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ def _place(row: SystemScores) -> tuple[str, str]:
 def _compared(
     pairs: Sequence[tuple[SystemScores, SystemScores]], settings: ScoringSettings
 ) -> Iterator[dict[str, Any]]:
-    """The comparisons of pairs of rows of one set and annotator, all from the same draws and flips."""
+    """The comparisons of pairs of rows of one set and annotator; all use the same draws and flips."""
     differences = [_differences(a, b) for a, b in pairs]
     estimates = _estimates(differences, settings)
     items = [item_means(difference) for difference in differences]
@@ -112,14 +112,14 @@ def _compared(
 
 
 def _spread(differences: Floats) -> dict[str, float | None]:
-    """SD of the differences that there are, and what it lets their number detect."""
+    """The SD of the differences that exist, and the smallest difference that this many can detect."""
     there = differences[~np.isnan(differences)]
     sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
     return {"sd": sd, "smallest_detectable": None if sd is None else detectable_difference(sd, len(there))}
 
 
 def _differences(a: SystemScores, b: SystemScores) -> Floats:
-    """(records, repeats, compared measures); of means over the repeats where the two differ in their number."""
+    """(records, repeats, compared measures); of the means over repeats if the numbers of repeats differ."""
     left, right = a.values[..., COLUMNS], b.values[..., COLUMNS]
     if left.shape != right.shape:
         left, right = item_means(left)[:, None], item_means(right)[:, None]

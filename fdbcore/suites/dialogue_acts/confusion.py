@@ -1,4 +1,4 @@
-"""The drawing of which act became which, as weights."""
+"""Draws which act was replaced by which, as weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ CELL_WIDTH, CELL_HEIGHT, LEFT, TOP = 47, 30, 116, 44
 
 
 def confusion(diagnosis: Mapping[str, Any]) -> str:
-    """Act by act: rows are what the reference has, columns what the reply has in its place, figures are weights."""
+    """Act by act: rows are acts of the reference, columns the acts in their place in the reply; the figures are
+    weights.
+    """
     acts: Sequence[str] = diagnosis["acts"]
     values: Sequence[Sequence[float]] = diagnosis["matrix"]
     top = max((value for row in values for value in row), default=0.0)

@@ -1,6 +1,6 @@
-"""Where replies and references differ: which acts are missing, redundant or swapped, by topic, and telling examples.
+"""Where replies and references differ: which acts are missing, redundant or swapped, by topic, with examples.
 
-All of it is read from the `items` of a document.
+Everything is computed from the `items` of a document.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Item: TypeAlias = Mapping[str, Any]
 
 
 def diagnosis(items: Sequence[Item]) -> dict[str, Any]:
-    """Which acts the replies of one system lack, add and exchange, as weight per reply, and the scores by topic."""
+    """Which acts the replies of one system lack, add and swap, as weight per reply, and the scores by topic."""
     matrix = act_matrix(items)
     swapped = [
         {"reference": ACTS[r], "predicted": ACTS[p], "weight": matrix[r, p]}
@@ -41,10 +41,10 @@ def diagnosis(items: Sequence[Item]) -> dict[str, Any]:
 
 
 def act_matrix(items: Sequence[Item]) -> Floats:
-    """Mean weight per reply of each [act of the reference][act of the reply], (8, 8), the last of both being none.
+    """The mean weight per reply of each [act of the reference][act of the reply], (8, 8); the last of both is none.
 
-    What is deleted or inserted weighs its importance, what is substituted or matched the mean of the two. So what is
-    off the diagonal sums to the mean WED: the last row to its deletions, the last column to its insertions.
+    A deleted or inserted act weighs its importance; a substituted or matched pair weighs the mean of the two. So the
+    cells off the diagonal sum to the mean WED: the last row to its deletions, the last column to its insertions.
     """
     matrix = np.zeros((len(ACTS_AND_NONE),) * 2)
     for item in items:
@@ -76,10 +76,10 @@ def _topics(items: Sequence[Item]) -> list[dict[str, Any]]:
 
 
 def cases(items: Sequence[Item]) -> list[dict[str, Any]]:
-    """The telling items, by their place: of each cost the largest above 0, and of the distance the smallest.
+    """The items to show as examples, by their index: the largest cost of each kind, and the smallest distance.
 
-    Of equal ones that of the most acts, then the first. What a system did not reply to tells nothing and is no case;
-    nor is the ceiling.
+    Of equal items, the one with the most acts, then the first. Items without a reply show nothing, and are left out; so
+    is the ceiling.
     """
     candidates = [place for place, item in enumerate(items) if item["kind"] == "system" and item["response"]["steps"]]
     found = []

@@ -22,7 +22,7 @@ from fdbcore.types import Problem
 
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
 NOBODY: Final = "nobody"
-"""The annotator of a system none of whose replies has been annotated."""
+"""The annotator of a system that has no annotated reply."""
 
 
 def document(
@@ -33,10 +33,11 @@ def document(
     with_published: bool = False,
     asked: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Everything that the responses score on the sets, as JSON values.
+    """Everything that can be computed from the responses on the sets, as JSON values.
 
-    problems: what was left out before; what is left out here (responses without a record, records without a response,
-    replies that are not annotated) comes after it. asked: annotators whose missing annotations are problems already.
+    problems: what was left out before. What is left out here (responses without a record, records without a response,
+    replies without annotation) is added to it. asked: annotators whose missing annotations are already among the
+    problems.
     """
     settings = settings or ScoringSettings()
     answers, unmatched = matched(sets, responses, problems)
@@ -62,7 +63,7 @@ def document(
 
 
 def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[SystemScores]:
-    """The rows of a set: systems, ceiling, baselines; each with its importances, then with uniform ones."""
+    """The rows of a set: systems, ceiling, baselines; each first with its importances, then with uniform ones."""
     own = [one for one in answers if one.set.name == of.name]
     found = [system_row(one, name, weights) for one in own for name in annotators(one, own) for weights in WEIGHTS]
     yield from (row for row in found if row.kind == "system")
@@ -71,7 +72,7 @@ def _rows(of: RecordSet, answers: Sequence[Answers], seed: int) -> Iterator[Syst
 
 
 def annotators(one: Answers, of_set: Sequence[Answers]) -> list[str]:
-    """Who annotated the replies of a system; of a system none of whose replies is annotated, those of the others."""
+    """The annotators of a system's replies; if none of its replies is annotated, those of the other systems."""
     return _annotators([one]) or _annotators(of_set) or [NOBODY]
 
 
@@ -119,7 +120,7 @@ def _set_json(of: RecordSet) -> dict[str, Any]:
 
 
 def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[dict[str, Any]]:
-    """What a system replied, with its scores; baselines and uniform importances have no items."""
+    """The replies of a system with their scores; baselines and uniform importances have no items."""
     if row.scored is None or row.cells is None or row.weights != "given":
         return
     (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))

@@ -12,7 +12,7 @@ from fdbcore.suites.dialogue_acts.svg import standalone
 
 
 def figures(document: Mapping[str, Any]) -> dict[str, str]:
-    """By the names of their files: case-KIND.svg, the telling replies; matrix-N.svg, act by act, one a diagnosis."""
+    """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis."""
     found = {}
     for case in document["cases"]:
         item = document["items"][case["item"]]

@@ -1,4 +1,4 @@
-"""What a scorecard says in plain words: which system is better, or that it cannot be told."""
+"""Says in plain words which system is better, or that this cannot be decided."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, Sc
 
 
 def leads(card: Scorecard) -> list[str]:
-    """A statement for each condition; each says on which where there are several."""
+    """One statement per condition; each names its condition if there are several."""
     found = list(dict.fromkeys(row.condition for row in card.rows if row.group != "published"))
     statements = []
     for condition in found:
@@ -45,7 +45,7 @@ def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
 
 
 def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
-    """systems: of one condition, the one of the least distance first."""
+    """systems: the systems of one condition, the one with the smallest distance first."""
     best, condition = systems[0].system, systems[0].condition
     own = [one for one in card.differences if one.condition == condition and best in (one.a, one.b)]
     by_wed = [one for one in own if one.scale == "wed" and one.n]
@@ -72,7 +72,7 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
 
 
 def _undecided(one: Difference, made: int) -> str:
-    """made: how many differences were looked at."""
+    """made: how many differences were tested."""
     ahead, other = (one.a, one.b) if (one.value or 0) < 0 else (one.b, one.a)
     text = (
         f"Whether {ahead} answers better than {other} cannot be told from {one.n} records: its distance from the "
@@ -101,7 +101,7 @@ def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> It
 
 
 def _by(one: Difference) -> str:
-    """By how much the winner is ahead, which is a difference above 0 whatever the order of the two."""
+    """By how much the better system is ahead: a difference above 0, whatever the order of the two."""
     value = one.value or 0.0
     limits = one.interval and (one.interval if value > 0 else [-one.interval[1], -one.interval[0]])
     interval = f"95 % interval {span(limits)}, " if limits else ""

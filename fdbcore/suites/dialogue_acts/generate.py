@@ -41,7 +41,7 @@ Price: TypeAlias = tuple[float, float]
 
 
 class Item(NamedTuple):
-    """One record that is to be: its id, such as "timer-001", what it is about, and the seed that it is asked with."""
+    """One record to generate: its id, such as "timer-001", its topic, and the seed of its request."""
 
     id: str
     topic: Topic
@@ -50,7 +50,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What is to be generated: record k is about topic k, round and round, and asked with seed + k."""
+    """What to generate: record k has topic k, starting again after the last topic, and is asked for with seed + k."""
 
     n: int
     topics: tuple[Topic, ...]
@@ -59,7 +59,7 @@ class GenerationPlan:
 
     @property
     def items(self) -> list[Item]:
-        """Every record, in order: the first topic of each name, then the second, so that few records are varied too."""
+        """Every record, in order: the first topic of each name, then the second, so even few records are varied."""
         numbers: Counter[str] = Counter()
         nth: list[tuple[int, Topic]] = []
         for topic in self.topics:
@@ -75,7 +75,7 @@ class GenerationPlan:
         return items
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """What decides the records, but for their number, as JSON values."""
+        """Everything that decides the records except how many there are, as JSON values."""
         told = json.dumps(self.topics, ensure_ascii=False)
         return {
             "model": model.name,
@@ -91,7 +91,7 @@ class GenerationPlan:
 
 @dataclass
 class GenerationProgress:
-    """How far a generation is. settled: the item that was settled last, and what became of it."""
+    """How far a generation is. settled: the item that was settled last, and its result."""
 
     plan: GenerationPlan
     records: list[Record]
@@ -102,7 +102,7 @@ class GenerationProgress:
 
     @property
     def ended(self) -> int:
-        """How many items are settled for good."""
+        """How many items have a final result."""
         return len(self.records) + len(self.dropped)
 
 
@@ -114,12 +114,12 @@ def generate(
     price: Price | None = None,
     watch: Callable[[GenerationProgress], None] = lambda progress: None,
 ) -> GenerationProgress:
-    """Generate what the folder does not have yet, and write it; the same call goes on where an earlier one ended.
+    """Generate what the folder does not have yet, and write it; the same call continues where an earlier one ended.
 
-    What is written does not depend on `jobs`, as far as the model's answers do not. watch: called after each item.
-    Raises SettingsError if the folder holds something else, or was begun with other settings or more records;
-    PartyError if the model cannot be had. In that case, and when interrupted, the files hold what there is; where that
-    is nothing, there are none.
+    The result does not depend on `jobs`, as far as the model's answers do not. watch: called after each item. Raises
+    SettingsError if the folder holds something else, or was begun with other settings or more records; PartyError if
+    the model cannot be reached. After an error or an interruption, the files hold what exists so far; without any
+    reply, there are no files.
     """
     settings = plan.settings(model)
     _check_folder(folder, settings, plan.n)
@@ -148,7 +148,7 @@ def cost_usd(usage: Usage, price: Price) -> float:
 
 
 def _settled(plan: GenerationPlan, model: Model, jobs: int) -> Generator[tuple[Item, Draft]]:
-    """Every item and its draft, in order. What is a near-duplicate depends on the order alone, not on who was first."""
+    """Every item and its draft, in order. What counts as a near-duplicate depends only on this order."""
     seen = SeenRequests()
     for number, example in enumerate(plan.prompts.examples, 1):
         seen.add(f"example {number}", example["input"]["text"])
@@ -169,7 +169,7 @@ def _draft(prompts: Prompts, model: Model, item: Item, last: Bad | None = None) 
 
 
 def _unlike(seen: SeenRequests, prompts: Prompts, model: Model, item: Item, draft: Good[Record]) -> Draft:
-    """`draft`, or another one that is no near-duplicate of what was seen."""
+    """`draft`, or another one that is no near-duplicate of an earlier request."""
     while True:
         try:
             seen.check(draft.item.user_text)
@@ -200,7 +200,7 @@ def _count(progress: GenerationProgress, item: Item, draft: Draft) -> None:
 
 
 def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
-    """SettingsError unless `folder` is new, was begun with the same settings and no more records, or has no reply."""
+    """SettingsError if the folder has something else, or replies from other settings or for more records."""
     path = folder / SETTINGS
     if not path.is_file():
         if folder.exists() and (
@@ -227,7 +227,7 @@ def _has_replies(folder: Path) -> bool:
 
 
 def _leave_nothing(folder: Path) -> None:
-    """Take away what was begun without a single reply, so that a wrong setting can be mended."""
+    """Remove the files of a generation without a single reply, so that the settings can still be changed."""
     for name in (RECORDS, DROPPED, SETTINGS, REPLIES):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):  # not empty: it holds prompts, perhaps
@@ -237,7 +237,7 @@ def _leave_nothing(folder: Path) -> None:
 def _write(
     folder: Path, settings: Mapping[str, Any], progress: GenerationProgress, model: Model, price: Price | None
 ) -> None:
-    """Write the results; records that are all there already are left as they are, since people may have edited them."""
+    """Write the results. Records that are complete are not written again, since people may have edited them."""
     was = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else {}
     if not (was.get("complete") and was["n"] == progress.plan.n and (folder / RECORDS).is_file()):
         write_text(folder / RECORDS, jsonl(progress.records))

@@ -1,4 +1,4 @@
-"""What a scoring reads: sets, responses from files and runs, and the annotations that models add to them."""
+"""Reads what is to be scored: sets, responses from files and runs, and annotations that models add."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
 def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
-    """The document of all replies, and these with their annotations; see `fdbcore.protocols.Suite.score`."""
+    """The document of all replies, and the replies with their annotations; see `fdbcore.protocols.Suite.score`."""
     with told_as("--annotator", "model"):
         models = [model(address) for address in options["annotator"]]
     with told_as("--asr", "asr"):
@@ -46,7 +46,7 @@ def score(
 def _material(
     paths: Sequence[Path], references: Sequence[Path], as_given: bool, hears: Transcriber | None
 ) -> tuple[list[RecordSet], list[Response], list[Problem]]:
-    """The sets, the responses, and what is wrong with their files; one file that cannot be used is one problem."""
+    """The sets, the responses, and the problems with their files; a file that cannot be used is one problem."""
     if references and not paths:
         raise SettingsError("expected responses to --references, got none")
     sets, problems = read_sets(references or _own_references(paths) or [SHIPPED], as_given)
@@ -68,7 +68,7 @@ def _material(
 
 
 def _own_references(paths: Sequence[Path]) -> list[Path]:
-    """The records that runs were held with; runs of the same ones share them."""
+    """The records that runs were made with; runs of the same records share them."""
     kept = [path / RECORDS for path in paths if (path / RECORDS).is_file()]
     return list({file.read_bytes(): file for file in reversed(kept)}.values())[::-1]
 
@@ -82,9 +82,9 @@ def _annotated(
     jobs: int,
     show: Callable[[str], None],
 ) -> tuple[list[Response], list[Problem]]:
-    """The responses, and the reference texts of their sets, with the annotations of a model; it keeps its own so far.
+    """The responses and the reference texts, with annotations of a model; earlier annotations of it are kept.
 
-    What no set has alone is not scored, and not annotated either.
+    Responses that belong to no set, or to several, are not scored, and so not annotated.
     """
     records = by_id(sets)
     asked = [*responses, *references(without_response(records.values(), responses, REFERENCE))]

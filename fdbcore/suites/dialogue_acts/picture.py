@@ -1,4 +1,4 @@
-"""One alignment as a picture that explains its score: what was wanted above, what was said below, what it costs."""
+"""Draws one alignment to explain its score: the reference above, the reply below, and what each step costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOLD: Final = 1.15  # of the width of regular letters
 
 
 class Block(NamedTuple):
-    """An act as it lies in a row: from x to x + width; operation: what became of it."""
+    """An act in a row, from x to x + width. operation: what happened to it."""
 
     act: str
     importance: float
@@ -32,7 +32,7 @@ class Block(NamedTuple):
 
 
 def view(case: ScoredCase) -> str:
-    """A case's own view on the page: what is known of the user, and the picture, as HTML."""
+    """The view of a case on the page, as HTML: the background of the user, and the picture."""
     background = case.item["background"]
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
     return about + picture(case.item, case.lang)
@@ -41,9 +41,9 @@ def view(case: ScoredCase) -> str:
 def picture(item: Item, lang: str = "ja") -> str:
     """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
 
-    The acts of the reference stand above those of the reply, in order, as wide as they are important. An act that was
-    kept is linked to its counterpart; one that was swapped too, but dotted; a missing act (dashed) and a redundant one
-    (hatched) have none. The bar below puts what each costs end to end: its length is the distance (WED).
+    The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
+    is linked to its counterpart; the link of a swapped act is dotted. A missing act (dashed) and a redundant act
+    (hatched) have no link. The bar at the bottom puts all costs end to end: its length is the distance (WED).
     """
     pen = _Pen(lang)
     reference, reply = _rows(item)
@@ -63,7 +63,7 @@ def picture(item: Item, lang: str = "ja") -> str:
 
 
 def _unit(item: Item) -> float:
-    """How wide 1.00 is, so that the longest row fits."""
+    """The width of 1.00 at which the longest row fits."""
     sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
     return float(ROW / max(1.0, item["scores"]["wed"], *sums))
 
@@ -98,7 +98,7 @@ class _Pen:
         self.y = 0.0
 
     def said(self, who: str, text: str | None) -> None:
-        """Who said what, over as many lines as it takes."""
+        """Who said what, over as many lines as needed."""
         self.parts.append(text_lines([who], MARGIN, self.y + 15, 0, "caption"))
         if text is None:
             self._lines(["(no reply)"], "muted", self.y + 32, 18)
@@ -106,7 +106,7 @@ class _Pen:
             self._lines(wrap(text, ROW / SAID_PX - 1), "said", self.y + 33, 19, self.lang)
 
     def sentence(self, text: str) -> None:
-        """A sentence of ours."""
+        """An explaining sentence."""
         self._lines(wrap(text, ROW / TEXT_PX), "reason", self.y + 15, 17)
 
     def _lines(self, lines: Sequence[str], css: str, baseline: float, leading: float, lang: str = "") -> None:
@@ -119,7 +119,7 @@ class _Pen:
         self.y += BLOCK_HEIGHT
 
     def links(self, path: Sequence[Mapping[str, Any]], reference: Sequence[Block], reply: Sequence[Block]) -> None:
-        """Between the rows: which act answers to which, and what each step costs."""
+        """Between the rows: which acts belong together, and what each step costs."""
         top, bottom = self.y, self.y + GAP
         for step in path:
             above, below = _ends(step, reference, reply)
@@ -139,7 +139,7 @@ class _Pen:
         unit: float,
         title: str,
     ) -> None:
-        """The costs end to end: a missing or redundant act whole, of two that were swapped half of each."""
+        """The costs end to end: all of a missing or redundant act, half of each of two swapped acts."""
         self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
         self._lines([title], "strong", self.y + 22, 0)
         x = float(MARGIN)
@@ -171,7 +171,7 @@ def _block(block: Block, y: float) -> str:
 
 
 def _piece(block: Block, x: float, width: float, y: float, height: float, title: str = "", texts: str = "") -> str:
-    """A stretch of an act, in its colour, under the sign of what became of it."""
+    """A piece of an act in its colour, with the sign of what happened to it."""
     place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
     inner = _inset(x, width, y, height)
     described = f"<title>{xml(title)}</title>" if title else ""
@@ -189,7 +189,7 @@ def _cost(block: Block, cost: float, x: float, width: float, y: float) -> str:
 
 
 def _inset(x: float, width: float, y: float, height: float) -> str:
-    """The frame within a block, clear of its neighbours'."""
+    """The frame within a block, with space to its neighbours."""
     by = min(2.0, width / 4)
     return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
 
@@ -210,7 +210,7 @@ def _link(above: Block, below: Block, top: float, bottom: float, cost: float) ->
 
 
 def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:
-    """The first of the texts that is no wider than the block, centred in it."""
+    """The first of the texts that fits into the block, centred in it."""
     filled = [text.format(weight(cost)) for text in texts]
     text = next((text for text in filled if _fits(text, NAME_PX, block.width + PADDING)), "")
     x = number(block.x + block.width / 2)

@@ -1,7 +1,7 @@
-"""What models are asked: the prompt files, their placeholders filled in, and the JSON Schemas that answers must follow.
+"""What models are asked: prompt files with their placeholders filled in, and the JSON Schemas of the answers.
 
-The files are those of `data/`, named NAME.LANGUAGE.txt; a folder of the user's goes before, file by file. `$name` in
-them is a placeholder, `$$` a dollar sign.
+The files are those of `data/`, named NAME.LANGUAGE.txt; a file of the same name in the user's folder replaces one. In
+them, `$name` is a placeholder and `$$` a dollar sign.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SEED_STEP: Final = 1_000_003  # far from the seeds of other items, which are on
 
 
 def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with exactly these properties, which is all that strict schemas of vendors allow."""
+    """The schema of an object with exactly these properties; strict schemas of vendors allow nothing else."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -59,11 +59,11 @@ STEPS_SCHEMA: Final[Mapping[str, Any]] = _closed(
         }
     }
 )
-"""JSON Schema of an annotation, as models are given it."""
+"""The JSON Schema of an annotation, as models get it."""
 
 
 def record_schema(locale: str) -> dict[str, Any]:
-    """JSON Schema of a record in `locale`, as models are given it: the four keys of the paper (appendix A)."""
+    """The JSON Schema of a record in `locale`, as models get it: the four keys of the paper (appendix A)."""
     text = {"type": "string"}
     return _closed(
         {
@@ -82,7 +82,7 @@ def record_schema(locale: str) -> dict[str, Any]:
 
 
 class Topic(NamedTuple):
-    """What a record is to be about; `name` begins the ids of its records."""
+    """The topic of a record; the ids of its records begin with `name`."""
 
     name: str
     instruction: str
@@ -90,33 +90,35 @@ class Topic(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompts of one locale. folder: files that go before the packaged ones.
+    """The prompts of one locale. folder: files that replace the packaged ones.
 
-    What it does raises InputError where a file is missing, has an unknown placeholder, or lacks one.
+    Its methods raise InputError if a file is missing, lacks a placeholder or has an unknown one.
     """
 
     locale: str = "ja-JP"
     folder: Path | None = None
 
     def record_request(self, topic: Topic, seed: int) -> Request:
-        """Asks for one record."""
+        """The request for one record."""
         task = self._fill("task", topic=topic.name, instruction=topic.instruction)
         return Request(task, self._system, schema=self._record_schema, seed=seed % _SEEDS)
 
     def annotation_request(self, background: str, user: str, reply: str, seed: int) -> Request:
-        """Asks for the acts of a reply to what `user` said."""
+        """The request for the acts of a reply to what `user` said."""
         text = self._fill("annotate", acts=self._fill("acts"), background=background, user=user, reply=reply)
         return Request(text, schema=STEPS_SCHEMA, seed=seed % _SEEDS)
 
     def again(self, request: Request, previous: str, error: str, asked: int) -> Request:
-        """Asks once more, after `asked` answers that cannot be used; with another seed, or they might come again."""
+        """The request after `asked` answers that could not be used; its seed differs, or the same answer might come
+        again.
+        """
         told = self._fill("again", previous=previous, error=error)
         seed = None if request.seed is None else (request.seed + asked * _SEED_STEP) % _SEEDS
         return replace(request, user=f"{request.user}\n\n{told}", seed=seed)
 
     @cached_property
     def examples(self) -> Sequence[Mapping[str, Any]]:
-        """The records that a generator is shown."""
+        """The records that a model sees as examples."""
         name = f"examples.{self._language}.json"
         try:
             examples: list[Mapping[str, Any]] = json.loads(self._text(name))
@@ -130,11 +132,11 @@ class Prompts:
 
     @cached_property
     def generation_hash(self) -> str:
-        """Of everything that a generator is told."""
+        """The hash of everything that a generating model is told."""
         return _hash(self._system, self._template("task").template, self._template("again").template)
 
     def topics(self, path: Path | None = None) -> tuple[Topic, ...]:
-        """The topics of a file (None: the packaged one), a line each: name, tab, instruction; "#" begins a comment."""
+        """The topics in a file (None: the packaged one), one per line: name, tab, text. "#" begins a comment."""
         name = f"topics.{self._language}.txt"
         text = self._text(name) if path is None else _read(path, "a file of topics")
         lines = [line.strip() for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""What the paper measured, to be shown beside one's own figures."""
+"""The figures that the paper measured, to show beside one's own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ CAUTION: Final = (
     "paper leaves open (advice that was asked for is a Suggestion, 「分かりません」 a Commissive, and so on): such "
     "scores cannot be compared with the paper's."
 )
-"""What has to stand beside the rows."""
+"""The warning that stands beside these rows."""
 
 
 def published() -> list[dict[str, Any]]:
-    """The rows of the paper's Table 1: set, system, and measures with mean and, where it gives one, SD.
+    """The rows of the paper's Table 1: set, system, and measures with mean and, if the paper gives it, SD.
 
-    It says neither how many records its sets have nor which SD it gives, so its rows have no interval.
+    The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
     """
     text = (files("fdbcore.suites.dialogue_acts") / "data" / "published.json").read_text(encoding="utf-8")
     rows: list[dict[str, Any]] = json.loads(text)["rows"]

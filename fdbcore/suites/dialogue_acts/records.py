@@ -42,10 +42,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """The acts of one reply, their importances summing to 1; empty for a reply without any.
+    """The acts of one reply; their importances sum to 1. Empty for a reply without acts.
 
-    annotator: who labelled it. repeat: which time, from 1. scaled_from: what the importances summed to as given, where
-    that was not 1.
+    annotator: who labelled it. repeat: the number of this annotation, from 1. scaled_from: what the importances summed
+    to before they were scaled to 1, or None.
     """
 
     annotator: str
@@ -59,7 +59,7 @@ class Annotation:
         return [(step.act, step.importance) for step in self.steps]
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in `annotations` of a response."""
+        """The annotation as it stands in `annotations` of a response."""
         scaled = {} if self.scaled_from is None else {"scaled_from": self.scaled_from}
         return {"annotator": self.annotator, "repeat": self.repeat, "steps": steps_json(self.steps)} | scaled
 
@@ -74,9 +74,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One request of a user, and the replies that are good; the first of `references` is the paper's.
+    """One request of a user, with its good replies; the first of `references` is the paper's.
 
-    where: the line it was read from, for messages.
+    where: the line that it was read from, for messages.
     """
 
     id: str
@@ -120,9 +120,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a system replied to the request of record `id`; text is None where it gave no reply, and `reason` why.
+    """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
 
-    where: the line it was read from, for messages.
+    where: the line that it was read from, for messages.
     """
 
     id: str
@@ -156,7 +156,7 @@ Line = TypeVar("Line", Record, Response)
 
 
 class Lost(Problem):
-    """The problem of a response that is there, but cannot be used."""
+    """A response that exists but cannot be used."""
 
     key: tuple[str, str]
 
@@ -169,20 +169,19 @@ class Lost(Problem):
 
 
 class _SumError(ActError):
-    """Importances do not sum to 1."""
+    """The importances do not sum to 1."""
 
 
 def read_records(path: Path, as_given: bool = False) -> tuple[list[Record], list[Problem]]:
-    """The records of a JSONL file in its order, and what is wrong with the other lines (an id that came before too).
+    """The records of a JSONL file in its order, and what is wrong with the other lines (such as a repeated id).
 
-    as_given: take importances that do not sum to 1 as they are. InputError where the file cannot be read or holds no
-    record at all.
+    as_given: use importances that do not sum to 1 as they are. InputError if the file cannot be read or has no record.
     """
     return _read(path, lambda line: Record.from_json(line, as_given), lambda record: record.id)
 
 
 def read_responses(path: Path, as_given: bool = False) -> tuple[list[Response], list[Problem]]:
-    """As `read_records`, of responses; an id may come once for each system."""
+    """Like `read_records`, for responses; an id may occur once for each system."""
     return _read(path, lambda line: Response.from_json(line, as_given), lambda response: (response.id, response.system))
 
 
@@ -192,10 +191,10 @@ def jsonl(items: Iterable[Record | Response]) -> str:
 
 
 def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...], float | None]:
-    """The steps of `{"steps": [{"act", "importance", "rationale"?}, ...]}`, and what they summed to if that was scaled.
+    """The steps of `{"steps": [{"act", "importance", "rationale"?}, ...]}`, and their sum if it was scaled to 1.
 
-    Raises ActError: not of that form, empty, an act that is not one of ACTS, an importance that is no number from 0 to
-    1, a sum off 1 by more than SUM_TOLERANCE (unless as_given: then nothing is scaled).
+    Raises ActError for another form, no steps, an unknown act, an importance that is no number from 0 to 1, or a sum
+    that differs from 1 by more than SUM_TOLERANCE (with as_given, any sum is fine and nothing is scaled).
     """
     given = value.get("steps") if isinstance(value, Mapping) else None
     if not isinstance(given, Sequence) or isinstance(given, str):
@@ -255,7 +254,7 @@ def _read(
 
 
 def _problem(where: str, text: str, error: InputError) -> Problem:
-    """What is wrong with a line; of a response, which one it is."""
+    """What is wrong with a line, and for a response, which one it is."""
     hint = " (fdbcore score --as-given takes them as they are)" if isinstance(error, _SumError) else ""
     try:
         line = _object(text)
@@ -288,7 +287,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The JSON object of these keys; InputError where one comes twice, as only the last would count."""
+    """The JSON object of these pairs; InputError if a key occurs twice, as only the last would count."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -338,7 +337,7 @@ def _list(line: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _text(line: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    """The text `name`, which may only be missing or empty where there is a default."""
+    """The text `name`; it may be missing or empty only if there is a default."""
     value = line.get(name, default)
     if not isinstance(value, str) or not (value.strip() or default is not None):
         raise InputError(f"{name}: expected a text, got {_short(value)}")
@@ -353,5 +352,5 @@ def _short(value: object) -> str:
 
 
 def _writable(text: str) -> str:
-    """The text with what UTF-8 cannot hold spelled out: JSON may have half of a surrogate pair."""
+    """The text, with what UTF-8 cannot hold as escapes: JSON may contain half of a surrogate pair."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""What the systems of a run replied, as responses: the text of B in each recording."""
+"""The replies of the systems of a run, as responses: the text of B in each recording."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 LANGUAGE: Final = "ja"
 TRANSCRIPT: Final = "derived/transcript_B.json"
-"""What a recogniser heard of B, kept with its name: it is asked once."""
+"""What a recogniser heard of B. It is stored with the recogniser's name, so that it is asked only once."""
 
 
 def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[list[Response], list[Problem]]:
-    """The response of each case of a run in its order, and the cases that give none.
+    """The response of each case of a run in its order, and the cases without a response.
 
-    A system that declined, or was there and silent, has replied nothing: the text is None, and `reason` says why. A
-    call that failed otherwise (its server was away or busy, the system crashed), that is the harness's fault, has not
-    been held yet, or was spoken without words that are known, is a problem instead, which no system is scored for. A
-    system's words are those of its reply, or else its own transcript, or else what `transcriber` hears. With several
-    trials each is a system of its own, NAME#TRIAL. Raises RecordingError where there is no run, SettingsError where
-    the transcriber has no key.
+    A system that declined, or that was there but silent, gave no reply: the text is None, and `reason` says why. Other
+    cases are problems, and no system is scored for them: a failed call (the server was away or busy, the system
+    crashed), a fault of the harness, a case that was not held yet, and speech without known words. The words of a
+    system are those of its reply; else its own transcript; else what `transcriber` hears. If there are several trials,
+    each one is a system of its own, NAME#TRIAL. Raises RecordingError if there is no run, SettingsError if the
+    transcriber has no key.
     """
     plan = read_plan(run)
     responses: list[Response] = []
@@ -63,7 +63,7 @@ def _id_of(case: Mapping[str, Any]) -> str:
 
 
 def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str]:
-    """What B said in a case, or None and the reason. InputError where that cannot be told."""
+    """What B said in a case, or None and the reason. InputError if this is not known."""
     outcome = outcome_in(path)
     if outcome is None or outcome["kind"] == "invalid":
         raise InputError(f"expected a conversation, got {_state(outcome)}")
@@ -102,13 +102,13 @@ def _of_b(recording: Recording) -> list[Mapping[str, Any]]:
 
 
 def _told(ours: Sequence[Mapping[str, Any]]) -> str:
-    """The text that the events of B hold: of its reply, or else of all its words in a row."""
+    """The text in the events of B: that of its reply, or else all its words in a row."""
     replies = [event["text"] for event in ours if event["kind"] == REPLY]
     return "\n".join(replies).strip() or "".join(map(_words, ours)).strip()
 
 
 def _words(event: Mapping[str, Any]) -> str:
-    """The words in an event: text of a model that speaks and writes, or the `text` of a system behind pcm_ws."""
+    """The words in an event: text of a model that speaks and writes, or the `text` event of a pcm_ws system."""
     if event["kind"] == "text":
         return str(event["text"])
     if event["kind"] == "event" and event.get("name") == "text" and isinstance(event.get("data"), Mapping):

@@ -1,13 +1,12 @@
-"""Scores of replies against their references, by item: each act sequence aligned with its reference.
+"""Scores of replies against their references, item by item: each act sequence is aligned with its reference.
 
-Measures, per item. `wlcs`, `wed` and its parts `deletion` (redundant), `insertion` (missing) and `substitution`
-(another act of similar weight) are those of the paper (sections 4.1.1 and 4.1.2). `wlcs` counts the importances that
-the reply gives, so a reply of one act can have all of it; `recall`, which is ours, is the same with the importances of
-the reference, and `f1` the harmonic mean of the two.
+Measures of an item: `wlcs`, and `wed` with its parts `deletion` (redundant), `insertion` (missing) and `substitution`
+(swapped), are those of the paper (sections 4.1.1 and 4.1.2). `wlcs` uses the importances of the reply, so a reply of
+one act can reach 1. `recall` (ours) uses the importances of the reference instead, and `f1` is the harmonic mean of the
+two.
 
-WED is the same either way, but it is no metric: equal acts match for nothing whatever they weigh, so a detour by a
-sequence that weighs its acts otherwise can be shorter. The triangle inequality holds among sequences of equally many
-acts that all weigh the same.
+WED is symmetric, but no metric: equal acts match at no cost whatever they weigh, so a detour by a sequence with other
+weights can be shorter. The triangle inequality holds between sequences of equally many acts of equal weight.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "reca
 Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
 Weights: TypeAlias = Literal["given", "uniform"]
 WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
-"""uniform: each act of a sequence weighs the same, on both sides; a control."""
+"""uniform: all acts of a sequence have the same weight, on both sides; a control."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.intp]
@@ -72,7 +71,7 @@ class References:
 
     @classmethod
     def of(cls, records: Iterable[Record], weights: Weights) -> Self:
-        """Those of the records, in their order."""
+        """The references of the records, in their order."""
         sequences = [[reference.annotation.sequence for reference in record.references] for record in records]
         counts = np.array([len(choices) for choices in sequences], dtype=np.intp)
         flat = [sequence for choices in sequences for sequence in choices]
@@ -81,7 +80,8 @@ class References:
     def score(self, records: Indexes, predictions: PackedActs) -> NearestScores:
         """Each prediction k against the references of record records[k].
 
-        The reference of the least WED counts, then of the greatest WLCS, then the first; and it for all measures.
+        The reference with the smallest WED counts, for all measures; of equal ones, that with the greatest WLCS, then
+        the first.
         """
         counts = self.counts[records]
         starts = np.cumsum(counts) - counts
@@ -97,10 +97,10 @@ class References:
 class SystemScores:
     """The scores of one system, ceiling or baseline on one set.
 
-    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN where a record has
-    no score. singles: (n, measures), the scores of single replies, whose spread is stated. no_reply: how many records
-    got none, which scores as a reply without acts. scored, cells: the alignments, and record and repeat of each
-    (k, 2); None for a baseline.
+    annotator: None for a baseline, which nobody annotates. values: (records, repeats, measures), NaN if a record has no
+    score. singles: (n, measures), the scores of single replies, for the SD. no_reply: how many records got no reply;
+    these score as replies without acts. scored, cells: the alignments, and the record and repeat of each (k, 2); None
+    for a baseline.
     """
 
     set: str
@@ -134,7 +134,7 @@ def score_pairs(references: PackedActs, predictions: PackedActs) -> tuple[Floats
 
 
 def packed(sequences: Sequence[ActSequence], weights: Weights) -> PackedActs:
-    """The sequences, their importances as they are or all the same."""
+    """The sequences, with their importances as they are, or all the same."""
     if weights == "uniform":
         sequences = [[(act, 1 / len(sequence)) for act, _ in sequence] for sequence in sequences]
     with warnings.catch_warnings():
@@ -143,7 +143,7 @@ def packed(sequences: Sequence[ActSequence], weights: Weights) -> PackedActs:
 
 
 def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
-    """Sequences `which` of those given, in that order."""
+    """The sequences with the numbers `which`, in that order."""
     lengths = np.diff(sequences.offsets)[which]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     items = np.repeat(sequences.offsets[which] - offsets[:-1], lengths) + np.arange(offsets[-1])
@@ -153,12 +153,12 @@ def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
 
 
 def no_reply(response: Response) -> bool:
-    """Whether the system gave none, or nothing but space."""
+    """Whether the system gave no reply, or only spaces."""
     return not (response.text or "").strip()
 
 
 def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ...] | None:
-    """The acts of a response by one annotator, none at all for a reply that was not given; None if not annotated."""
+    """The acts of a response by one annotator; no acts if there is no reply; None if it is not annotated."""
     if no_reply(response):
         return ()
     found = (a.steps for a in response.annotations if (a.annotator, a.repeat) == (annotator, repeat))
@@ -166,17 +166,17 @@ def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ..
 
 
 def annotated_by(response: Response, annotator: str, repeats: int) -> bool:
-    """Whether the response has all of so many annotations by an annotator."""
+    """Whether the response has this many annotations by the annotator."""
     return all(annotated(response, annotator, repeat) is not None for repeat in range(1, repeats + 1))
 
 
 def without(response: Response, annotator: str) -> Response:
-    """The response less its annotations by an annotator."""
+    """The response without its annotations by an annotator."""
     return replace(response, annotations=tuple(a for a in response.annotations if a.annotator != annotator))
 
 
 def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScores:
-    """The scores of what a system replied, as one annotator sees it."""
+    """The scores of a system's replies, as one annotator labels them."""
     records = list(answers.set.records.values())
     replies = [answers.responses.get(record.id) for record in records]
     repeats = _repeats(answers, annotator)

@@ -1,4 +1,4 @@
-"""What `fdbcore score --suite dialogue-acts` prints beside its scorecard: which acts go wrong."""
+"""What `fdbcore score --suite dialogue-acts` prints after its scorecard: which acts go wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page of a scorecard shows of this suite alone: how to read its pictures, and which acts go wrong."""
+"""What only the page of this suite shows: how to read its pictures, and which acts go wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fdbcore.suites.dialogue_acts.words import PARTS, mean
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
 SIGNS: Final = [(act, ACT_CLASSES[act]) for act in ACTS] + [(word, f"part {word}") for word in PARTS.values()]
-"""The acts in their colours, and what became of them in its signs."""
+"""The acts with their colours, and the signs of what happened to them."""
 
 Document = Mapping[str, Any]
 

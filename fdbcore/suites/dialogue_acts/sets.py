@@ -28,7 +28,7 @@ class RecordSet:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one system replied to the records of one set, by id."""
+    """The replies of one system to the records of one set, by id."""
 
     set: RecordSet
     system: str
@@ -36,9 +36,10 @@ class Answers:
 
 
 def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[RecordSet], list[Problem]]:
-    """A set of each file (a folder: of its records.jsonl), and what is wrong with their lines.
+    """The set in each file (in a folder: in its records.jsonl), and what is wrong with their lines.
 
-    A set is named by its file, or by its folder if that is called records.jsonl. SettingsError where two have one name.
+    A set has the name of its file; if that is records.jsonl, the name of its folder. SettingsError if two have one
+    name.
     """
     sets, problems = [], []
     for path in paths:
@@ -54,13 +55,13 @@ def read_sets(paths: Sequence[Path], as_given: bool = False) -> tuple[list[Recor
 
 
 def by_id(sets: Sequence[RecordSet]) -> dict[str, Record]:
-    """The records of all sets, less those whose id several sets have: no response finds them."""
+    """The records of all sets, without those whose id occurs in several sets: no response can be matched to them."""
     owners = Counter(id for of in sets for id in of.records)
     return {id: record for of in sets for id, record in of.records.items() if owners[id] == 1}
 
 
 def without_response(records: Iterable[Record], responses: Iterable[Response], system: str) -> list[Record]:
-    """The records that a system has no response to."""
+    """The records to which a system has no response."""
     there = {response.id for response in responses if response.system == system}
     return [record for record in records if record.id not in there]
 
@@ -68,10 +69,10 @@ def without_response(records: Iterable[Record], responses: Iterable[Response], s
 def matched(
     sets: Sequence[RecordSet], responses: Iterable[Response], before: Iterable[Problem] = ()
 ) -> tuple[list[Answers], list[Problem]]:
-    """The responses by set and system, and which of them, and of the records, are left out.
+    """The responses by set and system, and the responses and records that are left out.
 
-    A response belongs to the set that has its id; one whose id is in several sets, or in none, belongs nowhere. Of a
-    system that answered some of a set, each record without a response is named, unless that is lost `before`.
+    A response belongs to the set that has its id. If no set or several sets have it, it is left out. If a system
+    answered some records of a set, each record without a response is named, unless that is already among `before`.
     """
     found: dict[tuple[str, str], Answers] = {}
     problems = []

@@ -1,8 +1,8 @@
-"""The users of a data set, spoken: DIR/ID.wav for each record, and DIR/speak.json with who spoke and how long.
+"""Speaks the users of a data set: DIR/ID.wav for each record, and DIR/speak.json with the speaker and the lengths.
 
-As the paper has them (section 3.2): 24 kHz, 16 bit, mono, 120 ms of silence before and after. That silence is digital,
-and exact to the sample: zeros with which a speaker itself begins or ends are replaced by it. Nothing else is cut off,
-also where it is quiet: no threshold tells a speaker's pause from a soft onset.
+The format is the paper's (section 3.2): 24 kHz, 16 bit, mono, 120 ms of silence before and after. The silence is
+digital, and exact to the sample: it replaces the zeros with which a speaker itself begins or ends. Nothing else is cut
+off, not even where it is quiet, since no threshold separates a speaker's pause from a soft onset.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOTE_EVERY_NS: Final = 1_000_000_000
 
 
 def wav_path(folder: Path, record: Record) -> Path:
-    """Where the user of a record is. InputError for an id that names no file."""
+    """The file of the user of a record. InputError if the id cannot be the name of a file."""
     if fit_for_a_folder(record.id) != record.id:
         raise InputError(f"id: expected letters, digits and _.+- only, as it names a file, got {record.id!r}")
     return folder / f"{record.id}.wav"
@@ -48,11 +48,11 @@ def wav_path(folder: Path, record: Record) -> Path:
 def speak_records(
     records: Sequence[Record], folder: Path, speaker: Speaker, show: Callable[[str], None] = lambda text: None
 ) -> list[Problem]:
-    """Speak what is not there yet: of another text, by another speaker or never spoken; the records it could not.
+    """Speak each record that is new, or has another text or speaker than its file; return those that failed.
 
-    Called again it goes on where it was stopped; a file is replaced once the new one is whole. `show` is told of each
-    record. Raises SettingsError for a speaker that cannot speak at all, and for a folder that holds other recordings
-    under these names; RecordingError if it cannot be written.
+    If it is called again, it continues where it stopped; a file is replaced once the new one is complete. show: called
+    for each record. Raises SettingsError for a speaker that cannot speak at all, and for a folder that holds other
+    recordings under these names; RecordingError if it cannot be written.
     """
     if speaker.describe().get("folder") == str(folder.absolute()):
         raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
@@ -81,7 +81,7 @@ def speak_records(
 def clip_of(pcm: Samples, rate_hz: int) -> Samples:
     """What a speaker said, mono int16 (n,) at `rate_hz`, as the clip of a user.
 
-    InputError if it is silent, or clipped: as it came, or once its rate is converted.
+    InputError if it is silent or clipped, before or after its rate is converted.
     """
     full = _at_full_scale(pcm)
     if (full[2:] & full[1:-1] & full[:-2]).any():  # so many in a row are no peak
@@ -107,7 +107,7 @@ def _converted(pcm: Samples, rate_hz: int) -> Samples:
 
 
 def _fit(records: Iterable[Record], folder: Path) -> tuple[list[Record], list[Problem]]:
-    """The records whose ids name files, and those whose do not."""
+    """The records whose ids can name files, and those whose ids cannot."""
     fit, problems = [], []
     for record in records:
         try:
@@ -119,7 +119,7 @@ def _fit(records: Iterable[Record], folder: Path) -> tuple[list[Record], list[Pr
 
 
 class _Notes:
-    """speak.json: which files are ours, and what has been spoken in them, by whom."""
+    """speak.json: which files are ours, and who has spoken what in them."""
 
     def __init__(self, folder: Path, speaker: Mapping[str, Any], records: Sequence[Record]) -> None:
         self._folder = folder
@@ -141,14 +141,14 @@ class _Notes:
             )
 
     def lacks(self, record: Record) -> bool:
-        """Whether the record is still to be spoken."""
+        """Whether the record must still be spoken."""
         done, path = self._files[record.id], wav_path(self._folder, record)
         if not done or (done["text"], done["speaker"]) != (record.user_text, self._speaker):
             return True
         return not path.is_file() or path.stat().st_size != _HEADER_BYTES + 2 * done["samples"]
 
     def add(self, record: Record, samples: int) -> None:
-        """The file of a record is whole; that is on the disk within a second."""
+        """Note that the file of a record is complete; within a second this is on the disk."""
         self._files[record.id] = {
             "text": record.user_text,
             "speaker": self._speaker,
@@ -159,7 +159,9 @@ class _Notes:
             self.write()
 
     def drop(self, record: Record) -> None:
-        """It could not be spoken: a file that says another text goes, one of another speaker may stay."""
+        """Note that a record could not be spoken. Its file is removed if it says another text; of another speaker, it
+        stays.
+        """
         if (done := self._files[record.id]) and done["text"] != record.user_text:
             self._files[record.id] = None
             wav_path(self._folder, record).unlink(missing_ok=True)

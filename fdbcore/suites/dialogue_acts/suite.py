@@ -1,4 +1,4 @@
-"""The dialogue-act benchmark as the rest of fdbcore sees it."""
+"""The dialogue-act benchmark as a `Suite`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DialogueActs(Suite):
     )
 
     def ship(self, folder: Path, show: Callable[[str], None]) -> None:
-        """The smoke set, spoken by Open JTalk where it has not been spoken yet."""
+        """The shipped set; Open JTalk speaks what has not been spoken yet."""
         from fdbcore.suites.dialogue_acts.users import shipped
 
         shipped(folder, show)
@@ -61,13 +61,13 @@ class DialogueActs(Suite):
         out: Path,
         show: Callable[[str], None],
     ) -> Scored:
-        """Files of responses, and runs; a response belongs to the set that has a record of its id."""
+        """Scores files of responses, and runs; a response belongs to the set that has its id."""
         from fdbcore.suites.dialogue_acts.inputs import score
 
         return score(paths, options, jobs, out, show)
 
     def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
-        """Two annotators, by their files of responses or records."""
+        """Compares two annotators, by their files of responses or records."""
         from fdbcore.suites.dialogue_acts.agreement import agreement, read_labels
         from fdbcore.suites.dialogue_acts.agreement_screen import screen
 
@@ -79,7 +79,7 @@ class DialogueActs(Suite):
         return content, screen(content, width)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """A condition is a set as one annotator sees it."""
+        """The scorecard; a condition is a set as one annotator labels it."""
         from fdbcore.suites.dialogue_acts.card import card
 
         return card(document)
@@ -91,7 +91,7 @@ class DialogueActs(Suite):
         return details(document, width)
 
     def style(self) -> str:
-        """Of the pictures, and of acts against acts."""
+        """The style of the pictures and of the drawing of acts against acts."""
         from fdbcore.suites.dialogue_acts.section import style
 
         return style()
@@ -103,19 +103,19 @@ class DialogueActs(Suite):
         return legend()
 
     def picture(self, case: ScoredCase) -> str:
-        """What the user asks for, and the alignment."""
+        """The user's request and the alignment."""
         from fdbcore.suites.dialogue_acts.picture import view
 
         return view(case)
 
     def section(self, document: Mapping[str, Any]) -> str:
-        """Which acts go wrong: acts against acts."""
+        """Which acts go wrong: the drawing of acts against acts."""
         from fdbcore.suites.dialogue_acts.section import section
 
         return section(document)
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
-        """Telling replies, and acts against acts."""
+        """The examples, and the drawings of acts against acts."""
         from fdbcore.suites.dialogue_acts.figures import figures
 
         return figures(document)

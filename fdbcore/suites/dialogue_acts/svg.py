@@ -29,12 +29,12 @@ def drawing(content: str, width: float, height: float, description: str, css: st
 
 
 def definitions() -> str:
-    """What drawings refer to, once in a page (and not hidden: browsers then leave the patterns out)."""
+    """The patterns that drawings refer to, once per page. They are not hidden: browsers would drop them."""
     return f'<svg class="acts" width="0" height="0" aria-hidden="true"><defs>{DEFINITIONS}</defs></svg>'
 
 
 def standalone(drawn: str) -> str:
-    """The svg element of `drawing` as a file of its own, on white, for a paper."""
+    """The svg element of `drawing` as a file for a paper, on white."""
     return svg.standalone(drawn, static("picture.css", __package__), DEFINITIONS)
 
 

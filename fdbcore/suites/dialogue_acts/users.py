@@ -1,4 +1,4 @@
-"""Who talks to the systems in a run of this suite: the users of a data set, as `fdbcore dataset speak` left them."""
+"""The users that talk to the systems in a run of this suite: a data set that `fdbcore dataset speak` has spoken."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ PAUSE_MS: Final = 1500
 
 
 def prompts() -> Mapping[str, str]:
-    """The settings of parties that take prompts, unless their addresses have others."""
+    """The prompts of parties that take prompts and whose addresses set none."""
     texts = {name: (DATA / f"respond_{name}.ja.txt").read_text(encoding="utf-8").strip() for name in ("system", "user")}
     return {**texts, "pause_ms": str(PAUSE_MS)}
 
 
 def side_a(data: str) -> SideA:
-    """The users of the data set in "DIR" or "DIR?SETTINGS" (of the clip endpoint), and lines that are no records.
+    """The users of the data set "DIR" or "DIR?SETTINGS" (settings of the clip endpoint), and lines that are no records.
 
-    Raises InputError where there are no records, or not all of them have been spoken.
+    Raises InputError if there are no records, or if some of them have not been spoken.
     """
     path, settings = split_query(data, file=True)
     folder = Path(path).absolute()
@@ -48,7 +48,7 @@ def side_a(data: str) -> SideA:
 
 
 def shipped(folder: Path, show: Callable[[str], None]) -> None:
-    """Put the shipped set into `folder`, spoken by Open JTalk, where it is not there yet."""
+    """Put the shipped set into `folder`, spoken by Open JTalk, unless it is there already."""
     write_text(folder / RECORDS, (DATA / SMOKE / RECORDS).read_text(encoding="utf-8"))
     records, _ = read_records(folder / RECORDS)
     for where, reason in speak_records(records, folder, registry.speaker(SPEAKER), show):

@@ -1,4 +1,4 @@
-"""Scores of the suite in words that need no formula."""
+"""Explains the scores of the suite in words, without formulas."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fdbcore.report.format import NONE
 Item = Mapping[str, Any]
 
 PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
-"""The parts of a distance (WED) in the order in which they are shown."""
+"""The parts of a distance (WED), in the order in which they are shown."""
 
 OPERATIONS: Final = {"match": "kept", **PARTS}
-"""What became of an act, for a reader: the paper's names tell how the reply would be turned into the reference."""
+"""What happened to an act, in a reader's words; the paper's names say how a reply becomes the reference."""
 
 
 def weight(value: float) -> str:
@@ -38,19 +38,19 @@ def p_text(p: float | None) -> str:
 
 
 def acts_of(item: Item) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
-    """The steps of the reference that counts and of the reply."""
+    """The steps of the reference that counts, and of the reply."""
     return item["reference"]["steps"], item["response"]["steps"]
 
 
 def headline(item: Item) -> str:
-    """The distance as the sum that it is: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
+    """The distance as a sum: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
     scores = item["scores"]
     parts = [f"{weight(scores[name])} {word}" for name, word in PARTS.items() if scores[name]]
     return f"Distance (WED) {weight(scores['wed'])}" + (f" = {' + '.join(parts)}" if parts else "")
 
 
 def reasons(item: Item) -> list[str]:
-    """Why the distance (WED) and the overlap (weighted LCS) are what they are: a sentence for each."""
+    """Why the distance (WED) and the overlap (weighted LCS) have their values: a sentence each."""
     if not item["response"]["steps"]:
         return ["No reply, so all of the reference is missing and nothing is in common."]
     sentences = [sentence for sentence in (_missing(item), _redundant(item), _swapped(item)) if sentence] or [
