@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ import uvloop
 from benchmarks.harness import print_table
 from fdbcore._ext.pacer import Pacer
 from fdbcore.types import TICK_NS
+from fdbcore.types.timing_types import LatenessSummary
 
 RUN_S = float(os.environ.get("FDBCORE_PACING_SECONDS", "60"))
 TICKS = max(100, round(RUN_S * 1e9 / TICK_NS))
@@ -64,8 +64,9 @@ class Figures:
         return cls(p50, p99, p99_9, float(us.max()), drift)
 
     @classmethod
-    def of_wake(cls, summary: dict[str, Any]) -> Figures:
-        return cls(summary["p50_us"], summary["p99_us"], summary["p99_9_us"], summary["max_us"], None)
+    def of_wake(cls, summary: LatenessSummary) -> Figures:
+        p50, p99, p99_9, most = (summary[name] or 0.0 for name in ("p50_us", "p99_us", "p99_9_us", "max_us"))
+        return cls(p50, p99, p99_9, most, None)
 
 
 Method = Callable[[], dict[str, Figures]]

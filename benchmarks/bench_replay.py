@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
@@ -24,6 +23,7 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
@@ -96,7 +96,7 @@ def _stages(path: Path, folder: Path) -> None:
     def loop(vad: str) -> None:
         with session.open() as source:
             vads = make_vads(vad, source.rates_hz)
-        meta: dict[str, Any] = {"settings": {"turns": {}, "vad": {}}}
+        meta: KnownMeta = {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}
         with RecordingWriter(folder / "stage", meta, keep_audio=False) as recording:
             run(*replayed_sides(iter(blocks)), VirtualClock(), vads, TurnSettings(), recording)
 

@@ -103,7 +103,7 @@ class Hub:
         self.timings.append(recording.meta["timing"])
         self.missed_ns += [began_ns[0] + tick * TICK_NS for tick in missed]
         if any(party.left for party in parties):
-            self.odd_ends.append(recording.meta["outcome"]["reason"])
+            self.odd_ends.append(str(recording.meta["outcome"]["reason"]))
 
     def _report(self, over: threading.Event) -> None:
         while not over.wait(REPORT_S):

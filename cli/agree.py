@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     pass
 
 
-@click.command(cls=SuiteCommand, suite_options="agree_options")
+@click.command(cls=SuiteCommand, suite_options="agree_options", short_help="Compare annotations by people or models.")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FIRST SECOND...")
 @click.option("--suite", type=SuiteName(), help="Benchmark of the labels, if several benchmarks use that file suffix.")
 @click.option(
@@ -47,6 +47,8 @@ def agree(
     Labels of calls: give two or more label files (CSV, TextGrid, RTTM, Audacity), or folders of them. A run or a
     recording stands for what the turn detector found in it. Dialogue acts: give two .jsonl files of responses or of
     records; of records, the reference replies are compared.
+
+    Example: fdbcore agree hand.csv RUN
     """
     try:
         if len(paths) < 2:

@@ -9,7 +9,10 @@ from fdbcore.protocols import Suite
 from .suites import SuiteCommands, SuiteName
 
 
-@click.command(cls=SuiteCommands)
+@click.command(cls=SuiteCommands, short_help="Make the data of a benchmark.")
 @click.option("--suite", type=SuiteName(), help="Benchmark of the command, if several have one of that name.")
 def dataset(suite: Suite | None) -> None:
-    """Make the data of a benchmark: records, and the speech of their users."""
+    """Make the data of a benchmark: records, and the speech of their users.
+
+    Example: fdbcore dataset speak SET
+    """

@@ -22,11 +22,12 @@ from .options import DONE, FAILED
 
 if TYPE_CHECKING:
     from fdbcore.protocols import Endpoint
+    from fdbcore.recording.run_types import TimingSelftest
     from fdbcore.report.call.doctor_types import CheckedSession, Checkup, Probe
     from fdbcore.report.call.document_types import Document
 
 
-@click.command()
+@click.command(short_help="Check audio files, systems, and the timing of this machine.")
 @click.argument("subjects", nargs=-1, metavar="[FILE|SYSTEM]...")
 @options.vad
 @options.as_json
@@ -40,6 +41,8 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
 
     The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, or if a
     system cannot be reached.
+
+    Example: fdbcore doctor call.wav
     """
     from fdbcore.audio.decode import AUDIO_SUFFIXES
 
@@ -50,16 +53,18 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
             options.named(subject)
         if Path(subject).suffix.lower() in AUDIO_SUFFIXES and ":" not in subject:
             raise click.UsageError(f"{subject}: expected audio or a system, got no such file")
-    found, all_fit = _examine(files, vad, show=not as_json) if files else ({}, True)
+    checkup: Checkup = {"schema": "fdbcore.doctor/1"}
+    all_fit = all_well = True
+    if files:
+        checkup["files"], all_fit = _examine(files, vad, show=not as_json)
     if systems or not files:
-        tested, all_well = _test(systems, show=not as_json)
-        found, all_fit = found | tested, all_fit and all_well
+        checkup["timing"], checkup["systems"], all_well = _test(systems, show=not as_json)
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False))
-    sys.exit(DONE if all_fit else FAILED)
+        click.echo(json.dumps(checkup, ensure_ascii=False))
+    sys.exit(DONE if all_fit and all_well else FAILED)
 
 
-def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[Checkup, bool]:
+def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, CheckedSession], bool]:
     """The input health of each session in the files, and whether all of them can be measured."""
     from fdbcore.report.call.document import told_first
     from fdbcore.sources.sessions import session_inputs
@@ -82,7 +87,7 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[Checkup, bool]
             found[session.name] = cast("CheckedSession", checked)
             if show:
                 click.echo(_screen(title, warnings, content))
-    return {"files": found}, all(map(_is_fit, found.values()))
+    return found, all(map(_is_fit, found.values()))
 
 
 def _is_fit(health: CheckedSession) -> bool:
@@ -118,8 +123,8 @@ def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
     return "\n".join([fill(title, columns), *lines, health_screen(content, columns), ""])
 
 
-def _test(systems: Sequence[str], show: bool) -> tuple[Checkup, bool]:
-    """The result of the timing self-test and a probe of each system, and whether all of it is good."""
+def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str, Probe], bool]:
+    """The result of the timing self-test, a probe of each system by its address, and whether all of it is good."""
     from fdbcore.runs.selftest import timing_selftest, verdict
     from fdbcore.runtime.redaction import redacted
 
@@ -147,7 +152,7 @@ def _test(systems: Sequence[str], show: bool) -> tuple[Checkup, bool]:
             is_named = result.startswith(address.partition("?")[0])  # as in the message of a party that is not there
             click.echo(result if is_named else f"{address}: {result}")
     all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
-    return {"timing": found, "systems": probes}, all_well
+    return found, probes, all_well
 
 
 def _system(address: str) -> Endpoint:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
 
 
-@click.command()
+@click.command(short_help="Write turn events in the formats of other tools.")
 @click.argument("run", type=FILE, required=False)
 @click.option("--format", "fmt", required=True, type=click.Choice(FORMATS))
 @click.option("--out", type=FILE, help="Output folder (default: the folder of each recording).")
@@ -31,6 +31,8 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
     Two formats hold something else. fdb1 is for the scoring scripts of Full-Duplex-Bench: it takes a run over clips of
     v1 or v1.5, and writes each clip's input.wav and what the system said as output.wav (by default into RUN/fdb1).
     turnbench is one file for the whole run: the times at which the turn detector knew of turn ends and interruptions.
+
+    Example: fdbcore export RUN --format textgrid
     """
     from fdbcore.analysis.corpus import Run
     from fdbcore.report.exports.fdb_v1 import caution

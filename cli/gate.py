@@ -22,11 +22,13 @@ class _Gates(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Gates)
+@click.group(cls=_Gates, short_help="Make a file of limits that releases must keep.")
 def gate() -> None:
     """Make a file of gates, the limits that releases must keep.
 
     `fdbcore report RUN --gate gates.toml` decides them.
+
+    Example: fdbcore gate init RUN
     """
 
 

@@ -13,19 +13,40 @@ from fdbcore.runtime.redaction import write_no_secrets
 from .entry import begin_work
 from .lazy import LazyCommands
 
-COMMANDS = ("agree", "dataset", "doctor", "export", "gate", "replay", "report", "run", "score")
+COMMANDS = ("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "dataset")
+"""In the order in which a newcomer needs them."""
+
+FIRST_STEPS = """\
+What people do first:
+
+  Measure recorded calls (left channel: the caller, right: the system):
+    fdbcore replay calls/ --out RUN
+
+  Say what is better or worse than in an earlier run:
+    fdbcore report RUN --baseline OLD
+
+  Call a system of yours, and measure that:
+    fdbcore run --system ADDRESS --clips calls/
+
+fdbcore --help lists all commands; fdbcore COMMAND --help ends its text with an example."""
 
 
-@click.command(cls=LazyCommands, names=COMMANDS)
+@click.command(cls=LazyCommands, names=COMMANDS, invoke_without_command=True)
 @click.version_option(package_name="fdbcore")
-def main() -> None:
-    """Run, replay and score full-duplex spoken conversations on one media clock."""
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Run, replay and score full-duplex spoken conversations on one media clock.
+
+    Example: fdbcore replay call.wav
+    """
     if isinstance(sys.stdout, TextIOWrapper):  # a file name may hold bytes that are not valid text
         sys.stdout.reconfigure(errors="backslashreplace")
     if Path(".env").is_file():
         _load_tokens(Path(".env"))
     write_no_secrets()
     begin_work()
+    if context.invoked_subcommand is None:
+        click.echo(FIRST_STEPS)
 
 
 def _load_tokens(path: Path) -> None:

@@ -24,6 +24,7 @@ from .entry import UNMEASURED as UNMEASURED
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
     from fdbcore.measures.reading import Reading
+    from fdbcore.recording.recorded_types import AgentLog
     from fdbcore.sources.agent_logs import Mark
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
@@ -97,7 +98,7 @@ class Log:
     marks: Sequence[Mark]
     offset_ms: float | None
 
-    def lay(self, reading: Reading) -> dict[str, Any]:
+    def lay(self, reading: Reading) -> AgentLog:
         """Store the marks with a recording, on its timeline. Raises InputError if the offset cannot be estimated."""
         from fdbcore.runs.amend import lay_marks
 

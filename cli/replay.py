@@ -28,7 +28,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 """How often the progress of one call is shown, on the timeline of the call."""
 
 
-@click.command()
+@click.command(short_help="Measure recorded calls.")
 @click.argument("paths", nargs=-1, type=CALL)
 @click.option("-a", "file_a", type=FILE, help="Audio file of side A, the user or examiner.")
 @click.option("-b", "file_b", type=FILE, help="Audio file of side B, the system. Two channels of a file for one "
@@ -80,6 +80,8 @@ def replay(
     Each session gets its own folder with a recording in --out. A single session gets a page, report.html. Several
     sessions get tables and a common page, index.html; run the same command again to replay only new sessions. If --out
     already holds several sessions, a single one gets tables and index.html too, and replaces them there.
+
+    Example: fdbcore replay calls/ --out RUN
     """
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings

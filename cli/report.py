@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fdbcore.report.run.page import ClipCounts, PageParts
 
 
-@click.command()
+@click.command(short_help="Write the pages of a run, or compare runs.")
 @click.argument("run", type=FILE, required=False)
 @click.option(
     "--call",
@@ -89,6 +89,8 @@ def report(
 
     With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
     few calls to be decided.
+
+    Example: fdbcore report RUN --baseline OLD
     """
     from fdbcore.report.run.page import PageParts, link_pages
 

@@ -39,7 +39,7 @@ OUT_HELP = (
 )
 
 
-@click.command()
+@click.command(short_help="Run live calls with systems, record and score them.")
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
 @click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
@@ -94,6 +94,8 @@ def run(
     its own, and the first line names it. To continue a run that was stopped or killed, give the same command with --out
     and that folder; cases that have ended run again only with --again. Press Ctrl-C once to finish the live calls and
     start no more, twice to end them now.
+
+    Example: fdbcore run --system echo --clips calls/ --clock virtual --max-s 10
     """
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
     from fdbcore.runs.plan import make_plan, prompted
@@ -353,7 +355,7 @@ def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool
 
     rows = _costs(folder.plan, folder.left(again), slots)
     if as_json:
-        costs: RunCosts = {"systems": rows}
+        costs: RunCosts = {"schema": "fdbcore.costs/1", "systems": rows}
         click.echo(json.dumps(costs, ensure_ascii=False))
         return
     click.echo(f"{'system':<32} {'calls':>7} {'left':>7} {'audio':>9} {'wall time':>9}")

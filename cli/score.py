@@ -21,7 +21,9 @@ _RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "reference")
 _SUITE_OPTIONS: Final = ("figures",)
 
 
-@click.command(cls=SuiteCommand, suite_options="score_options")
+@click.command(
+    cls=SuiteCommand, suite_options="score_options", short_help="Score a run with intervals, or a benchmark."
+)
 @click.argument("paths", nargs=-1, type=FILE, metavar="[RUN|RESPONSES.jsonl]...")
 @click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample: a column of the calls "
               "(default: the call).")  # fmt: skip
@@ -69,6 +71,8 @@ def score(
     written to scores.json and report.html, with the scorecard as scorecard.json, table.csv, table.md and table.tex.
     Without a path, the replies that ship with the benchmark are scored; this needs no key. Input that cannot be used is
     named and left out, and the exit code is 1.
+
+    Example: fdbcore score RUN --by version --cluster caller
     """
     if suite is None:
         from .score_run import ScoreOptions, score_run

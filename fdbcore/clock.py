@@ -10,11 +10,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fdbcore._ext.pacer import Pacer
 from fdbcore.errors import InputError
 from fdbcore.types import TICK_NS
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import MachineLoad, Priority, TimingCertificate
 
 _HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
@@ -43,7 +46,7 @@ class MonotonicClock:
         return self._pacer.wait(tick)
 
     @contextmanager
-    def undisturbed(self) -> Iterator[dict[str, Any]]:
+    def undisturbed(self) -> Iterator[Priority]:
         """Give the calling thread real-time priority where permitted, and keep garbage collections short.
 
         Both last as long as the `with` block. Yields what the system granted, as `Pacer.raised_priority` does.
@@ -51,17 +54,23 @@ class MonotonicClock:
         with _short_collections(), self._pacer.raised_priority() as grants:
             yield grants
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> TimingCertificate:
         """Lateness of the ticks (`Pacer.lateness`), clock, settings, priority and machine load, as JSON values.
 
         The priority is None if it was not asked for.
         """
+        lateness = self._pacer.lateness()
         return {
             "realtime": True,
             "clock": {"name": time.get_clock_info("monotonic").implementation, "hardware": _hardware_clock()},
             "period_ns": self._pacer.period_ns,
             "spin_ns": self._pacer.spin_ns,
-            **self._pacer.lateness(),
+            "wake": lateness["wake"],
+            "resume": lateness["resume"],
+            "late": lateness["late"],
+            "missed": lateness["missed"],
+            "suspends": lateness["suspends"],
+            "clock_steps": lateness["clock_steps"],
             "priority": self._pacer.priority,
             "machine": machine_load(),
         }
@@ -83,7 +92,7 @@ class VirtualClock:
         self._last_tick = tick
         return 0
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> TimingCertificate:
         """State that no real time was kept, so none was measured. The same for every run."""
         return {"realtime": False, "clock": {"name": "virtual", "hardware": None}}
 
@@ -115,7 +124,7 @@ def _short_collections() -> Iterator[None]:
                 gc.unfreeze()
 
 
-def machine_load() -> dict[str, Any]:
+def machine_load() -> MachineLoad:
     """The load average over 1, 5 and 15 minutes (None where the system has none) and the number of processors."""
     try:
         load_average = list(os.getloadavg())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ import numpy.typing as npt
 from fdbcore.errors import SettingsError
 from fdbcore.types import Happening, Option, Pcm, Reply, Request, Rubric, Side, SideA, TurnEvent
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import TimingCertificate
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its own input (Moshi), the bursts of a vendor's
@@ -33,7 +36,7 @@ class Clock(Protocol):
     def wait(self, tick: int) -> int:
         """Sleep until `tick` is due, and return by how many whole ticks it is overdue. Ticks come in order from 0."""
 
-    def certificate(self) -> Mapping[str, Any]:
+    def certificate(self) -> TimingCertificate:
         """What was measured of the timing so far, as JSON values."""
 
 

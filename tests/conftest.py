@@ -51,7 +51,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield)
     except Exception as error:
         found = Processors.now().since(before)
-        told = cause_of_missed_ticks({"processors": found})
+        told = cause_of_missed_ticks(found)
         if (found["steal_share"] or 0) >= MUCH_STEAL:
             pytest.skip(f"{told}; it failed with {error!r}")
         error.add_note(f"Why, as far as the kernel reports it: {told}.")

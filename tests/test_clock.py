@@ -94,6 +94,7 @@ def test_while_sessions_last_collections_look_only_at_what_they_have_made() -> N
 
 def test_the_load_is_that_of_the_system() -> None:
     load = machine_load()["load_average"]
+    assert load is not None
     assert len(load) == 3
     assert all(value >= 0 for value in load)
 

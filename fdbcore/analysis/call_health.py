@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fdbcore.analysis.corpus import Call
-from fdbcore.measures.health.finding import SEVERITIES, Severity
+from fdbcore.measures.health.finding import SEVERITIES
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Health, Severity
 
 
 class BriefFinding(NamedTuple):
@@ -27,10 +30,10 @@ class CallHealth:
     findings: Sequence[BriefFinding]
 
     @classmethod
-    def of(cls, health: Mapping[str, Any]) -> CallHealth:
+    def of(cls, health: Health) -> CallHealth:
         """The health of a call, from the `health` of its recording."""
-        fields = BriefFinding._fields
-        return cls(health["verdict"], tuple(BriefFinding(*(f[key] for key in fields)) for f in health["findings"]))
+        found = health["findings"]
+        return cls(health["verdict"], tuple(BriefFinding(f["id"], f["side"], f["severity"], f["text"]) for f in found))
 
     @property
     def ids(self) -> str:

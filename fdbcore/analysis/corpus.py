@@ -186,7 +186,7 @@ def _found(path: Path) -> Iterator[Call]:
             yield Call(folder.name, folder, FAILED, str(error), str(error), is_unreadable=True)
             continue
         status, reason = recording.meta["status"], recording.meta.get("reason")
-        files = tuple(file["path"] for file in (recording.meta.get("source") or {}).get("files", ()))
+        files = tuple(file["path"] for file in recording.source_files)
         if status != "complete":
             why = reason or f"the recording is {status}"
             yield Call(recording.name, recording.path, FAILED, why, why, held_columns(recording), files)

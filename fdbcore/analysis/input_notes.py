@@ -22,9 +22,9 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     for call in calls:
         try:
             reading = call.recording
-            health = reading.health or {}
             missing += [f"{call.name} ({text.partition(':')[0]})" for text in audio_missing(reading)[:1]]
-            bad += [f"{call.name} ({_worst(health)})"] if health.get("verdict") == "bad" else []
+            found = reading.health["findings"] if reading.health else []  # the worst first
+            bad += [f"{call.name} ({found[0]['text']})"] if found and found[0]["severity"] == "bad" else []
             echoing += [call.name] if reading.has_suspects else []
         except RecordingError:
             continue
@@ -33,12 +33,6 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         *_line("bad input", bad, ""),
         *_line("echo", echoing, ": only the measures of published benchmarks count the events that it makes"),
     ]
-
-
-def _worst(health: dict[str, object]) -> str:
-    findings = health["findings"]
-    assert isinstance(findings, list)
-    return next((str(each["text"]) for each in findings if each["severity"] == "bad"), "bad")
 
 
 def _line(what: str, names: list[str], note: str) -> Iterator[str]:

@@ -71,9 +71,9 @@ def unscored(recording: Recording) -> str | None:
     It has none if it is invalid, never began, has no speech at all, or was answered in text. A call in which the system
     failed has measures: the turns that it did not answer are in the denominators.
     """
-    outcome = recording.original_meta.get("outcome") or {}
-    kind, reason = outcome.get("kind"), outcome.get("reason")
-    if kind == "invalid" or (kind == "failed" and not recording.n_ticks) or (kind == "done" and reason):
+    outcome = recording.outcome
+    kind, reason = (outcome["kind"], outcome["reason"]) if outcome else (None, None)
+    if outcome and (kind == "invalid" or (kind == "failed" and not recording.n_ticks) or (kind == "done" and reason)):
         who = f"side {outcome['side']}: " if outcome.get("side") else ""
         return f"{kind}: {who}{reason}"
     if not recording.n_ticks:

@@ -132,7 +132,7 @@ def other_activity(recording: Recording) -> Tracks:
     """
     detector = other_detector(recording.meta["settings"])
     path = recording.path / f"derived/activity-{detector}.npz"
-    content = [file["sha256"] for file in (recording.meta.get("source") or {}).get("files", ())]
+    content = [file["sha256"] for file in recording.source_files]
     tracks = _stored_tracks(path, content, recording.n_ticks)
     if tracks is None:
         if (changed := changed_source(recording)) is not None:

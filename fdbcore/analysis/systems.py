@@ -47,7 +47,12 @@ class CutOffAgainstLatency:
 
 def systems(run: Survey) -> list[SystemCalls]:
     """The systems of a run, sorted by name; none unless there are several."""
-    return [_system_calls(name, run) for name in several(run)]
+    found = []
+    for name in several(run):
+        calls = [row.call for row in run.rows if _system(row.call) == name]
+        pooled = [own for row, own in zip(run.scored, run.pooled, strict=True) if _system(row.call) == name]
+        found.append(SystemCalls(name, len(calls), Counter(map(_ended, calls)), summarise(pooled)))
+    return found
 
 
 def measures_by_system(run: Survey, found: Sequence[SystemCalls]) -> dict[str, Measures]:
@@ -78,12 +83,6 @@ def cut_off_against_latency(run: Survey) -> list[CutOffAgainstLatency]:
         if share and share["n"] and latency:
             found.append(CutOffAgainstLatency(name, share, latency, len(calls)))
     return found
-
-
-def _system_calls(name: str, run: Survey) -> SystemCalls:
-    calls = [row.call for row in run.rows if _system(row.call) == name]
-    pooled = [found for row, found in zip(run.scored, run.pooled, strict=True) if _system(row.call) == name]
-    return SystemCalls(name, len(calls), Counter(map(_ended, calls)), summarise(pooled))
 
 
 def _system(call: Call) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from fdbcore._ext.resample import Resampler
 from fdbcore.audio.lengths import is_cut_mpeg_frame, stated_s, wav_data
 from fdbcore.errors import AudioError, FrameError
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+if TYPE_CHECKING:
+    from fdbcore.audio.file_types import FileState, SourceFile
 
 Block = npt.NDArray[np.int16]
 """int16 (n, channels), at the sample rate of the file."""
@@ -86,7 +89,7 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def state_of(path: Path) -> dict[str, Any]:
+def state_of(path: Path) -> FileState:
     """Size and modification time of a file: if both are the same, its content counts as the same. Raises OSError."""
     stat = path.stat()
     return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
@@ -234,11 +237,23 @@ class AudioFile:
         whole = in_time and not self._unstated_bytes
         return self.codec in codecs and len(self._container.streams) == 1 and whole
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> SourceFile:
         """The properties above as JSON values, with the absolute path and the file's size and time."""
-        names = ("sha256", "container", "codec", "rate_hz", "channels", "bit_depth", "samples", "notes", "damage")
         state = state_of(self.path)
-        return {"path": str(self.path.resolve())} | state | {name: getattr(self, name) for name in names}
+        return {
+            "path": str(self.path.resolve()),
+            "bytes": state["bytes"],
+            "modified_ns": state["modified_ns"],
+            "sha256": self.sha256,
+            "container": self.container,
+            "codec": self.codec,
+            "rate_hz": self.rate_hz,
+            "channels": self.channels,
+            "bit_depth": self.bit_depth,
+            "samples": self.samples,
+            "notes": self.notes,
+            "damage": self.damage,
+        }
 
     def close(self) -> None:
         """Release the file."""

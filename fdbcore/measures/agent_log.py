@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.types import TICK_MS, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import AgentLog, LogResponse
 
 MARKS_SCHEMA: Final = "fdbcore.marks/1"
 TOLERANCE_S: Final = 0.06
@@ -141,7 +144,7 @@ def _median_limits(values: Floats) -> tuple[float, float]:
     return float(ordered[k - 1]), float(ordered[n - k])
 
 
-def align_marks(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> dict[str, Any]:
+def align_marks(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> AgentLog:
     """The log on the timeline of the recording, and each response of B split at its marks, as JSON values.
 
     Keys: schema, offset {...}, marks [{time_s, name}], outside (the number of marks beyond the recording), stages
@@ -165,8 +168,15 @@ def align_marks(marks: Sequence[Mark], dialogue: Dialogue, offset: Offset) -> di
     within = [mark for mark in aligned if 0 <= mark.time_s <= length_s]
     return {
         "schema": MARKS_SCHEMA,
-        "offset": {name: getattr(offset, name) for name in Offset.__slots__},
-        "marks": [mark._asdict() for mark in within],
+        "offset": {
+            "offset_s": offset.offset_s,
+            "low_s": offset.low_s,
+            "high_s": offset.high_s,
+            "anchor": offset.anchor,
+            "matched": offset.matched,
+            "onsets": offset.onsets,
+        },
+        "marks": [{"time_s": mark.time_s, "name": mark.name} for mark in within],
         "outside": len(aligned) - len(within),
         "stages": [f"{a} to {b}" for a, b in pairwise(points)],
         "responses": responses,
@@ -193,7 +203,7 @@ def _stage_names(marks_of_spans: Sequence[Mapping[str, float]], spans: Sequence[
     return sorted(stages, key=lambda name: float(medians[name][0]))
 
 
-def _response(span: tuple[float, float], times_s: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
+def _response(span: tuple[float, float], times_s: Mapping[str, float], names: Sequence[str]) -> LogResponse:
     end_s, onset_s = span
     points = [end_s, *(times_s.get(name) for name in names), onset_s]
     stages = [None if a is None or b is None else round(1000 * (b - a), 1) for a, b in pairwise(points)]

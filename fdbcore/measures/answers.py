@@ -52,10 +52,10 @@ MEASURES: Final = (
         better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"),
     ),
     Measure(
-        "premature_per_turn", "share", "share", GROUP, "Opportunities that B took too early",
+        "premature_per_turn", "share", "share", GROUP, "Opportunities at which B cut A off",
         "B took the floor more than 0.2 s before A had finished: it cut A off.", "premature response, false cut-in",
         better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off by B",
-        column=Column(2, "cut off", "early", "cut off by B"),
+        column=Column(2, "cut off", "cut off", "by B"),
     ),
     Measure(
         "no_response_per_turn", "share", "share", GROUP, "Opportunities without an answer",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import MeasuredSide
 
 MOST_MADE_UP_SHARE: Final = 0.01
 """A caveat if more than this share of a side's audio came too late or never."""
@@ -21,11 +24,10 @@ def caveats(recording: Recording) -> list[str]:
     """The caveats of a recording, one line each, the most important first."""
     found: list[str] = []
     if recording.n_ticks:
-        original = recording.original_meta
-        outcome, selftest = original.get("outcome") or {}, original.get("selftest") or {}
-        if outcome.get("kind") == "failed":
+        outcome, selftest = recording.outcome, recording.original_meta.get("selftest")
+        if outcome and outcome.get("kind") == "failed":
             found.append(f"the call failed: side {outcome['side']}: {outcome['reason']}")
-        if selftest.get("passed") is False:
+        if selftest and selftest.get("passed") is False:
             why = f" ({'; '.join(selftest['broke'])})" if selftest.get("broke") else ""
             found.append(f"the timing self-test before this run failed{why}: do not rely on its latencies")
         found += audio_missing(recording)
@@ -40,11 +42,10 @@ def caveats(recording: Recording) -> list[str]:
 def audio_missing(recording: Recording) -> list[str]:
     """The caveats about audio that came too late or never."""
     samples = recording.n_ticks * FRAME_SAMPLES
-    sides = (recording.original_meta.get("timing") or {}).get("sides") or {}
-    return [text for side in SIDES for text in _missing(side, sides.get(side, {}), samples)]
+    return [text for side in SIDES for text in _missing(side, recording.measured(side), samples)]
 
 
-def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[str]:
+def _missing(side: Side, measured: MeasuredSide, samples: int) -> Iterator[str]:
     """How much of a side's audio did not come in time, and why; how much silence nothing explains."""
     # Older recordings do not count lost samples; the concealed ones are nearly those, plus the beginnings of pauses.
     lost = measured.get("lost_samples", measured.get("concealed_samples"))
@@ -60,9 +61,8 @@ def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[
         parts = parts or ["its machine or the network did not keep up"]
         share = f"{100 * missing / samples:.2g} %"
         yield f"{missing / SAMPLE_RATE_HZ:.1f} s of {side}'s audio ({share}) came too late or never: {', '.join(parts)}"
-    unexplained_s, paused_s = (
-        measured.get(f"{kind}_samples", 0) / SAMPLE_RATE_HZ for kind in ("unexplained", "paused")
-    )
+    unexplained_s = measured.get("unexplained_samples", 0) / SAMPLE_RATE_HZ
+    paused_s = measured.get("paused_samples", 0) / SAMPLE_RATE_HZ
     if unexplained_s >= MOST_MADE_UP_S > paused_s:  # a side that is known to pause has most likely paused
         yield (
             f"nothing came from {side} for {unexplained_s:.1f} s: it may have paused, or its packets may have been lost"
@@ -71,8 +71,7 @@ def _missing(side: Side, measured: Mapping[str, Any], samples: int) -> Iterator[
 
 def _oddities_of_files(recording: Recording) -> Iterator[str]:
     """Notes about the audio files that were replayed, or played in a live call."""
-    parties = recording.original_meta.get("parties") or {}
-    played = [party["file"] for party in parties.values() if isinstance(party.get("file"), Mapping)]
-    for file in [*(recording.meta.get("source") or {}).get("files", ()), *played]:
+    played = [party["file"] for party in recording.parties.values() if isinstance(party.get("file"), Mapping)]
+    for file in [*recording.source_files, *played]:
         for text in [*file.get("notes", ()), *filter(None, [file.get("damage")])]:
             yield f"{Path(file['path']).name}: {text}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SIDES, TICKS_PER_S
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Annotation
 
 Segment: TypeAlias = tuple[float, float]
 """Start and end in seconds."""
@@ -92,16 +95,14 @@ def compat(recording: Recording) -> dict[str, Quantity]:
     return measures
 
 
-def takeover(words: Sequence[Segment], annotations: Sequence[dict[str, object]]) -> dict[str, Quantity]:
+def takeover(words: Sequence[Segment], annotations: Sequence[Annotation]) -> dict[str, Quantity]:
     """v1: whether the system took over, and its latency from the *start* of the annotated turn-taking interval.
 
     words: start and end in s. No words, or at most three words within less than a second, are no takeover. A negative
     latency counts as 0. In samples of an interruption, only words after its *end* count, and the latency starts there.
     """
-    starts_s, ends_s = (
-        [float(str(note[edge])) for note in annotations if note["kind"] == kind]
-        for kind, edge in (("turn_taking", "start_s"), ("interrupt", "end_s"))
-    )
+    starts_s = [note["start_s"] for note in annotations if note["kind"] == "turn_taking"]
+    ends_s = [note["end_s"] for note in annotations if note["kind"] == "interrupt"]
     if ends_s:
         after = [(max(start, ends_s[0]), end) for start, end in words if end > ends_s[0]]
         return _takeover("compat_v1_interruption", after, ends_s[0])

@@ -134,7 +134,7 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
 
 def _echo_figures(recording: Recording, side: Side) -> str:
     """The level and delay of the echo in a side: " (-10 dB, 45 ms)"; empty if they are not known."""
-    for finding in (recording.health or {}).get("findings", ()):
+    for finding in recording.health["findings"] if recording.health else ():
         if finding["id"] in ECHOES and finding["side"] == side:
             return " ({level_db:.0f} dB, {delay_ms:.0f} ms)".format_map(finding["figures"])
     return ""
@@ -174,8 +174,8 @@ def one_sided(heard: CheckedCall) -> Iterator[Finding]:
 
 def file_ends(heard: CheckedCall) -> Iterator[Finding]:
     """The file of one side is much shorter than that of the other. In samples of one turn, A's file may be."""
-    source = heard.reading.meta.get("source") or {}
-    if len(source.get("files", ())) != len(SIDES):
+    source = heard.reading.meta.get("source")
+    if not source or len(heard.reading.source_files) != len(SIDES):
         return
     for side in SIDES:
         end = int(source["sides"][side].get("samples", heard.n_ticks * FRAME_SAMPLES)) // FRAME_SAMPLES

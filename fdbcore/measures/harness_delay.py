@@ -26,8 +26,7 @@ class HarnessLegs:
     @classmethod
     def of(cls, recording: Recording, side: Side) -> Self | None:
         """The legs of a live recording; None if the transport of that side does not state both delays."""
-        sides = (recording.original_meta.get("timing") or {}).get("sides") or {}
-        out_samples = sides.get(side, {}).get("out_delay_samples")
+        out_samples = recording.measured(side).get("out_delay_samples")
         logged = [event for event in recording.events if event["side"] == side and "delay_samples" in event]
         if out_samples is None or not logged:
             return None

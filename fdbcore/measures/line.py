@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import V1_FILES
@@ -17,30 +17,26 @@ turn; an answer that has not come by then is missing. held: we ran the call ours
 is missing if the whole response window was recorded. closed: somebody else made the recording, and A may have hung up.
 """
 
-LINE_OPEN: Final = "line_open"
-"""The setting of a replay that says that the line stayed open; recordings without it do not have the key."""
-
 
 def line_of(recording: Recording) -> Line:
     """The line of a recording, from its settings, its suite, the layout of its files, or its live parties."""
-    live = recording.original_meta
-    kinds = [party.get("kind", "replay") for party in (live.get("parties") or {}).values()]
-    if recording.meta["settings"].get(LINE_OPEN) or _is_one_turn(recording.meta):
+    kinds = [party.get("kind", "replay") for party in recording.parties.values()]
+    if recording.meta["settings"].get("line_open") or _is_one_turn(recording):
         return "open"
-    if "clip" in kinds and not _is_cut_off(recording, live):
+    if "clip" in kinds and not _is_cut_off(recording):
         return "open"
     return "held" if any(kind != "replay" for kind in kinds) else "closed"
 
 
-def _is_cut_off(recording: Recording, live: Mapping[str, Any]) -> bool:
+def _is_cut_off(recording: Recording) -> bool:
     """Whether we ended a live call at its time limit: B could not answer any more, though A had not hung up."""
-    max_s = live["settings"].get("max_s")
+    max_s = recording.original_meta["settings"].get("max_s")
     return max_s is not None and recording.n_ticks >= int(max_s * TICKS_PER_S)
 
 
-def _is_one_turn(meta: Mapping[str, Any]) -> bool:
+def _is_one_turn(recording: Recording) -> bool:
     """Whether the files are those of a sample of Full-Duplex-Bench v1."""
-    paths = [Path(file["path"]) for file in (meta.get("source") or {}).get("files", ())]
+    paths = [Path(file["path"]) for file in recording.source_files]
     return tuple(path.name for path in paths) == V1_FILES and len({path.parent for path in paths}) == 1
 
 
@@ -51,8 +47,9 @@ def pauses_of(recording: Recording) -> list[tuple[int, int]]:
     swapped = (recording.meta.get("source") or {}).get("swap", False)
     noted = [note for note in recording.meta.get("annotations", ()) if note["kind"] == "pause" and not swapped]
     spans += [_span(note["start_s"], note["end_s"]) for note in noted]
-    clip = (recording.original_meta.get("case") or {}).get("clip") or {}
-    of_clip = clip.get("labels", {}).get("pause", ())
+    case = recording.original_meta.get("case")
+    clip = case.get("clip") if case else None
+    of_clip = clip.get("labels", {}).get("pause", ()) if clip else ()
     return spans + [_span(*note["timestamp"]) for note in of_clip]  # a clip is played from tick 0
 
 

@@ -5,12 +5,14 @@ They need msgspec, and are for type checkers and for the schemas: nothing at run
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
 from fdbcore.recording.meta_types import Count, RecordingStatus
+from fdbcore.recording.recorded_types import Parties
 from fdbcore.recording.run_types import Outcome
+from fdbcore.types.timing_types import TimingCertificate
 
 
 class ReplayOf(TypedDict):
@@ -45,8 +47,8 @@ class Held(TypedDict):
     status: RecordingStatus
     reason: str | None
     outcome: Outcome | None
-    parties: dict[str, Any] | None
-    timing: Annotated[dict[str, Any] | None, Meta(description="its timing certificate; sides: what each side measured")]
+    parties: Parties | None
+    timing: Annotated[TimingCertificate | None, Meta(description="its timing certificate")]
     replay_of: ReplayOf | None
     missed: Annotated[
         list[tuple[Count, Count]],

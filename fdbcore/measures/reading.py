@@ -51,8 +51,7 @@ class Reading(Recording):
     @cached_property
     def suspect_spans(self) -> Mapping[Side, Spans]:
         """Spans of ticks, per side, in which its activity is echo of the other side."""
-        spans = (self.health or {}).get("suspect", {})
-        return {side: spans.get(side, []) for side in SIDES}
+        return {side: self.health["suspect"][side] if self.health else [] for side in SIDES}
 
     @property
     def has_suspects(self) -> bool:
@@ -67,7 +66,7 @@ class Reading(Recording):
     @cached_property
     def moments(self) -> Sequence[Moment]:
         """The moments to listen to first, the worst first."""
-        found = (self.health or {}).get("findings", ())
+        found = self.health["findings"] if self.health else ()
         sounds = {
             f"{SOUNDS[finding['id']]} on {finding['side']}": finding["spans"]
             for finding in found

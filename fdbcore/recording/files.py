@@ -6,14 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fdbcore.errors import RecordingError
 from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.whole_files import whole_file
 
-RECORDING_SCHEMA = "fdbcore.recording/1"
-TURNS_SCHEMA = "fdbcore.turns/1"
+RECORDING_SCHEMA: Final = "fdbcore.recording/1"
+TURNS_SCHEMA: Final = "fdbcore.turns/1"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 REPLY = "reply"
 """The kind of an event in which a side answers in text, whether it speaks too or not."""
@@ -63,6 +63,6 @@ def read_json(path: Path) -> Any:  # noqa: ANN401
         raise RecordingError(f"{path}: expected JSON, got something else ({error})") from error
 
 
-def settings_hash(settings: Mapping[str, Any]) -> str:
+def settings_hash(settings: Mapping[str, object]) -> str:
     """SHA-256 of the settings, in hex; the order of the names does not matter."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

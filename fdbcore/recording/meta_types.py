@@ -1,4 +1,4 @@
-"""The types of a recording's description of itself, as JSON values. Documents and their schemas are made from them.
+"""The plain types that the files of runs and recordings and all documents share.
 
 The types need msgspec. They are for type checkers and for the schemas; nothing imports this module at run time.
 """
@@ -28,4 +28,6 @@ class Settings(TypedDict):
 
     turns: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
     vad: Annotated[Detectors, Meta(description="of each side's voice activity detector")]
+    max_s: NotRequired[Annotated[float, Meta(description="of a live call: its longest length")]]
+    clock: NotRequired[Annotated[str, Meta(description="of a live call: real or virtual")]]
     line_open: NotRequired[Annotated[bool, Meta(description="a silent line was taken as open, and so measured")]]

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -35,6 +35,17 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnEvent
+
+if TYPE_CHECKING:
+    from fdbcore.audio.file_types import SourceFile
+    from fdbcore.recording.recorded_types import (
+        AgentLog,
+        Health,
+        Parties,
+        RecordingMeta,
+    )
+    from fdbcore.recording.run_types import Outcome
+    from fdbcore.types.timing_types import MeasuredSide
 
 
 class Arrivals(NamedTuple):
@@ -63,7 +74,7 @@ class Recording:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path = Path(path)
-        self.meta: dict[str, Any] = read_json(path / META)
+        self.meta: RecordingMeta = read_json(path / META)
         schema = self.meta.get("schema") if isinstance(self.meta, dict) else None
         if schema != RECORDING_SCHEMA:
             raise RecordingError(f"{path / META}: expected schema {RECORDING_SCHEMA}, got {schema!r}")
@@ -86,13 +97,32 @@ class Recording:
         return source["sides"][side]["samples"] / SAMPLE_RATE_HZ if source else self.n_ticks / TICKS_PER_S
 
     @property
-    def original_meta(self) -> Mapping[str, Any]:
+    def original_meta(self) -> RecordingMeta:
         """The meta.json of the live conversation: this recording's own, or that of the recording which it replays.
 
         The parties, the outcome and the timing certificate of a live conversation stand only there.
         """
-        held: Mapping[str, Any] = self.meta["held"]["meta"] if "held" in self.meta else self.meta
-        return held
+        return self.meta["held"]["meta"] if "held" in self.meta else self.meta
+
+    @property
+    def source_files(self) -> Sequence[SourceFile]:
+        """The files that it replays; empty for a live conversation."""
+        return (self.meta.get("source") or {}).get("files", ())
+
+    @property
+    def parties(self) -> Parties:
+        """What the parties of the live conversation said of themselves, or of this replay; empty if not known."""
+        return self.original_meta.get("parties") or {}
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the live conversation ended; None of recorded files, and of one that did not end."""
+        return self.original_meta.get("outcome")
+
+    def measured(self, side: Side) -> MeasuredSide:
+        """What the transport of a live party measured; empty if there was none."""
+        timing = self.original_meta.get("timing")
+        return (timing.get("sides") or {}).get(side, {}) if timing else {}
 
     @cached_property
     def turn_events(self) -> list[TurnEvent]:
@@ -128,25 +158,24 @@ class Recording:
         return (stored[f"{name}_A"], stored[f"{name}_B"]) if f"{name}_A" in stored else None
 
     @property
-    def marks(self) -> dict[str, Any] | None:
+    def marks(self) -> AgentLog | None:
         """An agent's own log on the timeline of the recording, as it was last laid; None if none was."""
         path = self.path / MARKS
-        return read_json(path) if path.is_file() else None
+        return cast("AgentLog", read_json(path)) if path.is_file() else None
 
     @cached_property
-    def health(self) -> dict[str, Any] | None:
+    def health(self) -> Health | None:
         """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
         path = self.path / HEALTH
         health = read_json(path) if path.is_file() else None
         if health is not None and not (isinstance(health, dict) and "verdict" in health):
             raise RecordingError(f"{path}: expected input health, got something else")
-        return health
+        return cast("Health | None", health)
 
     @property
     def damages(self) -> list[str]:
         """What is missing at the end of the files that it replays, a line each."""
-        files = (self.meta.get("source") or {}).get("files", ())
-        return [f"{file['path']}: {file['damage']}" for file in files if file.get("damage")]
+        return [f"{file['path']}: {file['damage']}" for file in self.source_files if file.get("damage")]
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
         """The words of a side that begin in [start_s, end_s), as text; "" if there are none or they are not known."""

@@ -18,6 +18,7 @@ from fdbcore.recording.versions import versions
 from fdbcore.runtime.locks import lock
 
 if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import KnownMeta
     from fdbcore.recording.run_types import (
         Corpus,
         CorpusCall,
@@ -77,14 +78,15 @@ def case_columns(case: PlannedCase, outcome: Outcome | None) -> dict[str, str]:
 
 def held_columns(recording: Recording) -> dict[str, str]:
     """The columns of a recording that is a live call of a run, or replays one; empty for any other recording."""
-    live_meta = recording.original_meta
-    return case_columns(live_meta["case"], live_meta.get("outcome")) if live_meta.get("case") else {}
+    case = recording.original_meta.get("case")
+    return case_columns(case, recording.outcome) if case else {}
 
 
 def standing(recording: Recording) -> tuple[Standing, str | None]:
     """The state of a call as its recording shows it, and the reason if it is not done."""
-    damages, outcome = recording.damages, recording.original_meta.get("outcome") or {}
-    return DAMAGED if damages else outcome.get("kind", DONE), "; ".join(damages) or outcome.get("reason")
+    damages, outcome = recording.damages, recording.outcome
+    kind, reason = (outcome["kind"], outcome["reason"]) if outcome else (DONE, None)
+    return DAMAGED if damages else kind, "; ".join(damages) or reason
 
 
 def _read(path: Path, schema: str) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def _read(path: Path, schema: str) -> dict[str, Any]:
 def outcome_in(path: Path) -> Outcome | None:
     """How the case in this folder ended; None if it has not ended, or if it must be held again."""
     meta = state_of_case(path)
-    outcome: Outcome | None = meta.get("outcome")
+    outcome = meta.get("outcome")
     if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
         return None
     attempts: Sequence[Outcome] = meta.get("attempts", ())
@@ -107,10 +109,10 @@ def outcome_in(path: Path) -> Outcome | None:
     return None if is_due else outcome
 
 
-def state_of_case(path: Path) -> dict[str, Any]:
+def state_of_case(path: Path) -> KnownMeta:
     """The meta.json of a case; {} if it cannot be read, for instance because a power cut left it empty."""
     try:
-        meta: dict[str, Any] = read_json(path / META)
+        meta: KnownMeta = read_json(path / META)
     except RecordingError:
         return {}
     return meta

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from fdbcore.recording.meta_types import Count, Seconds
 from fdbcore.types import Side
+from fdbcore.types.timing_types import LatenessSummary
 
 Standing: TypeAlias = Literal["done", "damaged", "failed", "invalid", "waiting"]
 
@@ -124,20 +125,11 @@ class PlannedRun(TypedDict):
     cases: list[PlannedCase]
 
 
-class LatenessSummary(TypedDict):
-    """How late something was, in microseconds."""
-
-    n: Count
-    min_us: float
-    p50_us: float
-    p99_us: float
-    p99_9_us: float
-    max_us: float
-
-
 class TimingSelftest(TypedDict):
-    """What the harness itself adds, and whether that is what it states; without figures where it cannot be measured."""
+    """What the harness itself adds, and whether that is what it states; without figures where it cannot be measured.
+    Fields may be added under the same version; a field is never given another meaning."""
 
+    schema: Literal["fdbcore.selftest/1"]
     created: Annotated[str, Meta(description="UTC, ISO 8601")]
     passed: Annotated[bool | None, Meta(description="null where it could not be done")]
     why_not: NotRequired[str]
@@ -164,6 +156,8 @@ class SystemCosts(TypedDict):
 
 
 class RunCosts(TypedDict):
-    """How much a run has to hold."""
+    """How much a run has to hold. Fields may be added under the same version; a field is never given another
+    meaning."""
 
+    schema: Literal["fdbcore.costs/1"]
     systems: Annotated[dict[str, SystemCosts], Meta(description="by name, and of all together: all")]

@@ -7,7 +7,7 @@ import math
 import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,10 @@ from fdbcore.recording.spool import Spool
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import SIDES, Happening, Pcm, Side, TurnEvent
 
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import RecordingStatus
+    from fdbcore.recording.recorded_types import KnownMeta
+
 _FULL_SCALE = 32_768
 
 
@@ -46,9 +50,14 @@ class RecordingWriter:
             `spool.BUFFER_S`, data is lost: the status becomes "failed", and the reason says how much was lost.
     """
 
-    def __init__(self, path: Path, meta: Mapping[str, Any], keep_audio: bool, realtime: bool = False) -> None:
+    def __init__(self, path: Path, meta: KnownMeta, keep_audio: bool, realtime: bool = False) -> None:
         self.path = path
-        self._meta = {"schema": RECORDING_SCHEMA, "status": "running", **meta, "platform": platform.platform()}
+        self._meta: KnownMeta = {
+            "schema": RECORDING_SCHEMA,
+            "status": "running",
+            **meta,
+            "platform": platform.platform(),
+        }
         try:
             (path / "derived").mkdir(parents=True, exist_ok=True)
             for stale in (path / AUDIO, path / REPORT, *(path / "derived").iterdir()):  # of an earlier recording
@@ -68,7 +77,7 @@ class RecordingWriter:
         self._spool.write(frame_a, frame_b)
 
     @property
-    def known(self) -> Mapping[str, Any]:
+    def known(self) -> KnownMeta:
         """What meta.json would say now."""
         return self._meta
 
@@ -126,7 +135,7 @@ class RecordingWriter:
         """Whether this side has answered in text so far."""
         return side in self._replied
 
-    def note(self, **meta: object) -> None:
+    def note(self, **meta: Unpack[KnownMeta]) -> None:
         """Add to meta.json what became known only now, e.g. the timing certificate."""
         self._meta |= meta
 
@@ -150,7 +159,8 @@ class RecordingWriter:
             raise failure
 
     def _write_status(self, failure: BaseException | None) -> None:
-        status, reason = "complete", None
+        status: RecordingStatus = "complete"
+        reason = None
         if failure is not None:
             status = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
             reason = str(failure) or type(failure).__name__

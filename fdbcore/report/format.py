@@ -87,6 +87,16 @@ def difference(value: float, interval: Sequence[float] | None, unit: str) -> str
     return " ".join(filter(None, [step(value, unit, "+"), limits(interval, unit, "+")]))
 
 
+def p_value(p: float | None) -> str:
+    """ "0.012", "< 0.001"."""
+    return NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_text(p: float) -> str:
+    """ "p = 0.012", "p < 0.001"."""
+    return "p < 0.001" if p < 0.001 else f"p = {p_value(p)}"
+
+
 def limit_text(value: float, unit: str) -> str:
     """A limit that a user wrote, with all its digits: "0.9 s"."""
     return f"{scaled(value, unit):.10g} {shown_unit(unit)}"
@@ -143,7 +153,7 @@ def duration_text(seconds: float) -> str:
 
 def title(recording: Recording) -> str:
     """The title of a session: the name of its audio file; without a single file, the name of the recording."""
-    files = _source(recording).get("files", [])
+    files = recording.source_files
     named = len(files) == 1 and "held" not in recording.meta
     return Path(files[0]["path"]).name if named else recording.name
 
@@ -153,13 +163,12 @@ def origins(recording: Recording, short: Callable[[str], str] = str) -> dict[str
 
     short: how the name of a file is shown.
     """
-    parties = recording.original_meta.get("parties") or {}
-    kinds: dict[str, str] = {side: str(parties.get(side, {}).get("kind", "replay")) for side in SIDES}
+    kinds: dict[str, str] = {side: str(recording.parties.get(side, {}).get("kind", "replay")) for side in SIDES}
     if set(kinds.values()) != {"replay"}:
         return kinds
-    source = _source(recording)
-    files, sides = source.get("files", []), source.get("sides", {})
+    files = recording.source_files
     if len(files) == len(SIDES):
+        sides = recording.meta["source"]["sides"]
         mixed = {side: " (its channels mixed)" if sides[side]["channel"] == "mean" else "" for side in SIDES}
         return {side: f"{short(Path(files[sides[side]['file']]['path']).name)}{mixed[side]}" for side in SIDES}
     return _channels(recording)
@@ -171,12 +180,8 @@ def ears(recording: Recording) -> dict[str, str]:
 
 
 def _channels(recording: Recording) -> dict[str, str]:
-    sides = _source(recording).get("sides", {})
+    sides = (recording.meta.get("source") or {}).get("sides")
     return {side: sides[side]["channel"] for side in SIDES} if sides else dict(EARS)
-
-
-def _source(recording: Recording) -> Mapping[str, Any]:
-    return recording.meta.get("source") or {}
 
 
 def vad_text(settings: Settings) -> str:
@@ -192,6 +197,25 @@ def vad_bias_text(settings: Settings) -> str:
         bias = vad.get("bias_ms") or {}
         stated.append(", ".join(f"{name.replace('fto', 'FTO')} {value:+g} ms" for name, value in bias.items()))
     return " / ".join(filter(None, dict.fromkeys(stated)))
+
+
+def vad_bias_sentence(settings: Settings) -> str:
+    """What the measured bias of the detectors means for answer times, in words; empty if it is not known.
+
+    An answer time runs from an end of A's speech to a start of B's.
+    """
+    of_a, of_b = (vad.get("bias_ms") or {} for vad in _vads(settings))
+    if "offset" not in of_a or "onset" not in of_b:
+        return ""
+    end_ms, start_ms = of_a["offset"], of_b["onset"]
+    start = f", and starts {_late(start_ms)}" if start_ms else ""
+    shift_ms = end_ms - start_ms
+    longer = f"{abs(shift_ms):.0f} ms {'longer' if shift_ms > 0 else 'shorter'}" if round(shift_ms) else "the same"
+    return f"ends of speech are found {_late(end_ms)} on average{start}, so true answer times are {longer}"
+
+
+def _late(ms: float) -> str:
+    return f"{abs(ms):.0f} ms {'late' if ms > 0 else 'early'}" if round(ms) else "in time"
 
 
 def _vads(settings: Settings) -> list[Mapping[str, Any]]:

@@ -18,9 +18,10 @@ from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
 from fdbcore.measures.finding_types import Moment
+from fdbcore.recording.recorded_types import HealthFinding
 from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
 from fdbcore.report.call.doctor_types import Checkup
-from fdbcore.report.call.document_types import Document, Event, HealthFinding, Label, ReplayedCalls
+from fdbcore.report.call.document_types import Document, Event, Label, ReplayedCalls
 from fdbcore.report.scorecard.document_types import ScorecardDocument
 
 DOCUMENTS: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError
@@ -17,8 +17,11 @@ from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import AgentLog
 
-def lay_marks(reading: Reading, marks: Sequence[Mark], offset_ms: float | None) -> dict[str, Any]:
+
+def lay_marks(reading: Reading, marks: Sequence[Mark], offset_ms: float | None) -> AgentLog:
     """Put the marks of an agent's log onto the recording's timeline, store them with it, and return the document.
 
     offset_ms: what to add to the log's times; None to estimate it. InputError if it cannot be estimated.

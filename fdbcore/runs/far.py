@@ -25,7 +25,8 @@ def main() -> None:
     party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:
         outcome = converse(party, seat, Path(folder), LiveSettings(vad="energy"), {}, Event()).meta["outcome"]
-    if outcome["side"] == "A" and SILENT not in outcome["reason"]:  # the hub judges by itself whether it was silent
+    # The hub judges by itself whether the party was silent.
+    if outcome["side"] == "A" and SILENT not in str(outcome["reason"]):
         fault = {"reason": outcome["reason"], "transient": outcome.get("transient", party.transient)}
         os.write(result_fd, json.dumps(fault).encode())
 

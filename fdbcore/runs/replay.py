@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.health.examine import HealthProbe, keep_health
-from fdbcore.measures.line import LINE_OPEN
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Vad
 from fdbcore.recording.files import (
@@ -48,6 +47,11 @@ from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import Settings
+    from fdbcore.recording.recorded_types import Annotation, KnownMeta
+    from fdbcore.types.timing_types import TimingCertificate
 
 AUDIO_END: Final = "audio_end"
 
@@ -126,7 +130,7 @@ def replay_session(
             for side in SIDES:
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
-            timing = clock.certificate() | {"padded_samples": padded}
+            timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
             annotations = _keep_v1(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
             if held is not None:
@@ -134,7 +138,7 @@ def replay_session(
         reading = Reading(path)
         keep_health(reading, probe)
     if held is not None:
-        reading.meta["held"] |= compared(held, reading)
+        reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
         write_json(path / META, reading.meta)
     labels = session.labels or (given_labels(held.path) if held is not None else None)
     if labels is not None:
@@ -178,13 +182,14 @@ def _is_replaceable(path: Path) -> bool:
     return not found or ("derived" in found and {name.removesuffix(".part") for name in found} <= _PARTS)
 
 
-def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool) -> dict[str, Any]:
+def decided_by(settings: TurnSettings, vads: Sequence[Mapping[str, Any]], line_open: bool) -> Settings:
     """The settings of a replay as its recording stores them. vads: the descriptions of the detectors of A and B."""
-    decided = {"turns": asdict(settings), "vad": {side: dict(vad) for side, vad in zip(SIDES, vads, strict=True)}}
-    return decided | ({LINE_OPEN: True} if line_open else {})
+    a, b = vads
+    decided: Settings = {"turns": asdict(settings), "vad": {"A": dict(a), "B": dict(b)}}
+    return {**decided, "line_open": True} if line_open else decided
 
 
-def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> dict[str, Any]:
+def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> KnownMeta:
     described = decided_by(settings, [vad.describe() for vad in vads], line_open)
     return {
         "created": utc_now(),
@@ -195,7 +200,7 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> dic
     }
 
 
-def _keep_v1(session: SessionInput, path: Path) -> list[dict[str, Any]]:
+def _keep_v1(session: SessionInput, path: Path) -> list[Annotation]:
     """Store the words of a Full-Duplex-Bench v1 folder with the recording, and return the folder's annotations."""
     for side, words in session.words.items():
         write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _v1_words(words))
@@ -226,17 +231,17 @@ def _v1_words(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
 
 
-def compared(held: Recording, replayed: Recording) -> dict[str, Any]:
-    """Whether a replay gave the same turn events and activity as the conversation: {"same", "differences"}.
+def compared(held: Recording, replayed: Recording) -> tuple[bool | None, list[str]]:
+    """Whether a replay gave the same turn events and activity as the conversation, and how it differs.
 
-    same: whether both are exactly the same; None if the conversation was cut off before they were stored.
-    differences: a line each, first of the settings, then of the results.
+    The first is None if the conversation was cut off before they were stored. The differences are a line each, first
+    of the settings, then of the results.
     """
     differences = list(_settings_differ(held, replayed))
     if not (held.path / TURNS).is_file():
-        return {"same": None, "differences": differences}
+        return None, differences
     results = list(_results_differ(held, replayed))
-    return {"same": not results, "differences": differences + results}
+    return not results, differences + results
 
 
 def _settings_differ(held: Recording, replayed: Recording) -> Iterator[str]:

@@ -189,7 +189,7 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
         same = recording.meta["status"] == "complete" and _same(recording.meta, session, settings)
         if same:
             read_quantities(recording), read_scores(recording), recording.turn_events  # RecordingError if damaged
-            examined = (recording.health or {}).get("schema") == HEALTH_SCHEMA
+            examined = recording.health is not None and recording.health["schema"] == HEALTH_SCHEMA
             same = examined and len(recording.activity[0]) == recording.n_ticks
     except (RecordingError, KeyError, OSError):
         return None

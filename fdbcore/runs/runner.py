@@ -19,6 +19,7 @@ from fdbcore.runs.workers import LiveCall, Worker
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import KnownMeta
     from fdbcore.recording.run_types import Outcome
 
 BACK_OFF_S: Final = (2.0, 15.0)
@@ -176,7 +177,7 @@ class _Runner:
 
     def _begin(self, process: _Process, slot: int, attempt: _Attempt) -> None:
         case = attempt.case
-        meta = {"case": case.to_json(), "attempts": attempt.earlier, "selftest": self._folder.selftest}
+        meta: KnownMeta = {"case": case.to_json(), "attempts": list(attempt.earlier), "selftest": self._folder.selftest}
         process.calls[slot] = attempt
         path = self._folder.path / case.name
         process.worker.hold(LiveCall(slot, path, case.user.address, case.system.address, meta))

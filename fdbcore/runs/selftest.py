@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,11 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, 
 
 if TYPE_CHECKING:
     from fdbcore.endpoints.webrtc.rtp import RtpPacket
-    from fdbcore.recording.run_types import LatenessSummary, TimingSelftest
+    from fdbcore.recording.recorded_types import KnownMeta
+    from fdbcore.recording.run_types import TimingSelftest
+    from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
 
+SELFTEST_SCHEMA: Final = "fdbcore.selftest/1"
 CLICK_EVERY_TICKS: Final = 20
 CLICK_SAMPLES: Final = SAMPLE_RATE_HZ // 500
 CLICK_HZ: Final = 1500
@@ -52,7 +55,7 @@ def timing_selftest(seconds: float = 3.0) -> TimingSelftest:
     try:
         return reflect_clicks(seconds, Mirrored("webrtc"))
     except MissingExtraError as error:
-        return {"created": utc_now(), "passed": None, "why_not": str(error)}
+        return {"schema": SELFTEST_SCHEMA, "created": utc_now(), "passed": None, "why_not": str(error)}
 
 
 def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> TimingSelftest:
@@ -62,18 +65,19 @@ def reflect_clicks(seconds: float, mirror: WebRtcEndpoint) -> TimingSelftest:
     with TemporaryDirectory() as folder:
         try:
             mirror.open("B")
-            meta: dict[str, Any] = {"settings": {}}
+            meta: KnownMeta = {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}
             with RecordingWriter(Path(folder), meta, keep_audio=False) as recording, clock.undisturbed():
                 run(clicks, mirror, clock, (EnergyVad(), EnergyVad()), TurnSettings(), recording, over=clicks.over)
-                legs = mirror.measured()
-                recording.note(timing={"sides": {"B": legs}})
+                legs = cast("MeasuredSide", mirror.measured())
+                timing: TimingCertificate = {**clock.certificate(), "sides": {"B": legs}}
+                recording.note(timing=timing)
         finally:
             mirror.close()
         stated = HarnessLegs.of(Recording(Path(folder)), "B")
     return _verdict(clicks, stated, legs["wire"], clock.certificate())
 
 
-def verdict(found: Mapping[str, Any]) -> str:
+def verdict(found: TimingSelftest) -> str:
     """The result of the self-test as one line for a reader."""
     if found["passed"] is None:
         return f"timing self-test: not done: {found['why_not']}"
@@ -81,7 +85,7 @@ def verdict(found: Mapping[str, Any]) -> str:
     return (
         f"timing self-test {outcome}: clicks back after {found['delay_ms']:.1f} ms, stated {found['stated_ms']:.1f}; "
         f"jitter {found['jitter_ms']:.1f} ms, drift {found['drift_ppm']:.0f} ppm, "
-        f"on the wire p99 {found['wire']['p99_us'] / 1000:.2f} ms late, {found['missed']} ticks missed"
+        f"on the wire p99 {(found['wire']['p99_us'] or 0) / 1000:.2f} ms late, {found['missed']} ticks missed"
     )
 
 
@@ -162,7 +166,7 @@ def _onset(level: npt.NDArray[np.int32]) -> int | None:
 
 
 def _verdict(
-    clicks: Clicks, legs: HarnessLegs | None, wire: LatenessSummary, timing: Mapping[str, Any]
+    clicks: Clicks, legs: HarnessLegs | None, wire: LatenessSummary, timing: TimingCertificate
 ) -> TimingSelftest:
     ticks, late_samples = clicks.returned().T
     if legs is None or not len(ticks):
@@ -176,10 +180,11 @@ def _verdict(
     broke = [off] * (abs(error_ms) > MAX_ERROR_MS)
     broke += [f"{lost} of {clicks.sent} clicks did not come back"] * (lost > 0)
     broke += [f"{timing['missed']} ticks missed"] * (timing["missed"] > 0)
-    late_ms = wire["p99_us"] / 1000
+    late_ms = (wire["p99_us"] or 0) / 1000
     broke += [f"packets left {late_ms:.1f} ms late (p99), at most {TICK_MS:g} is fine"] * (late_ms > TICK_MS)
     drift_ppm = float(np.polyfit(seconds, delays_ms, 1)[0]) * 1000 if len(delays_ms) > 1 else 0.0
     return {
+        "schema": SELFTEST_SCHEMA,
         "created": utc_now(),
         "transport": "webrtc, reflected on this machine",
         "clicks": clicks.sent,

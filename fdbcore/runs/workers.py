@@ -8,14 +8,13 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import traceback
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
@@ -25,6 +24,7 @@ from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import OPENING, LiveSettings, converse
 
 if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import KnownMeta
     from fdbcore.recording.run_types import Outcome
 
 SWITCH_INTERVAL_S: Final = 0.0005
@@ -41,7 +41,7 @@ class LiveCall:
     path: Path
     a: str
     b: str
-    meta: Mapping[str, Any]
+    meta: KnownMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +126,10 @@ class _Calls:
         except Exception as error:
             traceback.print_exc()
             return Ended(call.slot, _invalid(redacted(f"{type(error).__name__}: {error}")))
-        outcome: Outcome = recording.meta["outcome"]
+        outcome = recording.meta["outcome"]
         is_whole = recording.meta["status"] == "complete"
         return Ended(call.slot, outcome if is_whole else _invalid(recording.meta["reason"]))
 
 
-def _invalid(reason: str) -> Outcome:
+def _invalid(reason: str | None) -> Outcome:
     return {"kind": "invalid", "side": None, "reason": reason}

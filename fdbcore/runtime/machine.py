@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from fdbcore.types.timing_types import ClockJump, ProcessorUse
 
 _STAT = Path("/proc/stat")
 _SCHEDULER = Path("/proc/thread-self/schedstat")  # Linux: ns run, ns waited for a processor, times run
@@ -43,7 +46,7 @@ class Processors(NamedTuple):
             pass
         return cls(total, stolen, waited_ns)
 
-    def since(self, before: Processors) -> dict[str, Any]:
+    def since(self, before: Processors) -> ProcessorUse:
         """What happened since `before`: {"steal_share", "waited_ms"}, each None if the kernel does not report it."""
         steal_share = waited_ms = None
         if self.total is not None and before.total is not None and self.total > before.total:
@@ -55,18 +58,18 @@ class Processors(NamedTuple):
         return {"steal_share": steal_share, "waited_ms": waited_ms}
 
 
-def cause_of_missed_ticks(timing: Mapping[str, Any]) -> str:
-    """Why ticks were missed, in words, as far as a timing certificate shows it."""
-    found, suspends = timing["processors"], timing.get("suspends")
+def cause_of_missed_ticks(found: ProcessorUse, suspends: Sequence[ClockJump] = ()) -> str:
+    """Why ticks were missed, in words, as far as the kernel reported it. suspends: of the timing certificate."""
     causes = []
     if suspends:
         causes.append(f"the machine was suspended for {sum(each['ms'] for each in suspends) / 1000:.1f} s")
-    if (found["steal_share"] or 0) >= NOTED_STEAL:
-        causes.append(f"the host took {100 * found['steal_share']:.0f} % of the processors' time (steal)")
-    if (found["waited_ms"] or 0) >= NOTED_WAIT_MS:
-        causes.append(f"it waited {found['waited_ms'] / 1000:.2f} s for a processor that other threads used")
+    steal_share, waited_ms = found["steal_share"], found["waited_ms"]
+    if steal_share is not None and steal_share >= NOTED_STEAL:
+        causes.append(f"the host took {100 * steal_share:.0f} % of the processors' time (steal)")
+    if waited_ms is not None and waited_ms >= NOTED_WAIT_MS:
+        causes.append(f"it waited {waited_ms / 1000:.2f} s for a processor that other threads used")
     if causes:
         return "; ".join(causes)
-    if found["steal_share"] is None and found["waited_ms"] is None:
+    if steal_share is None and waited_ms is None:
         return "this system does not report the cause"
     return "the kernel reports no cause: this process, or something it waits for, was too slow"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
@@ -22,7 +22,13 @@ from fdbcore.registry import VADS, resolve
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnSettings
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Side, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import Settings
+    from fdbcore.recording.recorded_types import KnownMeta, Parties
+    from fdbcore.recording.run_types import Outcome
+    from fdbcore.types.timing_types import MeasuredSide, TimingCertificate
 
 MAX_MISSED_SHARE: Final = 0.001
 MAX_MISSED_TICKS: Final = 3
@@ -69,7 +75,7 @@ def converse(
     b: Endpoint,
     path: Path,
     settings: LiveSettings,
-    meta: Mapping[str, Any],
+    meta: KnownMeta,
     stop: Event,
     progress: Callable[[int], None] = lambda tick: None,
 ) -> Recording:
@@ -95,11 +101,11 @@ def converse(
     return Recording(path)
 
 
-def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettings) -> dict[str, Any]:
+def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettings) -> KnownMeta:
     """What meta.json holds before the parties are open."""
-    described = {
+    described: Settings = {
         "turns": asdict(settings.turns),
-        "vad": {side: dict(v.describe()) for side, v in zip(SIDES, vads, strict=True)},
+        "vad": {"A": dict(vads[0].describe()), "B": dict(vads[1].describe())},
         "max_s": settings.max_s,
         "clock": "real" if settings.realtime else f"virtual: {NOT_COUNTED}",
     }
@@ -112,7 +118,7 @@ def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettin
     }
 
 
-def _parties(a: Endpoint, b: Endpoint) -> dict[Side, dict[str, Any]]:
+def _parties(a: Endpoint, b: Endpoint) -> Parties:
     return {"A": dict(a.describe()), "B": dict(b.describe())}
 
 
@@ -140,16 +146,18 @@ def _hold(
     with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
         ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
     progress(CLOSING)
-    sides = {"A": dict(a.measured()), "B": dict(b.measured())}
-    processor_use = {"processors": Processors.now().since(processors)} if settings.realtime else {}
-    timing = {**clock.certificate(), "machine_before": load_before, **processor_use, "sides": sides}
+    sides = cast("dict[Side, MeasuredSide]", {"A": dict(a.measured()), "B": dict(b.measured())})
+    timing: TimingCertificate = {**clock.certificate(), "machine_before": load_before}
+    if settings.realtime:
+        timing["processors"] = Processors.now().since(processors)
+    timing["sides"] = sides
     recording.note(parties=_parties(a, b), timing=timing)
     if stopped:
         raise KeyboardInterrupt("stopped before its end")
     return ticks
 
 
-def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]) -> dict[str, Any] | None:
+def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]) -> Outcome | None:
     """Open both parties at once. Returns the outcome if one is not available; the system's goes first."""
     pool = ThreadPoolExecutor(2, "fdbcore-open")
     opening: dict[Side, Future[None]] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
@@ -168,19 +176,20 @@ def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]
     return None
 
 
-def _blame(side: Side, reason: str) -> dict[str, Any]:
+def _blame(side: Side, reason: str) -> Outcome:
     """The outcome that blames a side: "failed" for the system (B), "invalid" for side A, which is not its fault."""
     return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
-def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, vad: str) -> dict[str, Any]:
+def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, vad: str) -> Outcome:
     missed = recording.missed_ticks
     if recording.loss is not None:
         return {"kind": "invalid", "side": None, "reason": recording.loss}
     if str(b.left).startswith(FLOODS):  # before missed ticks are judged: the flood may have caused them
         return _blame("B", str(b.left))
     if missed > max(MAX_MISSED_TICKS, MAX_MISSED_SHARE * ticks):
-        why = cause_of_missed_ticks(recording.known["timing"])
+        timing = recording.known["timing"]
+        why = cause_of_missed_ticks(timing["processors"], timing.get("suspends", ()))
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed; {why}"}
     if b.left not in (None, "finished"):
         return _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})

@@ -19,7 +19,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
 from fdbcore.errors import AudioError, InputError
 from fdbcore.sources.names import is_fork
 from fdbcore.types import Clip, Pcm
+
+if TYPE_CHECKING:
+    from fdbcore.audio.file_types import SourceFile
 
 Channel: TypeAlias = Literal["mean", "left", "right"]
 """Which channel of a stereo file to take. A mono file has only one, so this changes nothing there."""
@@ -78,7 +81,7 @@ def why_unreadable(path: Path) -> str | None:
     return None
 
 
-def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[Pcm, dict[str, Any]]:
+def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[Pcm, SourceFile]:
     """The audio of a file as int16 (n,) at 48 kHz, and a description of the file as JSON values.
 
     AudioError if the file cannot be decoded.
@@ -91,7 +94,7 @@ def read_clip(path: str | os.PathLike[str], channel: Channel = "mean") -> tuple[
             resampler.process(to_mono(block) if use_mean else np.ascontiguousarray(block[:, column]))
             for block in file.blocks()
         ]
-        described = file.describe() | {"channel": "mono" if file.channels == 1 else channel}
+        described: SourceFile = {**file.describe(), "channel": "mono" if file.channels == 1 else channel}
     return np.concatenate([*parts, resampler.flush()]), described
 
 

@@ -28,7 +28,7 @@ def open_recorded(path: Path) -> Recording:
     """
     recording = Recording(path)
     audio = path / AUDIO
-    linked = [] if audio.is_file() else (recording.meta.get("source") or {}).get("files", [])
+    linked = () if audio.is_file() else recording.source_files
     for linked_file in linked:
         file = path / linked_file["path"]
         try:
@@ -38,8 +38,8 @@ def open_recorded(path: Path) -> Recording:
         if not same:
             raise RecordingError(f"{path}: expected {file} as it was when it was replayed, got other content")
     if not linked and (not audio.is_file() or audio.stat().st_size <= HEADER_BYTES):
-        outcome = recording.meta.get("outcome") or {}
-        why = outcome.get("reason") or recording.meta.get("reason") or f"it is {recording.meta.get('status')}"
+        outcome = recording.meta.get("outcome")
+        why = (outcome and outcome["reason"]) or recording.meta.get("reason") or f"it is {recording.meta.get('status')}"
         raise RecordingError(f"{path}: expected a conversation, got a recording without audio: {why}")
     return recording
 
@@ -62,7 +62,7 @@ def changed_source(recording: Recording) -> str | None:
     """
     if (recording.path / AUDIO).is_file():
         return None
-    for file in (recording.meta.get("source") or {}).get("files", ()):
+    for file in recording.source_files:
         path = recording.path / file["path"]
         try:
             state = state_of(path)

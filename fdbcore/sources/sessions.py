@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from fdbcore.recording.labels import Label
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Channel, RecordingMeta, Source, SourceSide
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
 MOST_OFFSET_MS: Final = 600_000
@@ -165,10 +168,10 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
 
     The links keep the sides and the offset with which they were replayed before.
     """
-    source: dict[str, Any] = {}
+    source: Source = {}
     if not (folder / AUDIO).is_file():
         with suppress(RecordingError, AttributeError):  # a broken meta.json is reported when the session is opened
-            source = read_json(folder / META).get("source") or {}
+            source = cast("RecordingMeta", read_json(folder / META)).get("source") or {}
     if not source.get("files"):
         return SessionInput(name, folder / AUDIO, recording=folder)
     files = tuple(folder / file["path"] for file in source["files"])
@@ -194,7 +197,7 @@ class SideSource:
     samples: how many samples were taken so far, lead included (at 48 kHz); in the end, the side's length.
     """
 
-    def __init__(self, file: AudioFile, channel: str, blocks: Iterator[Pcm], lead_samples: int) -> None:
+    def __init__(self, file: AudioFile, channel: Channel, blocks: Iterator[Pcm], lead_samples: int) -> None:
         self.file = file
         self.channel = channel
         self.lead_samples = lead_samples
@@ -244,7 +247,7 @@ class SessionSource:
                 return
             yield a, b
 
-    def _tracks(self) -> list[tuple[AudioFile, str, Iterator[Pcm]]]:
+    def _tracks(self) -> list[tuple[AudioFile, Channel, Iterator[Pcm]]]:
         """File, channel and mono blocks at the file's rate, of the left and right channel or of the two files."""
         if len(self.files) == 2:
             return [
@@ -275,9 +278,9 @@ class SessionSource:
         """Whether a browser can play the file itself as the session, with the session's timing so far."""
         return len(self.files) == 1 and self._session.offset_ms == 0 and self.files[0].playable_in_browser
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Source:
         """Files, sides and settings as JSON values. They are complete after the last block."""
-        sides = {
+        sides: dict[Side, SourceSide] = {
             name: {
                 "file": self.files.index(side.file),
                 "channel": side.channel,

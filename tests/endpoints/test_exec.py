@@ -337,7 +337,7 @@ def test_in_lockstep_a_conversation_is_the_same_again(tmp_path: Path) -> None:
         + "\nwrite(read())\nfor frame in frames: read(); write(frame)"
     )
     runs = [
-        converse(endpoint(player), endpoint(address), tmp_path / str(run), settings, {"case": "one"}, Event())
+        converse(endpoint(player), endpoint(address), tmp_path / str(run), settings, {"reason": "one"}, Event())
         for run in range(2)
     ]
     assert runs[0].n_ticks == 300

@@ -7,7 +7,7 @@ import datetime
 import os
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -67,7 +67,9 @@ def hold(path: Path, system: MoshiEndpoint, pcm: Pcm) -> Held:
     player = Player(pcm)
     try:
         system.open("B")
-        with RecordingWriter(path, {"settings": {}}, keep_audio=True) as recording:
+        with RecordingWriter(
+            path, {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}, keep_audio=True
+        ) as recording:
             vads = (LoudVad(), LoudVad())
             run(player, system, VirtualClock(), vads, TurnSettings(), recording, over=lambda tick, a, b: a or b)
     finally:
@@ -460,7 +462,7 @@ def test_a_conversation_in_real_time(tmp_path: Path) -> None:
         recording = converse(Player(bursts(1.3)), system, tmp_path, LiveSettings(vad="energy"), {}, Event())
     assert recording.n_ticks == 130
     assert {"delay", "text", "arrivals"} <= {event["kind"] for event in recording.events if event["side"] == "B"}
-    side = recording.meta["timing"]["sides"]["B"]
+    side: Mapping[str, object] = recording.meta["timing"]["sides"]["B"]
     assert (side["mode"], side["own_delay"]) == ("live", {"look_ahead_ms": 2.5, "packetisation_ms": 0.0})
     assert recording.meta["parties"]["B"]["query"] == {"voice_prompt": "NATF2.pt", "text_prompt": ""}
 
@@ -472,7 +474,7 @@ def test_two_systems_talk_to_each_other_in_lockstep(tmp_path: Path) -> None:
         recording = converse(a, b, tmp_path, settings, {}, Event())
     assert recording.n_ticks == 300
     assert recording.meta["outcome"] == {"kind": "done", "side": None, "reason": None}
-    assert recording.meta["timing"]["sides"]["A"]["lag_steps"] == 1
+    assert dict(recording.meta["timing"]["sides"]["A"])["lag_steps"] == 1
 
 
 def test_a_user_is_answered(tmp_path: Path) -> None:

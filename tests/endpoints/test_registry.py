@@ -97,7 +97,7 @@ def test_an_installed_package_adds_a_party(plug_in: Path, tmp_path: Path) -> Non
     assert list(plug_in.glob("*.dist-info/entry_points.txt"))
     a, b = Speaker([50 <= tick < 100 for tick in range(400)]), endpoint("parrot")
     b.open("B")
-    with RecordingWriter(tmp_path, {"settings": {"turns": {}, "vad": {}}}, keep_audio=True) as writer:
+    with RecordingWriter(tmp_path, {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}, keep_audio=True) as writer:
         vads = (LoudVad(), LoudVad())
         run(a, b, VirtualClock(), vads, TurnSettings(), writer, over=lambda tick, a_left, b_left: a_left)
     recording = Recording(tmp_path)

@@ -189,7 +189,7 @@ def test_a_voice_that_is_no_audio_has_failed(model: Answers, clip: Path, tmp_pat
     model.wav = b"RIFFnothing"
     outcome = held(clip, tmp_path / "run").meta["outcome"]
     assert outcome["kind"] == "failed"
-    assert "fake-1: sent a voice of data that no decoder recognises" in outcome["reason"]
+    assert "fake-1: sent a voice of data that no decoder recognises" in str(outcome["reason"])
 
 
 @pytest.mark.live

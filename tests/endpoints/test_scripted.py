@@ -21,6 +21,7 @@ from fdbcore.endpoints.examiner.script import read_script
 from fdbcore.endpoints.examiner.scripted import ScriptedEndpoint
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.protocols import Endpoint, Vad
+from fdbcore.recording.meta_types import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import endpoint
@@ -324,7 +325,8 @@ def call(path: Path, a_late_ticks: int, b_late_ticks: int, vad: Callable[[], Vad
     a.open("A")
     b.open("B")
     settings = TurnSettings()
-    with RecordingWriter(path, {"settings": {"turns": asdict(settings)}}, keep_audio=True) as recording:
+    kept: Settings = {"turns": asdict(settings), "vad": {"A": {}, "B": {}}}
+    with RecordingWriter(path, {"settings": kept}, keep_audio=True) as recording:
         run(a, b, VirtualClock(), (vad(), vad()), settings, recording)
     return Recording(path)
 

@@ -70,11 +70,9 @@ def _decoded(path: Path) -> npt.NDArray[np.int16]:
 def _written(path: Path, pcm: npt.NDArray[np.int16], a: Activity, b: Activity, meta: Mapping[str, object]) -> Reading:
     file = {"path": "call.wav", "sha256": "2" * 64}
     source = {"files": [file], "sides": SIDES, "playable_in_browser": False}
-    meta = {**META, "source": source, **meta}
+    known: Any = {**META, "source": source, **meta}
     frames = pcm[: len(a) * FRAME_SAMPLES].reshape(len(a), FRAME_SAMPLES, 2)
-    linked = meta["source"]
-    assert isinstance(linked, dict)
-    with RecordingWriter(path, meta, keep_audio=not linked["playable_in_browser"]) as recording:
+    with RecordingWriter(path, known, keep_audio=not known["source"]["playable_in_browser"]) as recording:
         for tick, frame in enumerate(frames):
             recording.write(frame[:, 0], frame[:, 1])
             recording.activity(bool(a[tick]), bool(b[tick]))

@@ -11,8 +11,9 @@ import pytest
 from fdbcore.measures.fdb_v1 import WINDOW_S, Segment, merged, overlap_v15, segments, takeover
 from fdbcore.measures.quantities import Share, Values
 from fdbcore.recording.labels import Label
+from fdbcore.recording.recorded_types import Annotation
 
-TURN_TAKING = [{"kind": "turn_taking", "start_s": 2.0, "end_s": 2.4}]
+TURN_TAKING: list[Annotation] = [{"kind": "turn_taking", "start_s": 2.0, "end_s": 2.4}]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_a_response_begins_after_the_end_and_not_with_it() -> None:
 
 
 def test_takeover_after_an_interruption_counts_from_its_end() -> None:
-    interrupted = [{"kind": "interrupt", "start_s": 2.0, "end_s": 3.0}]
+    interrupted: list[Annotation] = [{"kind": "interrupt", "start_s": 2.0, "end_s": 3.0}]
     words = [(0.5, 1.0), (1.0, 2.2), (4.0, 4.5), (4.6, 5.5)]
     measures = takeover(words, interrupted)
     assert measures == {

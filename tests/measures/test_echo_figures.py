@@ -91,7 +91,7 @@ def test_the_truth_is_that_of_the_clean_call(runs: dict[str, Places]) -> None:
     assert runs["echo"].document["health"]["findings"][0]["text"] == "echo B->A -20 dB at 180 ms"
     assert (
         runs["clean"].lines(runs["clean"].screen)["B answers"]
-        == "6/7  median 0.60 s | premature 1/7 | none within 10 s 0/7"
+        == "6/7  median 0.60 s | cut off 1/7 | no answer within 10 s 0/7"
     )
 
 

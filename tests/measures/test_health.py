@@ -23,6 +23,7 @@ from fdbcore.analysis.score import score, summary
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
+from fdbcore.recording.recorded_types import Health, HealthFinding
 from fdbcore.report.call.screen import screen
 from fdbcore.runs.replay import replay
 from fdbcore.session.turns import detect_turns
@@ -50,9 +51,7 @@ def blocks(pcm: Stereo, samples: int = SAMPLE_RATE_HZ) -> Iterator[tuple[Stereo,
         yield a[start : start + samples], b[start : start + samples]
 
 
-def health_of(
-    pcm: Stereo, tracks: Activity | None = None, two_files: bool = False, live: bool = False
-) -> dict[str, Any]:
+def health_of(pcm: Stereo, tracks: Activity | None = None, two_files: bool = False, live: bool = False) -> Health:
     with HealthProbe() as probe:
         for _ in probe.tap(blocks(pcm)):
             pass
@@ -61,7 +60,7 @@ def health_of(
     return health
 
 
-def found(pcm: Stereo, two_files: bool = False) -> dict[tuple[str, str | None], dict[str, Any]]:
+def found(pcm: Stereo, two_files: bool = False) -> dict[tuple[str, str | None], HealthFinding]:
     return {(f["id"], f["side"]): f for f in health_of(pcm, two_files=two_files)["findings"]}
 
 
@@ -72,7 +71,7 @@ def interruptions(tracks: Activity) -> Counter[tuple[str, str, str | None]]:
     return Counter((e.kind, e.side, e.onset) for e in events if e.kind in kinds)
 
 
-def without(tracks: Activity, health: dict[str, Any]) -> Activity:
+def without(tracks: Activity, health: Health) -> Activity:
     cleaned = {side: track.copy() for side, track in tracks.items()}
     for side in SIDES:
         for start, end in health["suspect"][side]:
@@ -169,10 +168,7 @@ def test_a_delay_that_changes_is_told_as_a_range() -> None:
     half = len(sample()) // 2
     pcm = np.concatenate([with_echo(sample()[:half], 0, -25, 60), with_echo(sample()[half:], 0, -25, 240)])
     figures = found(pcm)["echo", "B"]["figures"]
-    assert (figures["least_delay_ms"], figures["most_delay_ms"]) == (
-        pytest.approx(60, abs=0.5),
-        pytest.approx(240, abs=0.5),
-    )
+    assert [figures["least_delay_ms"], figures["most_delay_ms"]] == pytest.approx([60, 240], abs=0.5)
 
 
 def test_speech_of_both_at_once_is_no_echo() -> None:
@@ -334,7 +330,7 @@ def test_hum_is_named_with_its_frequency() -> None:
 
 def test_spans_are_where_the_sound_is() -> None:
     ((start, end),) = found(put(synthetic_in_rooms(), 1, 10, sine((1000,), 1)))["tone", "B"]["spans"]
-    assert (start, end) == (pytest.approx(1000, abs=3), pytest.approx(1100, abs=3))
+    assert [start, end] == pytest.approx([1000, 1100], abs=3)
 
 
 def test_sides_that_hold_the_same_are_no_echo() -> None:
@@ -346,7 +342,8 @@ def test_an_echo_before_its_source_means_misplaced_sides() -> None:
     early = sample().astype(np.float64)
     early[: -SAMPLE_RATE_HZ // 10, 1] += 0.03 * early[SAMPLE_RATE_HZ // 10 :, 0]
     finding = found(clipped16(early))["offset", "B"]
-    assert (finding["severity"], finding["figures"]["at_least_ms"]) == ("bad", pytest.approx(100, abs=0.5))
+    assert finding["severity"] == "bad"
+    assert finding["figures"]["at_least_ms"] == pytest.approx(100, abs=0.5)
 
 
 def test_two_files_out_of_step_are_suspected_by_their_overlap() -> None:
@@ -414,8 +411,8 @@ def test_levels_are_those_beside_direct_current(share: float) -> None:
     clean = health_of(in_rooms(sample(), -75), tracks := active(sample()))["sides"]["B"]
     shifted = in_rooms(sample(), -75) + np.array([0, round(share * 32768)], np.int16)
     told = health_of(shifted, tracks)["sides"]["B"]
-    names = ("level_dbov", "noise_dbov", "snr_db")
-    assert [told[name] for name in names] == pytest.approx([clean[name] for name in names], abs=0.05)
+    for name in ("level_dbov", "noise_dbov", "snr_db"):
+        assert told.get(name) == pytest.approx(clean.get(name), abs=0.05)
     assert told["dc_of_full_scale"] == pytest.approx(clean["dc_of_full_scale"] + share, abs=2e-5)
 
 

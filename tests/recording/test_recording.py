@@ -24,12 +24,13 @@ from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.recording.files import AUDIO, EVENTS
+from fdbcore.recording.meta_types import Settings
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.spool import BUFFER_S
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runs.replay import replay
 from fdbcore.session.loop import run
-from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, TurnEvent, TurnSettings
+from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Side, TurnEvent, TurnSettings
 
 KILLS, AT_ONCE = 50, 17
 
@@ -231,7 +232,7 @@ def test_a_disk_that_is_full_ends_the_conversation_and_keeps_what_was_held(tmp_p
     assert a.closed
     held = Recording(tmp_path / "case")
     assert held.meta["status"] == "failed"
-    assert "File too large" in held.meta["reason"]
+    assert "File too large" in str(held.meta["reason"])
     replayed = replay(held.path, out=tmp_path / "again")
     assert replayed.n_ticks == 53  # the last is not whole
     assert replayed.meta["held"]["same"] is False
@@ -241,7 +242,8 @@ def test_what_a_slow_disk_lost_makes_the_recording_a_failed_one(tmp_path: Path) 
     path = tmp_path / "case"
     path.mkdir()
     disk = SlowDisk(path / EVENTS)
-    settings = {"turns": asdict(TurnSettings()), "vad": {side: LoudVad().describe() for side in SIDES}}
+    loud = dict(LoudVad().describe())
+    settings: Settings = {"turns": asdict(TurnSettings()), "vad": {"A": loud, "B": loud}}
     a = Speaker([True] * (BUFFER_S + 10) * TICKS_PER_S)
     with RecordingWriter(path, {"settings": settings}, keep_audio=True, realtime=True) as recording:
         recording.event(0, "A", "long", text="x" * 1_000_000)
@@ -253,5 +255,5 @@ def test_what_a_slow_disk_lost_makes_the_recording_a_failed_one(tmp_path: Path) 
     assert told == f"the disk was too slow: 1000 of {len(a.speaks)} ticks of audio and 0 events were not recorded"
     held = Recording(path)
     assert (held.meta["status"], held.meta["reason"]) == ("failed", told)
-    assert held.meta["lost"]["spans"] == [[BUFFER_S * TICKS_PER_S, (BUFFER_S + 10) * TICKS_PER_S]]
+    assert [[*span] for span in held.meta["lost"]["spans"]] == [[BUFFER_S * TICKS_PER_S, (BUFFER_S + 10) * TICKS_PER_S]]
     assert held.activity[0].all()

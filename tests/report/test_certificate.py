@@ -195,8 +195,7 @@ def test_a_conversation_that_never_began_has_a_report(tmp_path: Path) -> None:
     html = write_report(recording, document_of(recording)).read_text()
     assert "Not scored." in html
     assert re.search(r'<section [^>]*id="timeline-section" hidden>', html)
-    nothing = {"settings": recording.meta["settings"]}
-    with RecordingWriter(tmp_path / "y", nothing, keep_audio=True):
+    with RecordingWriter(tmp_path / "y", {"settings": recording.meta["settings"]}, keep_audio=True):
         pass
     assert unscored(Reading(tmp_path / "y")) == "nothing was recorded"
 

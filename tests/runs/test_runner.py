@@ -20,6 +20,7 @@ from fdbcore.analysis.summary_types import RunSummary
 from fdbcore.errors import FdbError, PartyError, RecordingError, SettingsError
 from fdbcore.recording.files import META
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import RecordingMeta
 from fdbcore.recording.run import LOG, RUN
 from fdbcore.registry import endpoint
 from fdbcore.runs.folder import RunFolder
@@ -51,7 +52,7 @@ def held(path: Path, plan: RunPlan, **options: Any) -> dict[str, Any]:
         return {case.name: folder.outcome(case) for case in plan.cases}
 
 
-def meta(path: Path) -> dict[str, Any]:
+def meta(path: Path) -> RecordingMeta:
     return Recording(path).meta
 
 

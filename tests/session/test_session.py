@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +14,13 @@ from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Clocking, Endpoint
 from fdbcore.recording.files import ACTIVITY, AUDIO, EVENTS, TURNS
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.loop import run
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import FRAME_SAMPLES, Pcm, TurnSettings
 
-META: dict[str, Any] = {"settings": {"turns": {}, "vad": {}}}
+META: KnownMeta = {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}
 
 
 def record(path: Path, a: Endpoint, b: Endpoint, clock: Clock | None = None) -> Recording:

@@ -299,7 +299,12 @@ def recorded(run_path: Path, clip: Clip, *, system: str = "echo", trial: int = 1
 
     user = opened(clip.address)
     case = {"clip": clip.to_json(), "system": system, "trial": trial}
-    meta: dict[str, Any] = {"settings": {}, "case": case, "parties": {"A": dict(user.describe())}, **more}
+    meta: Any = {
+        "settings": {"turns": {}, "vad": {"A": {}, "B": {}}},
+        "case": case,
+        "parties": {"A": dict(user.describe())},
+        **more,
+    }
     path = run_path / f"{clip.name}-{system.partition(':')[0]}-{trial}"
     with RecordingWriter(path, meta, keep_audio=True) as recording:
         over = lambda tick, a_left, b_left: a_left or b_left  # noqa: E731

@@ -348,7 +348,9 @@ def test_the_shipped_set_is_spoken_beside_the_run(tmp_path: Path, monkeypatch: p
     costs = [json.loads(each.stdout)["systems"]["all"] for each in (dry, again)]
     assert [(cost["calls"], cost["left"]) for cost in costs] == [(1, 1), (1, 0)]
     assert costs[0]["audio_s"] == round(Recording(tmp_path / "run" / "timer-1").n_ticks / 100, 1)
-    assert Recording(tmp_path / "run" / "timer-1").meta["case"]["clip"]["labels"] == {"id": "timer-1"}
+    clip = Recording(tmp_path / "run" / "timer-1").meta["case"]["clip"]
+    assert clip is not None
+    assert clip["labels"] == {"id": "timer-1"}
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fdbcore.measures.health import echo, levels, sides, tones
-from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, runs
+from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, write_json
@@ -19,12 +19,15 @@ from fdbcore.types import SIDES, TICKS_PER_S, Side
 
 __all__ = ["HEALTH_SCHEMA", "HealthProbe", "examine", "keep_health", "listen_again"]
 
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Health
+
 HEALTH_SCHEMA: Final = "fdbcore.health/2"
 
 
 def examine(
     heard: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool = False, live: bool = False
-) -> dict[str, Any]:
+) -> Health:
     """The input health of a session, as JSON values of schema HEALTH_SCHEMA.
 
     Keys: verdict ("ok", or the worst severity above "note"), sides {A, B: figures}, findings, and suspect {A, B}: the
@@ -51,22 +54,23 @@ def examine(
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += [] if live else sides.exchanged(unpadded, speech)
     findings += sides.out_of_step(echo_free) if two_files else []
-    worst = max(map(_weight, findings), default=0)
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
+    worst = findings[0].severity if findings else "note"
     return {
         "schema": HEALTH_SCHEMA,
-        "verdict": SEVERITIES[worst] if worst else "ok",
-        "sides": figures,
-        "findings": [finding.to_json() for finding in sorted(findings, key=_weight, reverse=True)],
-        "suspect": {side: runs(suspect[side]) for side in SIDES},
+        "verdict": "ok" if worst == "note" else worst,
+        "sides": {"A": figures["A"], "B": figures["B"]},
+        "findings": [finding.to_json() for finding in findings],
+        "suspect": {"A": runs(suspect["A"]), "B": runs(suspect["B"])},
     }
 
 
 def keep_health(recording: Recording, probe: HealthProbe) -> None:
     """Examine the audio that a probe heard, and store the result with the recording's derived data."""
-    files = (recording.meta.get("source") or {}).get("files", [])
-    live = any(party.get("kind") != "replay" for party in (recording.original_meta.get("parties") or {}).values())
+    live = any(party.get("kind") != "replay" for party in recording.parties.values())
+    two_files = len(recording.source_files) == len(SIDES)
     activity = dict(zip(SIDES, recording.activity, strict=True))
-    write_json(recording.path / HEALTH, examine(probe.sides(), activity, len(files) == len(SIDES), live))
+    write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live))
 
 
 def listen_again(recording: Recording) -> None:
@@ -78,7 +82,3 @@ def listen_again(recording: Recording) -> None:
         for _ in probe.tap(source.blocks()):
             pass
         keep_health(recording, probe)
-
-
-def _weight(finding: HealthFinding) -> int:
-    return SEVERITIES.index(finding.severity)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.types import Side
 
-Severity: TypeAlias = Literal["note", "warn", "bad"]
+if TYPE_CHECKING:
+    from fdbcore.recording import recorded_types
+    from fdbcore.recording.recorded_types import HealthId, Severity
+
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Span: TypeAlias = tuple[int, int]
@@ -27,7 +30,7 @@ class HealthFinding:
     names that include their units. spans: the spans of ticks concerned; none if it concerns all ticks.
     """
 
-    id: str
+    id: HealthId
     side: Side | None
     severity: Severity
     text: str
@@ -35,9 +38,17 @@ class HealthFinding:
     figures: Mapping[str, float] = field(default_factory=dict)
     spans: Sequence[Span] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> recorded_types.HealthFinding:
         """The finding as plain JSON values."""
-        return asdict(self) | {"figures": {name: round(value, 3) for name, value in self.figures.items()}}
+        return {
+            "id": self.id,
+            "side": self.side,
+            "severity": self.severity,
+            "text": self.text,
+            "means": self.means,
+            "figures": {name: round(value, 3) for name, value in self.figures.items()},
+            "spans": list(self.spans),
+        }
 
 
 def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:

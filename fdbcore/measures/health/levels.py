@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, Severity, decibels, near, runs
+from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, decibels, near, runs
 from fdbcore.measures.health.hearing import FULL_SCALE, SideAudio
 from fdbcore.measures.health.lines import hum_hz
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
+
+if TYPE_CHECKING:
+    from fdbcore.recording.recorded_types import Severity, SideFigures
 
 MARGIN_TICKS: Final = 20  # sound this near to speech may belong to it
 LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
@@ -45,7 +48,7 @@ EDGE_DB: Final = 15.0  # below the level of the speech: sound that dies away by 
 DROPOUTS_BAD_PER_MIN: Final = 10.0
 
 
-def figures(heard: SideAudio, active: Bools) -> dict[str, float | None]:
+def figures(heard: SideAudio, active: Bools) -> SideFigures:
     """Speech level, background noise, their ratio and more for one side; None for what cannot be measured."""
     level = decibels(float(heard.powers[active].mean())) if active.any() else None
     quiet = ~near(active, MARGIN_TICKS)
@@ -60,7 +63,7 @@ def figures(heard: SideAudio, active: Bools) -> dict[str, float | None]:
     }
 
 
-def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]) -> Iterator[HealthFinding]:
+def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:
     """The findings about one side by itself. active: its speech; tonal: the ticks with tones, bool (n_ticks,) both.
     known: its `figures`."""
     yield from _level(side, heard, active, known)
@@ -70,7 +73,7 @@ def checks(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dic
     yield from _dropouts(side, heard, active, tonal, known)
 
 
-def _level(side: Side, heard: SideAudio, active: Bools, known: dict[str, Any]) -> Iterator[HealthFinding]:
+def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures) -> Iterator[HealthFinding]:
     level, snr = known["level_dbov"], known["snr_db"]
     if level is None:
         peak = known["peak_dbov"]
@@ -134,9 +137,7 @@ def _band(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFinding
         yield HealthFinding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": float(drop_db)})
 
 
-def _dropouts(
-    side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: dict[str, Any]
-) -> Iterator[HealthFinding]:
+def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:
     if known["level_dbov"] is None:
         return
     holes = heard.holes[np.diff(heard.holes)[:, 0] <= LONGEST_DROPOUT_TICKS * FRAME_SAMPLES]

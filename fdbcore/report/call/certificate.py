@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from fdbcore.report.format import NONE, clock_text, duration_text
 from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
 from fdbcore.report.html.values import Cell, Row, flat
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, ticks_to_s
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import Deliveries
     from fdbcore.report.call.document_types import Document
+    from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
 
-LATENESS_COLUMNS: Final = {"p50": "p50_us", "p99": "p99_us", "p99.9": "p99_9_us", "max": "max_us"}
+LATENESS_COLUMNS: Final = ("p50", "p99", "p99.9", "max")
 LISTED: Final = 50  # delay changes
 SET: Final = "anchor"  # the reason of a delay change when a side is first heard; it is no disturbance
 _ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # keys of a certificate that the page shows elsewhere
@@ -40,7 +41,7 @@ def verdict(content: Document) -> str:
 def disturbances(content: Document) -> str:
     """The disturbances of each side, such as losses and delay changes, in a few words; empty if there were none."""
     parts = []
-    for side, measured in (_timing(content).get("sides") or {}).items():
+    for side, measured in _measured(content).items():
         counts = [(SIDE_COUNTS[key].label.lower(), key, measured.get(key)) for key in SIDE_COUNTS]
         texts = [f"{_count_text(key, n)} {label}" for label, key, n in counts if n and SIDE_COUNTS[key].is_disturbance]
         changes = sum(change["why"] != SET for change in measured.get("delay_changes") or [])
@@ -74,13 +75,14 @@ def outcome_text(content: Document) -> str | None:
 
 def section(content: Document) -> dict[str, Any]:
     """The values for the section on timing: the verdict, the evidence for it, and the rest of the certificate."""
-    timing = _timing(content)
-    changes, more = _delay_changes(timing)
+    timing: Mapping[str, object] = _timing(content) or {}
+    measured = _measured(content)
+    changes, more = _delay_changes(measured)
     return {
         "verdict": verdict(content),
         "replayed": replay_text(content),
         "lateness_columns": ["lateness, microseconds", "n", *LATENESS_COLUMNS],
-        "lateness": [_lateness_row(*row) for row in _histograms(timing)],
+        "lateness": [_lateness_row(*row) for row in _histograms(timing, measured)],
         "sides": list(_side_rows(content)),
         "delay_changes": changes,
         "more_delay_changes": f"{more:,}" if more else "",
@@ -88,29 +90,33 @@ def section(content: Document) -> dict[str, Any]:
     }
 
 
-def _timing(content: Document) -> Mapping[str, Any]:
+def _timing(content: Document) -> TimingCertificate | None:
     """The timing certificate of the live call; for recorded files that of their replay."""
-    source = content["held"] or content
-    return source["timing"] or {}
+    return content["held"]["timing"] if content["held"] else content["timing"]
 
 
-def _is_histogram(value: object) -> bool:
+def _measured(content: Document) -> Mapping[Side, MeasuredSide]:
+    """What the transport of each side measured."""
+    timing = _timing(content)
+    return (timing.get("sides") or {}) if timing else {}
+
+
+def _is_histogram(value: object) -> TypeGuard[LatenessSummary]:
     return isinstance(value, Mapping) and "p50_us" in value
 
 
-def _histograms(timing: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _histograms(
+    timing: Mapping[str, object], sides: Mapping[Side, MeasuredSide]
+) -> Iterator[tuple[str, str, LatenessSummary]]:
     """Yields label, side and summary of each distribution of lateness."""
-    for name, value in timing.items():
-        if _is_histogram(value):
-            yield name, "", value
-    for side, measured in (timing.get("sides") or {}).items():
+    for side, measured in (("", timing), *((f" {side}", of_side) for side, of_side in sides.items())):
         for name, value in measured.items():
             if _is_histogram(value):
-                yield name, f" {side}", value
+                yield name, side, value
 
 
-def _lateness_row(name: str, side: str, summary: Mapping[str, Any]) -> Row:
-    values = [summary.get(key) for key in LATENESS_COLUMNS.values()]
+def _lateness_row(name: str, side: str, summary: LatenessSummary) -> Row:
+    values = [summary["p50_us"], summary["p99_us"], summary["p99_9_us"], summary["max_us"]]
     numbers = [NONE if value is None else f"{value:,.1f}" for value in values]
     label = Cell(f"{name.replace('_', ' ')}{side}", LATENESS.get(name, ""))
     return label, [f"{summary['n']:,}", *numbers]
@@ -118,7 +124,7 @@ def _lateness_row(name: str, side: str, summary: Mapping[str, Any]) -> Row:
 
 def _side_rows(content: Document) -> Iterator[Row]:
     """The counts of each side, those with a description first, and how its audio arrived."""
-    sides = [_leaves((_timing(content).get("sides") or {}).get(side, {})) for side in SIDES]
+    sides = [_leaves(_measured(content).get(side, {})) for side in SIDES]
     for key in dict.fromkeys([*SIDE_COUNTS, *sides[0], *sides[1]]):
         if any(key in measured for measured in sides):
             known = SIDE_COUNTS.get(key)
@@ -131,9 +137,9 @@ def _side_rows(content: Document) -> Iterator[Row]:
         yield label, [_arrivals_cell(each) if each else "" for each in arrivals]
 
 
-def _leaves(measured: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _leaves(measured: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """All single values, nested ones under joined names; histograms and lists are shown elsewhere."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in measured.items():
         if isinstance(value, Mapping) and not _is_histogram(value):
             found |= _leaves(value, f"{prefix}{key}_")
@@ -156,11 +162,14 @@ def _arrivals_cell(arrivals: Deliveries) -> Cell:
     return Cell(f"{arrivals['n']:,} of {arrivals['length_ms']:g} ms\n{spacing} ms apart\n(p50 / p99 / max)")
 
 
-def _delay_changes(timing: Mapping[str, Any]) -> tuple[list[Row], int]:
+def _delay_changes(sides: Mapping[Side, MeasuredSide]) -> tuple[list[Row], int]:
     """The rows of the first delay changes of both sides, and how many more there are."""
-    sides = (timing.get("sides") or {}).items()
     found = sorted(
-        ((change["tick"], side, change) for side, measured in sides for change in measured.get("delay_changes") or []),
+        (
+            (change["tick"], side, change)
+            for side, measured in sides.items()
+            for change in measured.get("delay_changes") or []
+        ),
         key=lambda change: change[:2],
     )
     rows: list[Row] = [
@@ -170,5 +179,5 @@ def _delay_changes(timing: Mapping[str, Any]) -> tuple[list[Row], int]:
         )
         for tick, side, change in found[:LISTED]
     ]
-    untold = sum(measured.get("untold_delay_changes") or 0 for _, measured in sides)
+    untold = sum(measured.get("untold_delay_changes") or 0 for measured in sides.values())
     return rows, len(found) - len(rows) + untold if found else 0

@@ -5,12 +5,12 @@ They need msgspec, and are for type checkers and for the schemas: nothing at run
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 from msgspec import Meta
 
+from fdbcore.recording.recorded_types import HealthFinding, HealthSides, SuspectSpans
 from fdbcore.recording.run_types import TimingSelftest
-from fdbcore.report.call.document_types import HealthFinding, HealthSides, SuspectSpans
 
 
 class CheckedSession(TypedDict, total=False):
@@ -36,8 +36,10 @@ class Probe(TypedDict):
 
 
 class Checkup(TypedDict, total=False):
-    """Whether audio is fit to be measured, whether this machine keeps time, whether systems are there."""
+    """Whether audio is fit to be measured, whether this machine keeps time, whether systems are there. Fields may be
+    added under the same version; a field is never given another meaning."""
 
+    schema: Required[Literal["fdbcore.doctor/1"]]
     files: Annotated[dict[str, CheckedSession], Meta(description="by the name of the session")]
     timing: TimingSelftest
     systems: Annotated[dict[str, Probe], Meta(description="by their addresses, without secrets")]

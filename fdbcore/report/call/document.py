@@ -15,7 +15,7 @@ from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Scores
-    from fdbcore.report.call.document_types import Described, Document, Event, Health, Labels
+    from fdbcore.report.call.document_types import Described, Document, Event, Labels
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
@@ -34,7 +34,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(reading),
         "settings": reading.meta["settings"],
-        "health": cast("Health | None", reading.health),
+        "health": reading.health,
         "events": cast("list[Event]", events),
         "measures": scores["measures"],
         "curves": scores["curves"],
@@ -55,19 +55,19 @@ def told_first(content: Document | Scores) -> list[str]:
 
 
 def _described(recording: Recording) -> Described:
-    known = recording.meta.get
+    meta = recording.meta
     return {
         "name": recording.name,
         "n_ticks": recording.n_ticks,
         "length_s": ticks_to_s(recording.n_ticks),
-        "created": known("created"),
-        "status": recording.meta["status"],
-        "reason": known("reason"),
-        "source": known("source"),
-        "parties": known("parties"),
-        "settings_sha256": known("settings_sha256"),
-        "versions": known("versions"),
-        "platform": known("platform"),
+        "created": meta.get("created"),
+        "status": meta["status"],
+        "reason": meta.get("reason"),
+        "source": meta.get("source"),
+        "parties": meta.get("parties"),
+        "settings_sha256": meta.get("settings_sha256"),
+        "versions": meta.get("versions"),
+        "platform": meta.get("platform"),
     }
 
 

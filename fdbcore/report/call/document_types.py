@@ -5,60 +5,18 @@ They need msgspec, and are for type checkers and for the schema: nothing at run 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
-from fdbcore.measures.health.finding import Severity
 from fdbcore.measures.live_record_types import Held
 from fdbcore.recording.labels import LabelKind
-from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Spans, Tick
+from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Tick
+from fdbcore.recording.recorded_types import AgentLog, Health, Parties, Source
 from fdbcore.types import Side, TurnKind
-
-HealthId: TypeAlias = Literal[
-    "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",
-    "noise", "clipping", "dc", "telephone", "dropouts", "dtmf", "ringing", "tone", "music",
-]  # fmt: skip
-
-
-class SourceFile(TypedDict):
-    """A file that was read."""
-
-    path: str
-    sha256: NotRequired[str]
-    codec: NotRequired[str]
-    rate_hz: NotRequired[float]
-    channels: NotRequired[int]
-
-
-class SourceSide(TypedDict, total=False):
-    """Where a side comes from."""
-
-    file: int
-    channel: Literal["left", "right", "mono", "mean"]
-    lead_samples: int
-    samples: int
-
-
-class Source(TypedDict, total=False):
-    """The files that were read."""
-
-    files: list[SourceFile]
-    sides: Annotated[dict[str, SourceSide], Meta(description="which file (by number) and channel each side comes from")]
-    swap: bool
-    offset_ms: int
-    playable_in_browser: Annotated[
-        bool, Meta(description="the file itself plays as the session; else session.wav does")
-    ]
-
-
-class Parties(TypedDict, total=False):
-    """What is known of each side."""
-
-    A: dict[str, Any]
-    B: dict[str, Any]
+from fdbcore.types.timing_types import TimingCertificate
 
 
 class Described(TypedDict):
@@ -124,42 +82,6 @@ class Event(TypedDict):
     ]
 
 
-class HealthFinding(TypedDict):
-    """Something wrong with the input."""
-
-    id: HealthId
-    side: Annotated[Side | None, Meta(description="whose audio it is in; null: both")]
-    severity: Severity
-    text: str
-    means: Annotated[str, Meta(description="what it does to the measures")]
-    figures: Annotated[dict[str, float], Meta(description="by name, with the unit in it")]
-    spans: Spans
-
-
-class HealthSides(TypedDict):
-    """dBov: 0 is a square wave of full scale; -100 is digital silence; null where there is nothing to measure."""
-
-    A: dict[str, float | None]
-    B: dict[str, float | None]
-
-
-class SuspectSpans(TypedDict):
-    """Where the activity of a side is echo of the other."""
-
-    A: Spans
-    B: Spans
-
-
-class Health(TypedDict):
-    """What is wrong with the audio."""
-
-    schema: Literal["fdbcore.health/2"]
-    verdict: Annotated[Literal["ok", "warn", "bad"], Meta(description="the worst severity; notes leave it ok")]
-    sides: HealthSides
-    findings: Annotated[list[HealthFinding], Meta(description="the worst first")]
-    suspect: SuspectSpans
-
-
 class Label(TypedDict):
     """What somebody says of a span of one side; a moment is a span of no length."""
 
@@ -194,19 +116,11 @@ class Document(TypedDict):
     warnings: Annotated[list[str], Meta(description="what must be known before any number")]
     unscored: NotRequired[Annotated[str | None, Meta(description="why there are no measures, curves and moments")]]
     timing: Annotated[
-        dict[str, Any] | None,
+        TimingCertificate | None,
         Meta(description="the timing certificate of the clock; that of a replayed conversation is in held"),
     ]
     held: NotRequired[Annotated[Held | None, Meta(description="null of recorded files")]]
-    marks: NotRequired[
-        Annotated[
-            dict[str, Any] | None,
-            Meta(
-                description="the agent's own log on the timeline (fdbcore.marks/1), and each response of B split at "
-                "its marks; null without one"
-            ),
-        ]
-    ]
+    marks: NotRequired[Annotated[AgentLog | None, Meta(description="null without a log")]]
 
 
 class ReplayedCalls(ReplaySummary):

@@ -11,7 +11,8 @@ from fdbcore.report.format import clock_text
 from fdbcore.types import SIDES, ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.report.call.document_types import Document, Health, HealthFinding
+    from fdbcore.recording.recorded_types import Health, HealthFinding
+    from fdbcore.report.call.document_types import Document
 
 SHOWN_SPANS: Final = 6
 GIVEN: Final = (
@@ -48,7 +49,7 @@ def side_lines(health: Health) -> Iterator[tuple[str, str]]:
     """Yields each side and its figures in words."""
     for side in SIDES:
         known = health["sides"][side]
-        texts = [text.format(known[name]) for name, text in FIGURES if known[name] is not None]
+        texts = [text.format(value) for name, text in FIGURES if (value := known.get(name)) is not None]
         spoken = f"{known['speech_s']:.1f} s of speech" if known["speech_s"] else "no speech"
         yield side, ", ".join([spoken, *texts])
 

@@ -26,7 +26,7 @@ from fdbcore.report.format import (
     long_onsets,
     origins,
     title,
-    vad_bias_text,
+    vad_bias_sentence,
     vad_text,
     with_interval,
 )
@@ -52,9 +52,8 @@ def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
     reason = content["unscored"]
     lines += [_labelled("not scored", reason)] if reason else _figures(reading, content)
     lines += _held(content)
-    bias = vad_bias_text(content["settings"])
-    if bias:
-        lines.append(_labelled("VAD bias", f"{bias} (it shifts every latency)"))
+    if bias := vad_bias_sentence(content["settings"]):
+        lines.append(_labelled("VAD bias", bias))
     indent = " " * LABEL_COLUMNS
     return "\n".join(fill(line, columns, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
 
@@ -110,7 +109,7 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
             rows.append([reading.name, *cells])
     if not scored:
         return "\n".join([head, *_lines(rows, columns), "no call could be scored"])
-    failed = sum((reading.original_meta.get("outcome") or {}).get("kind") == "failed" for reading, _ in scored)
+    failed = sum(bool(reading.outcome and reading.outcome.get("kind") == "failed") for reading, _ in scored)
     head += f"; {failed} of {len(scored)} scored calls failed, and count as far as they went" if failed else ""
     name, length = (
         "all" if len(scored) == len(readings) else "scored",
@@ -194,8 +193,8 @@ def _answers(dialogue: Dialogue, measures: Measures) -> str:
     went_on = f" (A waited > {seconds(dialogue.settings, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
     return (
         f"{_fraction(answered)}  {spread}"
-        f" | premature {_fraction(measures['premature_per_turn'])}"
-        f" | none within {seconds(dialogue.settings, 'response_window_ms')} "
+        f" | cut off {_fraction(measures['premature_per_turn'])}"
+        f" | no answer within {seconds(dialogue.settings, 'response_window_ms')} "
         f"{_fraction(measures['no_response_per_turn'])}"
         f"{went_on}{last}"
     )
@@ -214,7 +213,9 @@ def _over(measures: Measures) -> str:
     latency = measures["b_stop_latency_ms_per_long_a_onset"]
     at_once = measures["b_stopped_at_once_per_long_a_onset"]
     median = f", median {amount(latency['median'], 'ms')}" if latency["n"] else ""
-    stopped = f"  B stopped {long['count']}{by_chance(long)}{median}" if long["n"] else ""
+    chance = long.get("by_chance")
+    deaf = "" if chance is None else f" ({chance * long['n']:.1f} by chance, had it heard nothing)"
+    stopped = f"  B stopped {long['count']} of {long['n']}{deaf}{median}" if long["n"] else ""
     fast = f" | stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
     stopped_short = f", B stopped for {short['count']}" if short["n"] else ""
     return f"{long_onsets(measures, 'A')}{stopped}{fast} | short ones {short['n']}{stopped_short}"

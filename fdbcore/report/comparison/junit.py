@@ -11,7 +11,6 @@ from fdbcore.report.format import clock_text
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import Comparison, GateResult
-    from fdbcore.analysis.gate_file import CannotTell
 
 ELEMENTS: Final = {"failed": "failure", "not measured": "error"}
 _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
@@ -21,7 +20,8 @@ def junit(document: Comparison) -> str:
     """The gates of a comparison as one suite, one case per gate. The file of gates decides about undecided ones."""
     gates = document["gates"]
     results = gates["results"]
-    elements = [_element(gate, gates["cannot_tell"]) for gate in results]
+    undecided = _CANNOT_TELL[gates["cannot_tell"]]
+    elements = [undecided if gate["status"] == "cannot tell" else ELEMENTS.get(gate["status"]) for gate in results]
     suite = _suite(len(results), elements.count("failure"), elements.count("error"))
     for gate, element in zip(results, elements, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=gates["file"], name=words.gate_name(gate))
@@ -52,10 +52,6 @@ def _suite(tests: int, failures: int, errors: int) -> ElementTree.Element:
 def _xml(suite: ElementTree.Element) -> str:
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _element(gate: GateResult, cannot_tell: CannotTell) -> str | None:
-    return _CANNOT_TELL[cannot_tell] if gate["status"] == "cannot tell" else ELEMENTS.get(gate["status"])
 
 
 def _lines(gate: GateResult) -> list[str]:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison import words
-from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, step
+from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.html.values import Cell, Row, Shown, flat
@@ -120,7 +120,7 @@ def _row(row: ComparedMeasure, settings: TurnSettings) -> Row:
         Cell(words.verdict(row), verdict=row["verdict"].replace(" ", "-")),
         *(Cell(amount(headline(side), unit), words.counts(side)) for side in (row["a"], row["b"])),
         value,
-        words.p_text(row["p_holm"]).removeprefix("p = ").removeprefix("p "),
+        p_value(row["p_holm"]),
         step(row["detectable"], unit) if row["detectable"] else "",
     ]
     return Cell(text.label, in_words(text.meaning, settings), name=row["measure"]), cells

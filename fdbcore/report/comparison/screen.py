@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.comparison import words
-from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, step
+from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, p_text, step
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, Comparison, DecidedGates
@@ -74,7 +74,7 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
         yield f"  {row['reason']}"
         return
     parts = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
-    parts += [f"Holm {words.p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
+    parts += [f"Holm {p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
     parts += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []
     yield f"  {'; '.join(parts)}"

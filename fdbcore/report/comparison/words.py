@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "UNDECIDED", "not measured": "NOT MEASURED"}
 
 
-def p_text(p: float | None) -> str:
-    """ "p = 0.012", "p < 0.001"."""
-    if p is None:
-        return ""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 def label(measure: str) -> str:
     """The name of a measure for readers."""
     return MEASURES[measure].label

@@ -11,9 +11,9 @@ A clip that was clean_input.wav gives clean_output.wav. With several systems or 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,26 +24,31 @@ from fdbcore.recording.reader import Recording
 from fdbcore.sources.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, read_clip
 from fdbcore.types import Pcm, ticks_to_s
 
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import PlannedClip
+
 
 def why_not(recording: Recording) -> str | None:
     """Why a recording cannot be exported; None if it can."""
-    clip = (recording.meta.get("case") or {}).get("clip")
+    case = recording.meta.get("case")
+    clip = case.get("clip") if case else None
     if clip is None:
         return "expected one made from a clip, got another"
     if Path(clip["path"]).name not in (INPUT, CLEAN_INPUT):
         return f"expected a clip named {INPUT} or {CLEAN_INPUT} (Full-Duplex-Bench v1, v1.5), got {clip['path']}"
-    outcome = recording.meta.get("outcome", {})
-    if outcome.get("kind") == "invalid":
-        return f"expected a valid conversation, got an invalid one: {outcome.get('reason')}"
+    outcome = recording.meta.get("outcome")
+    reason = outcome.get("reason") if outcome else None
+    if outcome and outcome.get("kind") == "invalid":
+        return f"expected a valid conversation, got an invalid one: {reason}"
     if not recording.n_ticks:
-        return f"expected a conversation, got one that never began: {outcome.get('reason')}"
+        return f"expected a conversation, got one that never began: {reason}"
     return None
 
 
 def caution(recording: Recording) -> str | None:
     """A warning for those who score the files: the call failed, and the audio is silent from when on; or None."""
-    outcome = recording.meta.get("outcome", {})
-    if outcome.get("kind") != "failed":
+    outcome = recording.meta.get("outcome")
+    if not outcome or outcome.get("kind") != "failed":
         return None
     return f"failed: {outcome['reason']}; output.wav is silent from {ticks_to_s(recording.n_ticks):g} s on"
 
@@ -56,7 +61,7 @@ def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
     """
     folders = _folders(recordings, out)
     for folder, recording in folders.items():
-        source = Path(recording.meta["case"]["clip"]["path"])
+        source = Path(_clip(recording)["path"])
         if (folder.parent / source.name).resolve() == source.resolve():
             raise InputError(f"{out}: expected a folder apart from the clips, got that of {source}")
     return [_export(recording, output) for output, recording in folders.items()]
@@ -64,15 +69,20 @@ def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:
 
 def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording]:
     """The recording of each output file."""
-    cases = []
     for recording in recordings:
         if problem := why_not(recording):
             raise InputError(f"{recording.path}: {problem}")
-        cases.append(recording.meta["case"])
-    several = {name: len({case.get(name) for case in cases}) > 1 for name in ("system", "trial")}
+    cases = [recording.meta["case"] for recording in recordings]
+    several_systems = len({case["system"] for case in cases}) > 1
+    several_trials = len({case["trial"] for case in cases}) > 1
     outputs: dict[Path, Recording] = {}
     for recording, case in zip(recordings, cases, strict=True):
-        output = out / _place(case, several)
+        clip = _clip(recording)
+        source = Path(clip["path"])
+        system = [case["system"]] if several_systems else []
+        trial = [f"trial-{case['trial']}"] if several_trials else []
+        folders = [*system, *trial, clip["group"], source.parent.name]
+        output = out / Path(*map(fit_for_a_folder, folders), source.name.replace("input", "output"))
         if output in outputs:
             raise InputError(
                 f"{recording.path}: expected another clip than that of {outputs[output].path}, got the same"
@@ -81,17 +91,14 @@ def _folders(recordings: Sequence[Recording], out: Path) -> dict[Path, Recording
     return outputs
 
 
-def _place(case: Mapping[str, Any], several: Mapping[str, bool]) -> Path:
-    clip = case["clip"]
-    source = Path(clip["path"])
-    system = [case["system"]] if several["system"] else []
-    trial = [f"trial-{case['trial']}"] if several["trial"] else []
-    folders = [*system, *trial, clip["group"], source.parent.name]
-    return Path(*map(fit_for_a_folder, folders), source.name.replace("input", "output"))
+def _clip(recording: Recording) -> PlannedClip:
+    clip = recording.meta["case"]["clip"]
+    assert clip is not None, "why_not() comes first"
+    return clip
 
 
 def _export(recording: Recording, output: Path) -> Path:
-    clip = recording.meta["case"]["clip"]
+    clip = _clip(recording)
     source = Path(clip["path"])
     played, file = read_clip(source)
     stated = recording.meta.get("parties", {}).get("A", {}).get("file", file)["sha256"]

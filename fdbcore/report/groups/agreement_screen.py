@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.report.format import MACHINE_MS, amount, limits
+from fdbcore.report.format import MACHINE_MS, amount, counted, limits
 
 if TYPE_CHECKING:
     from fdbcore.analysis.agreement_types import AgreementEstimate, EdgeErrors, KindAgreement, LabelAgreement, RaterPair
@@ -26,7 +26,8 @@ _LEGEND: Final = (
 
 def screen(content: LabelAgreement) -> str:
     """The document of an agreement of labels as text, without a final newline."""
-    lines = [*_head(content)]
+    n, others = len(content["calls"]), content["calls_not_labelled_by_all"]
+    lines = [f"{counted(n, 'call')} labelled by all" + (f", {others:,} others not" if others else "")]
     for pair in content["pairs"]:
         lines += ["", *_pair(pair)]
     if (alpha := content["alpha"]) is not None:
@@ -34,12 +35,6 @@ def screen(content: LabelAgreement) -> str:
         lines += ["", f"alpha of kinds {_value(alpha)} | {alpha['n']:,} items, {count} raters"]
     lines += ["", fill(_LEGEND.format(**content), COLUMNS), *_problems(content["problems"])]
     return "\n".join(lines)
-
-
-def _head(content: LabelAgreement) -> Iterator[str]:
-    others = content["calls_not_labelled_by_all"]
-    n = len(content["calls"])
-    yield f"{n:,} call{'s' if n != 1 else ''} labelled by all" + (f", {others:,} others not" if others else "")
 
 
 def _pair(pair: RaterPair) -> Iterator[str]:

@@ -17,6 +17,7 @@ from fdbcore.report.format import (
     headline,
     limits,
     number,
+    p_text,
     shown_unit,
     step,
     with_interval,
@@ -122,11 +123,7 @@ def difference_text(each: MeasuredDifference, unit: str) -> str:
         return f"{text} | {each['reason']}"
     verdict = "they differ" if is_apart(each) else "no difference found"
     detectable = f" | detectable {step(each['detectable'], unit)}" if each["detectable"] is not None else ""
-    return f"{text} | {verdict}, {_p(each['p_holm'])}{detectable}"
-
-
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+    return f"{text} | {verdict}, {p_text(each['p_holm'])}{detectable}"
 
 
 def settings(content: Statements) -> Iterator[Line]:

@@ -129,7 +129,7 @@ def _audio_of(recording: Recording, folder: Path) -> _Audio:
         return _Audio(silent)
     if is_playable(recording):
         return _Audio(address=audio_url(recording, folder))
-    return _Audio(codecs=", ".join(dict.fromkeys(file["codec"] for file in recording.meta["source"]["files"])))
+    return _Audio(codecs=", ".join(dict.fromkeys(file["codec"] for file in recording.source_files)))
 
 
 class _Sounds:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fdbcore._version import __version__
 from fdbcore.protocols import Suite
-from fdbcore.report.format import NONE
+from fdbcore.report.format import NONE, p_value
 from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row, Shown, flat
 from fdbcore.report.scorecard import drawings
@@ -33,6 +33,7 @@ def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
     """
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
     cases, left_out = shown(card.cases)
+    places = {scale.id: place for place, scale in enumerate(card.scales)}
     return render(
         "scorecard.html",
         title=card.title,
@@ -42,11 +43,14 @@ def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
         style=drawings.style() + suite.style(),
         definitions=drawings.definitions(),
         conditions=[_condition(card, name) for name in card.conditions],
-        bars=[_legend_of_bar(card, whole) for whole in _wholes(card)],
+        bars=[
+            (whole.label, [(scale.label, drawings.swatch(k)) for k, scale in enumerate(_parts(card, whole))])
+            for whole in _wholes(card)
+        ],
         legend=suite.legend(),
         telling=[_telling(card, suite, number) for number in range(len(card.telling))],
         difference_columns=DIFFERENCE_COLUMNS,
-        differences=_differences(card),
+        differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])],
         section=suite.section(document),
         subsets=_subsets(card),
         left_out=left_out,
@@ -105,11 +109,7 @@ def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow
     if row.figures.get(whole.id, NO_FIGURE).value is None:
         return ""
     found = [one.figures[whole.id].value or 0.0 for one in card.rows if whole.id in one.figures]
-    parts = [
-        BarPart(scale.label, row.figures.get(scale.id, NO_FIGURE).value or 0.0)
-        for scale in card.scales
-        if scale.adds_to == whole.id
-    ]
+    parts = [BarPart(scale.label, row.figures.get(scale.id, NO_FIGURE).value or 0.0) for scale in _parts(card, whole)]
     marks = {
         one.system: (one.group, value)
         for one in beside
@@ -118,9 +118,8 @@ def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow
     return drawings.bar(whole, parts, max(1.0, *found), marks)
 
 
-def _legend_of_bar(card: Scorecard, whole: Scale) -> tuple[str, list[tuple[str, str]]]:
-    parts = [scale.label for scale in card.scales if scale.adds_to == whole.id]
-    return whole.label, [(label, drawings.swatch(index)) for index, label in enumerate(parts)]
+def _parts(card: Scorecard, whole: Scale) -> list[Scale]:
+    return [scale for scale in card.scales if scale.adds_to == whole.id]
 
 
 def _span(limits: Sequence[float] | None, scale: Scale) -> str:
@@ -136,15 +135,9 @@ def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]
     return title, f"{case.system}, {case.id}" + ("" if picture else f": {case.text}"), picture
 
 
-def _differences(card: Scorecard) -> list[Row]:
-    """Those of the first scale first."""
-    places = {scale.id: place for place, scale in enumerate(card.scales)}
-    return [_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.scale])]
-
-
 def _difference(card: Scorecard, one: Difference) -> Row:
     scale = card.scale(one.scale)
-    ps = [NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}" for p in (one.p, one.p_corrected)]
+    ps = p_value(one.p), p_value(one.p_corrected)
     found = [value_text(one.value, scale), _span(one.interval, scale), *ps, value_text(one.detectable, scale)]
     better = card.better(one)
     verdict: Shown = Cell(" is better", names=(better,)) if better else "cannot be told" if scale.direction else NONE

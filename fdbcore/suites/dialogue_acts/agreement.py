@@ -11,14 +11,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
+from fdbcore.stats.bootstrap import RESAMPLES, Statistic, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.alignment import UNITS_PER_WEIGHT, ActAlignments
 from fdbcore.suites.dialogue_acts.diagnosis import ACTS_AND_NONE, NONE
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
-    Record,
     Response,
     read_records,
     read_responses,
@@ -73,7 +72,12 @@ def _responses(path: Path, as_given: bool) -> tuple[list[Response], list[Problem
     if _holds_responses(path):
         return read_responses(path, as_given)
     records, problems = read_records(path, as_given)
-    return [_as_response(record, path.stem) for record in records], problems
+    responses = []
+    for record in records:
+        reference = record.references[0]
+        annotation = replace(reference.annotation, annotator=path.stem)
+        responses.append(Response(record.id, REFERENCE, reference.text, (annotation,), where=record.where))
+    return responses, problems
 
 
 def _holds_responses(path: Path) -> bool:
@@ -88,12 +92,6 @@ def _holds_responses(path: Path) -> bool:
         except (ValueError, TypeError, RecursionError):
             continue
     return True
-
-
-def _as_response(record: Record, annotator: str) -> Response:
-    reference = record.references[0]
-    annotation = replace(reference.annotation, annotator=annotator)
-    return Response(record.id, REFERENCE, reference.text, (annotation,), where=record.where)
 
 
 def agreement(
@@ -137,15 +135,14 @@ def agreement(
         "n": len(keys),
         "replies": len({key[:2] for key in keys}),
         "records": len(set(ids.tolist())),
-        "measures": {name: _estimate_json(estimate) for name, estimate in estimates.items()},
+        "measures": {
+            name: {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
+            for name, estimate in estimates.items()
+        },
         "acts": list(ACTS_AND_NONE),
         "confusion": confusions.sum(axis=0).astype(int).reshape(len(ACTS_AND_NONE), -1).tolist(),
         "problems": [problem._asdict() for problem in dict.fromkeys((*problems, *left_out))],
     }
-
-
-def _estimate_json(estimate: Estimate) -> dict[str, Any]:
-    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
 
 
 def _common(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled]) -> tuple[list[Key], list[Problem]]:

@@ -49,7 +49,12 @@ def card(document: Document) -> Scorecard:
         | {row.condition: f"{row.condition}: {PUBLISHED}" for row in published},
         [*(row for of, name in seen for row in _rows(document, of, name)), *published],
         list(_differences(document)),
-        [_telling(one["case"], cases[one["item"]]) for one in document["cases"]],
+        [
+            Telling("least", "wed", cases[one["item"]])
+            if one["case"] == "smallest"
+            else Telling("most", one["case"], cases[one["item"]])
+            for one in document["cases"]
+        ],
         document["warnings"],
         [Problem(**problem) for problem in document["problems"]],
         _caption(document),
@@ -206,10 +211,6 @@ def _tags(item: Document) -> dict[str, tuple[str, ...]]:
                 found["act"].add(steps[index]["act"])
                 found[OPERATIONS[step["operation"]]].add(steps[index]["act"])
     return {name: tuple(act for act in ACTS if act in acts) for name, acts in found.items()}
-
-
-def _telling(case: str, of: ScoredCase) -> Telling:
-    return Telling("least", "wed", of) if case == "smallest" else Telling("most", case, of)
 
 
 def published_rows(rows: Sequence[Document]) -> Iterator[ScoreRow]:

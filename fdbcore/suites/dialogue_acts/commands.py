@@ -134,6 +134,8 @@ COMMANDS: Final = (
 
         Each is checked; what is wrong goes back to the model, and in the end to DIR/dropped.jsonl. The same command
         again goes on where an earlier one was stopped or killed, and with a greater -n it adds records.
+
+        Example (needs a key): fdbcore dataset generate --model gemini:gemini-2.5-flash -n 20 --out SET
         """,
         (
             Option("--model", MODEL_HELP, metavar="VENDOR:NAME", required=True),
@@ -159,6 +161,8 @@ COMMANDS: Final = (
 
         24 kHz, 16 bit, mono, with 120 ms of digital silence before and after; DIR/speak.json says who spoke. The same
         command again goes on where an earlier one was stopped; another speaker speaks everything anew.
+
+        Example: fdbcore dataset speak SET
         """,
         (
             Option("DIR", kind="path", required=True),

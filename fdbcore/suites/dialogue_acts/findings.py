@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fdbcore.suites.dialogue_acts.words import mean, p_text, span
+from fdbcore.report.format import p_value
+from fdbcore.suites.dialogue_acts.words import mean, span
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
 
 
@@ -35,9 +36,10 @@ def _wed(row: ScoreRow) -> Figure:
 
 def _alone(row: ScoreRow, rows: Sequence[ScoreRow]) -> Iterator[str]:
     wed = _wed(row)
+    interval = f" (95 % interval {span(wed.interval)})" if wed.interval else ""
     yield (
-        f"{row.system} is at a mean distance (WED) of {mean(wed.value)} from the reference replies"
-        f"{_interval(wed.interval)}, over {row.n} records; 0 is the same acts in the same order."
+        f"{row.system} is at a mean distance (WED) of {mean(wed.value)} from the reference replies{interval}, "
+        f"over {row.n} records; 0 is the same acts in the same order."
     )
     marks = [f"{other.system} {mean(_wed(other).value)}" for other in rows if other.group != "system" and other.n]
     if marks:
@@ -79,7 +81,7 @@ def _undecided(one: Difference, made: int) -> str:
         f"reference replies (WED) is lower by {_by(one)}"
     )
     if one.interval and min(one.interval) * max(one.interval) > 0:
-        text += f", but p is {p_text(one.p_corrected)} when corrected for the {made} comparisons made"
+        text += f", but p is {p_value(one.p_corrected)} when corrected for the {made} comparisons made"
     if one.detectable is not None:
         text += f"; so few show only differences of about {mean(one.detectable)} or more (four times in five)"
     return f"{text}."
@@ -106,10 +108,6 @@ def _by(one: Difference) -> str:
     limits = one.interval and (one.interval if value > 0 else [-one.interval[1], -one.interval[0]])
     interval = f"95 % interval {span(limits)}, " if limits else ""
     return f"{mean(abs(value))} ({interval}n = {one.n})"
-
-
-def _interval(limits: Sequence[float] | None) -> str:
-    return f" (95 % interval {span(limits)})" if limits else ""
 
 
 def _other(one: Difference, system: str) -> str:

@@ -71,7 +71,8 @@ class GenerationPlan:
         for index in range(self.n):
             topic = order[index % len(order)]
             numbers[topic.name] += 1
-            items.append(Item(f"{_file_name(topic.name)}-{numbers[topic.name]:03d}", topic, self.seed + index))
+            file_name = re.sub(r"[^\w]+", "-", topic.name).strip("-") or "topic"
+            items.append(Item(f"{file_name}-{numbers[topic.name]:03d}", topic, self.seed + index))
         return items
 
     def settings(self, model: Model) -> dict[str, Any]:
@@ -270,7 +271,3 @@ def _summary(
         "model": model.describe(),
         "versions": versions(),
     }
-
-
-def _file_name(topic: str) -> str:
-    return re.sub(r"[^\w]+", "-", topic).strip("-") or "topic"

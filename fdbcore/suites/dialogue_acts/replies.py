@@ -18,7 +18,7 @@ from fdbcore.suites.dialogue_acts.records import Lost, Response
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Outcome
+    from fdbcore.recording.run_types import Outcome, PlannedCase
 
 LANGUAGE: Final = "ja"
 TRANSCRIPT: Final = "derived/transcript_B.json"
@@ -46,20 +46,16 @@ def responses_of(run: Path, transcriber: Transcriber | None = None) -> tuple[lis
         except SettingsError:  # such as a missing key: it would be the same for every case
             raise
         except FdbError as error:
-            problems.append(_problem(run, case, system, str(error)))
+            where = str(run / case["name"])
+            lost = Lost.of(where, str(error), (_id_of(case), system)) if case["clip"] else Problem(where, str(error))
+            problems.append(lost)
     return responses, problems
 
 
-def _problem(run: Path, case: Mapping[str, Any], system: str, reason: str) -> Problem:
-    where = str(run / case["name"])
-    return Problem(where, reason) if case["clip"] is None else Lost.of(where, reason, (_id_of(case), system))
-
-
-def _id_of(case: Mapping[str, Any]) -> str:
+def _id_of(case: PlannedCase) -> str:
     if case["clip"] is None:
         raise InputError("expected a recorded user, got a live one")
-    record_id: str = case["clip"]["labels"].get("id", case["clip"]["name"])
-    return record_id
+    return str(case["clip"]["labels"].get("id", case["clip"]["name"]))
 
 
 def _reply(path: Path, transcriber: Transcriber | None) -> tuple[str | None, str]:

@@ -179,7 +179,8 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
     """The scores of a system's replies, as one annotator labels them."""
     records = list(answers.set.records.values())
     replies = [answers.responses.get(record.id) for record in records]
-    repeats = _repeats(answers, annotator)
+    labels = [label for reply in answers.responses.values() for label in reply.annotations]
+    repeats = tuple(sorted({label.repeat for label in labels if label.annotator == annotator})) or (1,)
     cells, sequences = [], []
     for index, reply in enumerate(replies):
         for which, repeat in enumerate(repeats):
@@ -206,8 +207,3 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
         places,
         repeats,
     )
-
-
-def _repeats(answers: Answers, annotator: str) -> tuple[int, ...]:
-    found = {a.repeat for reply in answers.responses.values() for a in reply.annotations if a.annotator == annotator}
-    return tuple(sorted(found)) or (1,)

@@ -46,16 +46,18 @@ def section(document: Document) -> str:
                 "lists": [
                     _ranked("Missing", found["missing"].items()),
                     _ranked("Redundant", found["redundant"].items()),
-                    _ranked("Swapped", ((_swap(swap), swap["weight"]) for swap in found["swapped"])),
+                    _ranked(
+                        "Swapped",
+                        (
+                            (f"{swap['predicted']} instead of {swap['reference']}", swap["weight"])
+                            for swap in found["swapped"]
+                        ),
+                    ),
                 ],
             }
             for number, found in enumerate(document["diagnosis"])
         ],
     )
-
-
-def _swap(swap: Mapping[str, Any]) -> str:
-    return f"{swap['predicted']} instead of {swap['reference']}"
 
 
 def _ranked(title: str, pairs: Iterable[tuple[str, float]]) -> dict[str, Any]:

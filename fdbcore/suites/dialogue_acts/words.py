@@ -32,11 +32,6 @@ def span(limits: Sequence[float] | None) -> str:
     return " to ".join(map(mean, limits)) if limits else NONE
 
 
-def p_text(p: float | None) -> str:
-    """A p value: "0.043", "< 0.001"."""
-    return NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def acts_of(item: Item) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
     """The steps of the reference that counts, and of the reply."""
     return item["reference"]["steps"], item["response"]["steps"]
@@ -53,20 +48,17 @@ def reasons(item: Item) -> list[str]:
     """Why the distance (WED) and the overlap (weighted LCS) have their values: a sentence each."""
     if not item["response"]["steps"]:
         return ["No reply, so all of the reference is missing and nothing is in common."]
-    sentences = [sentence for sentence in (_missing(item), _redundant(item), _swapped(item)) if sentence] or [
-        "Every act is there, in order, and nothing else: a distance of 0."
-    ]
-    return [*sentences, _common(item)]
-
-
-def _missing(item: Item) -> str:
-    acts = [item["reference"]["steps"][step["reference_index"]] for step in _steps(item, "insertion")]
-    return f"{weight(item['scores']['insertion'])} of the reference is missing: {_listed(acts)}." if acts else ""
-
-
-def _redundant(item: Item) -> str:
-    acts = [item["response"]["steps"][step["prediction_index"]] for step in _steps(item, "deletion")]
-    return f"{weight(item['scores']['deletion'])} of the reply is redundant: {_listed(acts)}." if acts else ""
+    references, replies = acts_of(item)
+    missing = [references[step["reference_index"]] for step in _steps(item, "insertion")]
+    redundant = [replies[step["prediction_index"]] for step in _steps(item, "deletion")]
+    sentences = []
+    if missing:
+        sentences.append(f"{weight(item['scores']['insertion'])} of the reference is missing: {_listed(missing)}.")
+    if redundant:
+        sentences.append(f"{weight(item['scores']['deletion'])} of the reply is redundant: {_listed(redundant)}.")
+    if swapped := _swapped(item):
+        sentences.append(swapped)
+    return [*(sentences or ["Every act is there, in order, and nothing else: a distance of 0."]), _common(item)]
 
 
 def _swapped(item: Item) -> str:

@@ -1,0 +1,35 @@
+"""The types of what is known of an audio file, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired, TypedDict
+
+from msgspec import Meta
+
+
+class FileState(TypedDict):
+    """If both are the same, the content of a file counts as the same."""
+
+    bytes: int
+    modified_ns: Annotated[int, Meta(description="since 1970")]
+
+
+class SourceFile(TypedDict):
+    """A file that was read."""
+
+    path: str
+    sha256: NotRequired[str]
+    bytes: NotRequired[int]
+    modified_ns: NotRequired[Annotated[int, Meta(description="since 1970")]]
+    container: NotRequired[str]
+    codec: NotRequired[str]
+    rate_hz: NotRequired[int]
+    channels: NotRequired[int]
+    bit_depth: NotRequired[int | None]
+    samples: NotRequired[Annotated[int, Meta(description="at rate_hz")]]
+    notes: NotRequired[Annotated[list[str], Meta(description="what is odd about it")]]
+    damage: NotRequired[Annotated[str | None, Meta(description="what is missing of it")]]
+    channel: NotRequired[Annotated[str, Meta(description="that a clip plays")]]

@@ -1,0 +1,198 @@
+"""The types of what the files of a recording say: meta.json, health.json and marks.json, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.audio.file_types import SourceFile
+from fdbcore.recording.meta_types import RecordingStatus, Seconds, Settings, Spans, Tick
+from fdbcore.recording.run_types import Outcome, PlannedCase, TimingSelftest
+from fdbcore.types import Side
+from fdbcore.types.timing_types import TimingCertificate
+
+Channel: TypeAlias = Literal["left", "right", "mono", "mean"]
+Severity: TypeAlias = Literal["note", "warn", "bad"]
+HealthId: TypeAlias = Literal[
+    "echo", "no_speech", "same_channels", "repeats", "mixed", "offset", "out_of_step", "exchanged", "soft", "loud",
+    "noise", "clipping", "dc", "telephone", "dropouts", "dtmf", "ringing", "tone", "music",
+]  # fmt: skip
+Parties: TypeAlias = Annotated[
+    dict[Side, dict[str, Any]], Meta(description="what each party says of itself, which is its own matter")
+]
+
+
+class SourceSide(TypedDict, total=False):
+    """Where a side comes from."""
+
+    file: int
+    channel: Channel
+    lead_samples: int
+    samples: int
+
+
+class Source(TypedDict, total=False):
+    """The files that were read."""
+
+    files: list[SourceFile]
+    sides: Annotated[
+        dict[Side, SourceSide], Meta(description="which file (by number) and channel each side comes from")
+    ]
+    swap: bool
+    offset_ms: int
+    playable_in_browser: Annotated[
+        bool, Meta(description="the file itself plays as the session; else session.wav does")
+    ]
+
+
+class Annotation(TypedDict):
+    """An annotation of Full-Duplex-Bench v1."""
+
+    kind: Literal["pause", "turn_taking", "interrupt"]
+    start_s: float
+    end_s: float
+
+
+class Lost(TypedDict):
+    """What was not recorded because the disk was too slow."""
+
+    spans: list[tuple[int, int]]
+    events: int
+
+
+class OptionalMeta(TypedDict, total=False):
+    """What not every meta.json says of its recording."""
+
+    reason: str | None
+    created: str
+    n_ticks: Tick
+    settings_sha256: str
+    versions: dict[str, str]
+    platform: str
+    source: Source
+    parties: Parties
+    timing: TimingCertificate
+    annotations: list[Annotation]
+    outcome: Outcome
+    case: PlannedCase
+    attempts: list[Outcome]
+    selftest: TimingSelftest | None
+    lost: Lost
+    held: ReplayedRecording
+
+
+class KnownMeta(OptionalMeta, total=False):
+    """What is known of a recording so far."""
+
+    schema: Literal["fdbcore.recording/1"]
+    status: RecordingStatus
+    settings: Settings
+
+
+class RecordingMeta(OptionalMeta):
+    """What meta.json says of a recording."""
+
+    schema: Literal["fdbcore.recording/1"]
+    status: RecordingStatus
+    settings: Settings
+
+
+class ReplayedRecording(TypedDict):
+    """The recording that a recording replays."""
+
+    path: str
+    meta: RecordingMeta
+    same: NotRequired[Annotated[bool | None, Meta(description="null where it was cut off")]]
+    differences: NotRequired[list[str]]
+
+
+class HealthFinding(TypedDict):
+    """Something wrong with the input."""
+
+    id: HealthId
+    side: Annotated[Side | None, Meta(description="whose audio it is in; null: both")]
+    severity: Severity
+    text: str
+    means: Annotated[str, Meta(description="what it does to the measures")]
+    figures: Annotated[dict[str, float], Meta(description="by name, with the unit in it")]
+    spans: Spans
+
+
+class SideFigures(TypedDict):
+    """dBov: 0 is a square wave of full scale; -100 is digital silence; null where there is nothing to measure."""
+
+    speech_s: Seconds
+    level_dbov: Annotated[float | None, Meta(description="of the speech")]
+    noise_dbov: Annotated[float | None, Meta(description="of the background")]
+    snr_db: float | None
+    peak_dbov: float
+    dc_of_full_scale: float
+
+
+class HealthSides(TypedDict):
+    """The level of each side."""
+
+    A: SideFigures
+    B: SideFigures
+
+
+class SuspectSpans(TypedDict):
+    """Where the activity of a side is echo of the other."""
+
+    A: Spans
+    B: Spans
+
+
+class Health(TypedDict):
+    """What is wrong with the audio."""
+
+    schema: Literal["fdbcore.health/2"]
+    verdict: Annotated[Literal["ok", "warn", "bad"], Meta(description="the worst severity; notes leave it ok")]
+    sides: HealthSides
+    findings: Annotated[list[HealthFinding], Meta(description="the worst first")]
+    suspect: SuspectSpans
+
+
+class LogOffset(TypedDict):
+    """The offset to add to the log's times, in s, with its 95 % limits."""
+
+    offset_s: float
+    low_s: Annotated[float | None, Meta(description="null where the user gave the offset")]
+    high_s: float | None
+    anchor: Annotated[str | None, Meta(description="the mark that it was estimated from")]
+    matched: Annotated[int, Meta(description="onsets of B that have such a mark")]
+    onsets: int
+
+
+class LogMark(TypedDict):
+    """A mark of the log, on the timeline of the recording."""
+
+    time_s: float
+    name: str
+
+
+class LogResponse(TypedDict):
+    """A response of B, split at the marks."""
+
+    a_end_s: float
+    b_onset_s: float
+    latency_ms: float
+    stages_ms: Annotated[list[float | None], Meta(description="null where a mark is missing")]
+
+
+class AgentLog(TypedDict):
+    """The agent's own log on the timeline, and each response of B split at its marks."""
+
+    schema: Literal["fdbcore.marks/1"]
+    offset: LogOffset
+    marks: list[LogMark]
+    outside: Annotated[int, Meta(description="marks beyond the recording")]
+    stages: list[str]
+    responses: list[LogResponse]
+    latency_ms: Annotated[float | None, Meta(description="the median")]
+    medians_ms: Annotated[list[float | None], Meta(description="of each stage")]
+    counts: Annotated[list[int], Meta(description="responses that have the stage")]

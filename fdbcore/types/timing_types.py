@@ -1,0 +1,130 @@
+"""The types of a timing certificate, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.types import Side
+
+
+class LatenessSummary(TypedDict):
+    """How late something was, in microseconds; null where there was nothing."""
+
+    n: int
+    min_us: float | None
+    p50_us: float | None
+    p99_us: float | None
+    p99_9_us: float | None
+    max_us: float | None
+
+
+class ClockUsed(TypedDict):
+    """The clock that paced a session."""
+
+    name: str
+    hardware: Annotated[str | None, Meta(description="the kernel's time source; null where it is not known")]
+
+
+class ClockJump(TypedDict):
+    """When a clock of the machine jumped, and how far."""
+
+    tick: int
+    ms: float
+
+
+class TickLateness(TypedDict):
+    """How late the ticks were."""
+
+    wake: LatenessSummary
+    resume: LatenessSummary
+    late: int
+    missed: int
+    suspends: list[ClockJump]
+    clock_steps: list[ClockJump]
+
+
+class Granted(TypedDict, total=False):
+    """Whether the system granted what was asked for."""
+
+    granted: bool
+    priority: int | None
+    ns: int | None
+    why_not: str | None
+
+
+class Priority(TypedDict):
+    """What the system granted the thread that kept the time."""
+
+    fifo: Granted
+    timer_slack: Granted
+
+
+class MachineLoad(TypedDict):
+    """How busy the machine was."""
+
+    load_average: Annotated[list[float] | None, Meta(description="over 1, 5 and 15 minutes")]
+    cpu_count: int | None
+
+
+class ProcessorUse(TypedDict):
+    """Who else used the processors; null where the kernel does not say."""
+
+    steal_share: float | None
+    waited_ms: float | None
+
+
+class DelayStep(TypedDict):
+    """A change of the delay with which the audio of a side is played."""
+
+    tick: int
+    why: str
+    delay_samples: int
+
+
+class MeasuredSide(TypedDict, total=False):
+    """What the transport of a side measured. Each kind of transport has other fields, and more than these."""
+
+    received: Annotated[int, Meta(description="packets")]
+    lost: Annotated[int, Meta(description="packets")]
+    late: Annotated[int, Meta(description="packets")]
+    received_samples: int
+    received_samples_per_s: float
+    heard_samples: int
+    padded_samples: int
+    lost_samples: int
+    longest_loss_samples: int
+    unexplained_samples: int
+    paused_samples: int
+    concealed_samples: int
+    underruns: int
+    delay_samples: Annotated[int, Meta(description="from arrival to playing, at the end")]
+    out_delay_samples: Annotated[int, Meta(description="from the tick of the audio until it leaves")]
+    delay_changes: list[DelayStep]
+    untold_delay_changes: Annotated[int, Meta(description="further changes, which are not listed")]
+    wire: Annotated[LatenessSummary, Meta(description="how late audio left")]
+
+
+class TimingCertificate(TypedDict):
+    """Whether a session kept time. On a virtual clock nothing is late, so nothing more is known."""
+
+    realtime: bool
+    clock: NotRequired[ClockUsed]
+    period_ns: NotRequired[int]
+    spin_ns: NotRequired[int]
+    wake: NotRequired[Annotated[LatenessSummary, Meta(description="of ticks, when the wait was over")]]
+    resume: NotRequired[Annotated[LatenessSummary, Meta(description="of ticks, when Python went on")]]
+    late: NotRequired[Annotated[int, Meta(ge=0, description="ticks that came late and were made up")]]
+    missed: NotRequired[Annotated[int, Meta(ge=0, description="ticks that came too late")]]
+    suspends: NotRequired[Annotated[list[ClockJump], Meta(description="when the machine was suspended")]]
+    clock_steps: NotRequired[Annotated[list[ClockJump], Meta(description="when its wall clock was set")]]
+    priority: NotRequired[Priority | None]
+    machine: NotRequired[Annotated[MachineLoad, Meta(description="at the end")]]
+    machine_before: NotRequired[MachineLoad]
+    processors: NotRequired[ProcessorUse]
+    padded_samples: NotRequired[Annotated[dict[Side, int], Meta(description="silence after a shorter file")]]
+    sides: NotRequired[Annotated[dict[Side, MeasuredSide], Meta(description="what the transport of each measured")]]
