@@ -158,13 +158,14 @@ def print_run(run: Survey) -> None:
     from fdbcore.analysis.systems import several
     from fdbcore.report.call.screen import run_screen
     from fdbcore.report.html.templates import INDEX
+    from fdbcore.report.run.agent_logs import screen_lines
     from fdbcore.report.run.screen import corpus_screen
 
     few = len(run.rows) <= MOST_LINES and not several(run)
     readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
     if readings:
         columns = screen_columns()
-        click.echo(run_screen(readings, run.measures, columns))
+        click.echo("\n".join([run_screen(readings, run.measures, columns), *screen_lines(run, columns)]))
         for row in run.rows:
             if row.length_s is None:
                 click.echo(fill(f"not scored: {row.call.name}: {row.call.unscored}", columns, break_on_hyphens=False))

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,9 +22,6 @@ from .entry import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
-    from fdbcore.measures.reading import Reading
-    from fdbcore.recording.recorded_types import AgentLog
-    from fdbcore.sources.agent_logs import Mark
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
@@ -82,42 +78,13 @@ def read_run(path: Path) -> Run:
 
 
 def marks(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for an agent's own log of one call."""
-    log = click.option("--marks", type=FILE, metavar="FILE", help="The agent's own log of this call: JSONL, OTLP, "
-                       "LiveKit, Pipecat or Vapi.")  # fmt: skip
+    """Add the options for agents' own logs."""
+    log = click.option("--marks", type=FILE, metavar="PATH", help="The agent's own log: JSONL, OTLP, LiveKit, Pipecat "
+                       "or Vapi. For several calls, a folder or a pattern of logs, joined by their names.")  # fmt: skip
     offset = click.option(
         "--marks-offset-ms", type=float, help="Add this to the times of the log (default: estimated)."
     )
     return log(offset(command))
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """The marks of an agent's log, and the offset of its clock in ms, if the user gave it."""
-
-    marks: Sequence[Mark]
-    offset_ms: float | None
-
-    def lay(self, reading: Reading) -> AgentLog:
-        """Store the marks with a recording, on its timeline. Raises InputError if the offset cannot be estimated."""
-        from fdbcore.runs.amend import lay_marks
-
-        return lay_marks(reading, self.marks, self.offset_ms)
-
-
-def read_log(path: Path | None, offset_ms: float | None, calls: int) -> Log | None:
-    """The log that the options name, None without one. Raises InputError if it is unusable or `calls` is not 1."""
-    from fdbcore.sources.agent_logs import read_marks
-
-    if path is None:
-        if offset_ms is not None:
-            raise SettingsError("--marks-offset-ms: expected --marks")
-        return None
-    if calls != 1:
-        raise SettingsError(f"--marks {path}: expected one call, got {calls}")
-    if offset_ms is not None and not math.isfinite(offset_ms):
-        raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
-    return Log(read_marks(path), offset_ms)
 
 
 def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

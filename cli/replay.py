@@ -15,7 +15,7 @@ from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
 from .corpus import say_oddities
-from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, Log, changed_settings, screen_columns
+from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
 from .status import SparseLines, Status
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def replay(
     from fdbcore.recording.run import is_replayed
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import check_run_folder
+    from fdbcore.sources.agent_logs import read_marks
     from fdbcore.sources.calls import named_calls
     from fdbcore.sources.names import Oddities
 
@@ -97,27 +98,38 @@ def replay(
         if pair is not None and (file_a is not None or file_b is not None):
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
         calls = named_calls(
-            paths, oddities, file_a, file_b, swap=swap, offset_ms=offset_ms, pair=pair, meta=meta, labels=labels
+            paths,
+            oddities,
+            file_a,
+            file_b,
+            swap=swap,
+            offset_ms=offset_ms,
+            pair=pair,
+            meta=meta,
+            labels=labels,
+            marks=marks,
+            marks_offset_ms=marks_offset_ms,
         )
-        log = options.read_log(marks, marks_offset_ms, len(calls))
         several = len(calls) > 1 or pair is not None or meta is not None or is_replayed(out)
         if several:
             check_run_folder(out, meta, calls)
-            if log is not None:
-                raise SettingsError(f"--marks {marks}: expected a single call, got one of a run: use report --call")
+        elif calls[0].session.log is not None:
+            read_marks(calls[0].session.log.path)
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if several:
         sys.exit(replay_calls(calls, settings, jobs, oddities, as_json, quiet))
     say_oddities(oddities)
-    sys.exit(_replay_alone(calls[0].session, settings, log, as_json, quiet))
+    sys.exit(_replay_alone(calls[0].session, settings, as_json, quiet))
 
 
-def _replay_alone(session: SessionInput, settings: ReplaySettings, log: Log | None, as_json: bool, quiet: bool) -> int:
+def _replay_alone(session: SessionInput, settings: ReplaySettings, as_json: bool, quiet: bool) -> int:
     """Replay one session, write its report, print the results, and return the exit code."""
+    from fdbcore.report.call.agent_log import refusal
+
     path = settings.run_path / session.name
     try:
-        reading, document = _replay(session, settings, log, quiet or as_json)
+        reading, document = _replay(session, settings, quiet or as_json)
     except FdbError as error:
         click.echo(f"fdbcore replay: {error}", err=True)
         return FAILED
@@ -127,11 +139,15 @@ def _replay_alone(session: SessionInput, settings: ReplaySettings, log: Log | No
         return INTERRUPTED
     for damage in reading.damages:
         click.echo(f"fdbcore replay: {damage}; the readable part is scored", err=True)
+    log = document["marks"]
+    refused = log is not None and log["refused"] is not None
+    if log is not None and refused:
+        click.echo(f"fdbcore replay: {log['source']}: {refusal(log)}", err=True)
     _print(reading, document, as_json, quiet)
-    return FAILED if reading.damages else DONE
+    return FAILED if reading.damages or refused else DONE
 
 
-def _replay(session: SessionInput, settings: ReplaySettings, log: Log | None, quiet: bool) -> tuple[Reading, Document]:
+def _replay(session: SessionInput, settings: ReplaySettings, quiet: bool) -> tuple[Reading, Document]:
     from fdbcore.analysis.score import score
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
@@ -149,9 +165,6 @@ def _replay(session: SessionInput, settings: ReplaySettings, log: Log | None, qu
         )
         status(f"{session.name}: writing its page")
         content = document(reading, score(reading))
-        write_report(reading, content)
-    if log is not None:  # written again: if the log is refused, the report without it stays
-        content["marks"] = log.lay(reading)
         write_report(reading, content)
     return reading, content
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Iterable
@@ -10,16 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError, nearest
+from fdbcore.errors import FdbError, InputError, SettingsError, nearest
 
 from . import options
 from .folders import newest
-from .options import DONE, FAILED, FILE, UNMEASURED, Log
+from .options import DONE, FAILED, FILE, UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.report.run.page import ClipCounts, PageParts
+    from fdbcore.sources.agent_logs import LogFile
 
 
 @click.command(short_help="Write the pages of a run, or compare runs.")
@@ -127,9 +129,10 @@ def report(
                 lambda of, gated: _write_gated(of, shown, gated, quiet or as_json),
             )
         elif names:
-            log = options.read_log(marks, marks_offset_ms, len(names))
+            log = _log(marks, marks_offset_ms, len(names))
             calls = _calls_named(options.read_run(run), names)
-            _write_pages(calls, shown, quiet, log)
+            code = DONE if log is None else _lay_log(calls[0], log, quiet)
+            _write_pages(calls, shown, quiet)
             link_pages(run, [call.path for call in calls])
         else:
             code = _write_run(options.read_run(run), shown, worst, quiet)
@@ -151,10 +154,39 @@ def _calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:
     return [calls[name] for name in names]
 
 
-def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool, log: Log | None = None) -> None:
+def _log(path: Path | None, offset_ms: float | None, calls: int) -> LogFile | None:
+    """The log that the options name, None without one. Raises InputError if it is unusable or `calls` is not 1."""
+    from fdbcore.sources.agent_logs import LogFile, read_marks
+
+    if path is None:
+        if offset_ms is not None:
+            raise SettingsError("--marks-offset-ms: expected --marks")
+        return None
+    if calls != 1:
+        raise SettingsError(f"--marks {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
+    if offset_ms is not None and not math.isfinite(offset_ms):
+        raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
+    read_marks(path)
+    return LogFile(path, offset_ms)
+
+
+def _lay_log(call: Call, log: LogFile, quiet: bool) -> int:
+    """Store an agent's log with a recording, on its timeline; the exit code."""
+    from fdbcore.report.call.agent_log import refusal, screen_lines
+    from fdbcore.runs.amend import keep_log
+
+    laid = keep_log(call.recording, log)
+    if (why_not := refusal(laid)) is not None:
+        click.echo(f"fdbcore report: {log.path}: {why_not}", err=True)
+        return FAILED
+    if not quiet:
+        click.echo("\n".join(screen_lines(laid, options.screen_columns())))
+    return DONE
+
+
+def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool) -> None:
     from fdbcore.analysis.score import read_scores
     from fdbcore.errors import AudioError
-    from fdbcore.report.call.agent_log import screen_lines
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
     from fdbcore.runs.amend import make_playable
@@ -167,12 +199,9 @@ def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool, log: Log 
             except AudioError as error:
                 why_no_audio = str(error)
                 click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
-        agent_log = log.lay(reading) if log is not None else None
         content = document(reading, read_scores(reading))
         path = write_report(reading, content, audio=shown.audio, silent=why_no_audio)
         if not quiet:
-            if agent_log is not None:
-                click.echo("\n".join(screen_lines(agent_log, options.screen_columns())))
             click.echo(path)
 
 

@@ -70,6 +70,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "calls.csv").write_text("file,version,caller\none.wav,1,c1\ntwo.wav,1,c2\nthree.wav,2,c3\n")
     (folder / "hand.csv").write_text("call,side,kind,start_s,end_s\none,A,turn_end,7.5,7.5\none,A,pause,8.1,10.1\n")
     (folder / "agent.jsonl").write_text('{"time": 11.2, "name": "heard"}\n{"time": 11.7, "name": "spoke"}\n')
+    (folder / "logs").mkdir()
+    (folder / "logs" / "one.jsonl").write_text('{"time": 11.2, "name": "end of turn"}\n')
     (folder / "gates.toml").write_text('gates = ["premature_per_turn <= baseline + 0.02"]\n')
     for block in blocks(ROOT / "docs" / "systems.md"):
         if named := re.match(r"# (\w+\.(py|toml))\n", block.text):

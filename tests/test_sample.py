@@ -161,6 +161,7 @@ def installed_flite() -> str:
 def test_the_script_makes_the_shipped_session_again(session: npt.NDArray[np.int16], tmp_path: Path) -> None:
     subprocess.run([sys.executable, SCRIPT, "--out", tmp_path], check=True)
     assert json.loads((tmp_path / "truth.json").read_text()) == TRUTH
+    assert (tmp_path / "agent.jsonl").read_text() == (SAMPLE / "agent.jsonl").read_text()
     # float rounding differs between processors: one step of the last bit
     np.testing.assert_allclose(decoded(tmp_path / "sample.flac"), session, atol=1, rtol=0)
 

@@ -2,8 +2,8 @@
 
     python benchmarks/sample/make_sample.py [--out DIR]
 
-writes sample.flac (left A, the caller; right B, a voice agent) and truth.json (described in README.md) beside this
-file, or into DIR. LINES is the source of both.
+writes sample.flac (left A, the caller; right B, a voice agent), truth.json and agent.jsonl (described in README.md)
+beside this file, or into DIR. LINES is the source of all.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -33,6 +34,9 @@ FADE: Final = RATE_HZ // 50  # samples; 20 ms
 TAIL_S: Final = 1.0
 PACE: Final = 0.90  # of the voices' own durations: they are slow for a telephone call
 FULL_SCALE: Final = 32_768.0
+CLOCK: Final = datetime(2026, 1, 5, 9, 30, 0, 250_000, tzinfo=UTC)  # of the agent's log when the session begins
+LOGGED: Final = {"end of turn": 0.3, "first token": 0.7, "first audio": 0.85}  # at these shares of a gap
+SENT_S: Final = 0.02  # before B is heard, its audio is sent
 
 Side: TypeAlias = Literal["A", "B"]
 Signal: TypeAlias = npt.NDArray[np.float64]  # mono, full scale 1.0
@@ -312,6 +316,19 @@ def truth(placed: dict[str, Utterance], samples: int) -> dict[str, Any]:
     }
 
 
+def agent_log(known: dict[str, Any]) -> list[dict[str, str]]:
+    """The content of agent.jsonl: what the agent would have logged, by its own clock. known: that of truth.json."""
+    times_s: list[tuple[float, str]] = []
+    for of in known["moments"]:
+        if of["side"] == "B" and of["kind"] in ("gap", "slow_answer"):
+            times_s += [(of["at_s"] + share * (of["end_s"] - of["at_s"]), name) for name, share in LOGGED.items()]
+    for of in known["utterances"]:
+        if of["side"] == "B":
+            times_s += [(of["start_s"] - SENT_S, "playback started"), (of["end_s"], "playback finished")]
+    times = ((CLOCK + timedelta(seconds=time_s), name) for time_s, name in sorted(times_s))
+    return [{"time": time.isoformat(timespec="milliseconds"), "name": name} for time, name in times]
+
+
 def flite_version() -> str:
     """The release of the installed flite."""
     said = subprocess.run(["flite", "--version"], capture_output=True, text=True).stdout
@@ -339,7 +356,9 @@ def main() -> None:
     placed = place(LINES)
     samples = max(utterance.end for utterance in placed.values()) + round(TAIL_S * RATE_HZ)
     write_flac(out / "sample.flac", mix(placed.values(), samples))
-    (out / "truth.json").write_text(json.dumps(truth(placed, samples), indent=1) + "\n")
+    known = truth(placed, samples)
+    (out / "truth.json").write_text(json.dumps(known, indent=1) + "\n")
+    (out / "agent.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in agent_log(known)))
 
 
 if __name__ == "__main__":

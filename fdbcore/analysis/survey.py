@@ -26,6 +26,7 @@ from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures
+    from fdbcore.recording.agent_log_types import AgentLog
 
 WORST: Final = 20
 """How many moments of each kind are listed."""
@@ -83,7 +84,8 @@ class Survey:
     rows: one per call, in the order of the run. measures: pooled over all scored calls, by `score.summarise_beside`.
     worst: the worst moments of each kind; found: how many moments there are of each kind. fto_ms: the floor transfer
     offsets to each side. overlaps_s: the lengths of all stretches in which both speak. pooled: the quantities of each
-    scored call; with_echo: those that echo would change. gated: what gates say of it, if there are any.
+    scored call; with_echo: those that echo would change. logs: the agents' logs of the scored calls that have one.
+    gated: what gates say of the run, if there are any.
     """
 
     corpus: Run
@@ -95,6 +97,7 @@ class Survey:
     overlaps_s: list[float] = field(default_factory=list)
     pooled: list[Mapping[str, Quantity]] = field(default_factory=list)
     with_echo: list[Mapping[str, Quantity]] = field(default_factory=list)
+    logs: list[tuple[Call, AgentLog]] = field(default_factory=list)
     gated: GatedRun | None = None
 
     @property
@@ -174,6 +177,8 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     for side in SIDES:
         found.fto_ms[side].extend(fto(e) * TICK_MS for e in dialogue.uncensored("gap", "overlap_between", side=side))
     found.overlaps_s.extend(_overlaps_s(dialogue))
+    if (log := reading.marks) is not None:
+        found.logs.append((call, log))
     worst = reading.moments
     _keep_worst(call, reading, found)
     return CallRow(

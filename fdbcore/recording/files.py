@@ -14,6 +14,7 @@ from fdbcore.runtime.whole_files import whole_file
 
 RECORDING_SCHEMA: Final = "fdbcore.recording/1"
 TURNS_SCHEMA: Final = "fdbcore.turns/1"
+MARKS_SCHEMA: Final = "fdbcore.marks/2"
 META, EVENTS, AUDIO, REPORT = "meta.json", "events.jsonl", "session.wav", "report.html"
 REPLY = "reply"
 """The kind of an event in which a side answers in text, whether it speaks too or not."""

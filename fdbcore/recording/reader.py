@@ -27,6 +27,7 @@ from fdbcore.recording.files import (
     EVENTS,
     HEALTH,
     MARKS,
+    MARKS_SCHEMA,
     META,
     RECORDING_SCHEMA,
     TURNS,
@@ -38,8 +39,8 @@ from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnEvent
 
 if TYPE_CHECKING:
     from fdbcore.audio.file_types import SourceFile
+    from fdbcore.recording.agent_log_types import AgentLog
     from fdbcore.recording.recorded_types import (
-        AgentLog,
         Health,
         Parties,
         RecordingMeta,
@@ -159,9 +160,13 @@ class Recording:
 
     @property
     def marks(self) -> AgentLog | None:
-        """An agent's own log on the timeline of the recording, as it was last laid; None if none was."""
+        """An agent's own log on the timeline of the recording, as it was last laid; None if none was.
+
+        One that an earlier version laid does not count.
+        """
         path = self.path / MARKS
-        return cast("AgentLog", read_json(path)) if path.is_file() else None
+        found: AgentLog | None = read_json(path) if path.is_file() else None
+        return found if found is not None and found["schema"] == MARKS_SCHEMA else None
 
     @cached_property
     def health(self) -> Health | None:

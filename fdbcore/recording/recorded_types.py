@@ -1,4 +1,4 @@
-"""The types of what the files of a recording say: meta.json, health.json and marks.json, as JSON values.
+"""The types of what the files of a recording say: meta.json and health.json, as JSON values.
 
 They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
 """
@@ -155,44 +155,3 @@ class Health(TypedDict):
     sides: HealthSides
     findings: Annotated[list[HealthFinding], Meta(description="the worst first")]
     suspect: SuspectSpans
-
-
-class LogOffset(TypedDict):
-    """The offset to add to the log's times, in s, with its 95 % limits."""
-
-    offset_s: float
-    low_s: Annotated[float | None, Meta(description="null where the user gave the offset")]
-    high_s: float | None
-    anchor: Annotated[str | None, Meta(description="the mark that it was estimated from")]
-    matched: Annotated[int, Meta(description="onsets of B that have such a mark")]
-    onsets: int
-
-
-class LogMark(TypedDict):
-    """A mark of the log, on the timeline of the recording."""
-
-    time_s: float
-    name: str
-
-
-class LogResponse(TypedDict):
-    """A response of B, split at the marks."""
-
-    a_end_s: float
-    b_onset_s: float
-    latency_ms: float
-    stages_ms: Annotated[list[float | None], Meta(description="null where a mark is missing")]
-
-
-class AgentLog(TypedDict):
-    """The agent's own log on the timeline, and each response of B split at its marks."""
-
-    schema: Literal["fdbcore.marks/1"]
-    offset: LogOffset
-    marks: list[LogMark]
-    outside: Annotated[int, Meta(description="marks beyond the recording")]
-    stages: list[str]
-    responses: list[LogResponse]
-    latency_ms: Annotated[float | None, Meta(description="the median")]
-    medians_ms: Annotated[list[float | None], Meta(description="of each stage")]
-    counts: Annotated[list[int], Meta(description="responses that have the stage")]

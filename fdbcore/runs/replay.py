@@ -41,6 +41,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
+from fdbcore.runs.amend import keep_log, lay_again
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
 from fdbcore.sources.names import real_path
@@ -143,6 +144,10 @@ def replay_session(
     labels = session.labels or (given_labels(held.path) if held is not None else None)
     if labels is not None:
         keep_labels(path, *labels)
+    if session.log is not None:
+        keep_log(reading, session.log)
+    elif held is not None and held.marks is not None:
+        lay_again(reading, held.marks)
     return reading
 
 

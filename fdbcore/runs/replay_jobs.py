@@ -25,6 +25,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import versions
 from fdbcore.registry import VADS, resolve
+from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.replay import decided_by, replay_session
 from fdbcore.session.vad import DEFAULT_VAD, vads_of
@@ -129,7 +130,7 @@ def _replay(number: int, session: SessionInput, settings: ReplaySettings) -> Rep
     try:
         kept = kept_recording(session, settings)
         if kept is not None:
-            _update_labels(kept, session)
+            _update(kept, session)
             return _outcome(number, kept, skipped=True)
         reading = replay_session(
             session,
@@ -150,13 +151,17 @@ def _replay(number: int, session: SessionInput, settings: ReplaySettings) -> Rep
         return ReplayResult(number, FAILED, why, why)
 
 
-def _update_labels(recording: Recording, session: SessionInput) -> None:
-    """If the session has other labels than its kept recording, give them to the recording and score it again."""
+def _update(recording: Recording, session: SessionInput) -> None:
+    """If the session has other labels or another log than its kept recording, give them to the recording."""
     given = given_labels(recording.path)
-    if session.labels is None or (given is not None and given == (session.labels[0], sorted(session.labels[1]))):
-        return
-    keep_labels(recording.path, *session.labels)
-    score(Reading(recording.path))
+    has_new_labels = session.labels is not None and given != (session.labels[0], sorted(session.labels[1]))
+    if session.labels is not None and has_new_labels:
+        keep_labels(recording.path, *session.labels)
+        score(Reading(recording.path))
+    if session.log is not None and (has_new_labels or not is_kept(recording, session.log)):
+        keep_log(Reading(recording.path), session.log)
+    elif has_new_labels and recording.marks is not None:
+        lay_again(Reading(recording.path), recording.marks)
 
 
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> ReplayResult:

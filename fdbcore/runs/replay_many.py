@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from fdbcore.recording.run_types import CorpusCall, CorpusSettings, ReplayedFile
 
 WRITTEN: Final = (
-    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "calls.parquet", "events.parquet", LOG,
+    CORPUS, SUMMARY, "index.html", "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
+    "stages.parquet", LOG,
 )  # fmt: skip
 """The files that a replay and the tables of its run write beside the calls."""
 
@@ -228,6 +229,8 @@ def replay_all(
     pair: tuple[str, str] | None = None,
     meta: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | None = None,
+    marks: str | os.PathLike[str] | None = None,
+    marks_offset_ms: float | None = None,
     jobs: int | None = None,
 ) -> Run:
     """Replay and score many recorded sessions into one run, with tables and a page. Finished calls are kept.
@@ -235,7 +238,9 @@ def replay_all(
     paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. pair: if
     each call has two files, the patterns of side A's and side B's ("*-caller.wav", "*-agent.wav"). meta: a CSV table of
     the calls, joined by path and file name; its columns a_file and b_file pair files, too. labels: a label file, or a
-    folder of them. jobs: processes; by default one for each processor. The other arguments are those of `replay`.
+    folder of them. marks: agents' own logs, as a file, a folder or a pattern; or the table's column marks_file names
+    them. marks_offset_ms: what to add to their times (default: estimated). jobs: processes; by default one for each
+    processor. The other arguments are those of `replay`.
     "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the result has the
     status and the reason of each.
 
@@ -247,7 +252,15 @@ def replay_all(
     if vad is not None:
         resolve("vad", VADS, vad)
     calls = named_calls(
-        [Path(path) for path in paths], oddities, swap=swap, offset_ms=offset_ms, pair=pair, meta=meta, labels=labels
+        [Path(path) for path in paths],
+        oddities,
+        swap=swap,
+        offset_ms=offset_ms,
+        pair=pair,
+        meta=meta,
+        labels=labels,
+        marks=marks,
+        marks_offset_ms=marks_offset_ms,
     )
     check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
     write_run(asked.run_path, replay_corpus(calls, asked, jobs or len(os.sched_getaffinity(0)), oddities))

@@ -1,9 +1,9 @@
 """Reads an agent's own log: what it noted, and when, in the formats of agents and their frameworks.
 
-The content of the file decides the format: lines {"time": ..., "name": ...}; traces and logs of OpenTelemetry as OTLP
-JSON, from any framework; session reports and JSON logs of LiveKit Agents (`SessionReport.to_dict`, 1.8); logs of
-Pipecat (loguru lines, 1.14); or calls of Vapi (the call object, or its artifact). A log has its own clock: only
-differences of its times count.
+The content of the file decides the format: lines {"time": ..., "name": ...}, or a list of them; traces and logs of
+OpenTelemetry as OTLP JSON, from any framework; session reports and JSON logs of LiveKit Agents
+(`SessionReport.to_dict`, 1.8); logs of Pipecat (loguru lines, 1.14); or calls of Vapi (the call object, its artifact,
+or the end-of-call report). A log has its own clock: only differences of its times count.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ from fdbcore.errors import InputError
 
 _NS: Final = 1e-9
 _DOCUMENTS: Final = frozenset({"resourceSpans", "resourceLogs", "events", "chat_history", "artifact", "messages"})
-"""A file with one of these keys is one JSON document; any other file is read line by line."""
+"""A file with one of these keys is one JSON document; any other file is a list, or is read line by line."""
 _LOGURU: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| +\w+ +\| [^ ]*:\d+ - (.*)")
 _FIRST_OUTPUT: Final = (
     "metrics.ttfb",
     "lk.response.ttft",
     "lk.response.ttfb",
+    "gen_ai.response.time_to_first_chunk",
     "gen_ai.server.time_to_first_token",
 )
-"""Attributes of spans that hold the seconds from their start to the first token or byte."""
+"""Attributes of spans that hold the seconds from their start to the first token or byte.
+
+Pipecat also sets `metrics.ttfb` on its spans `stt`, which begin once the transcript is there, and on spans `tts` that
+have ended before the first byte, where it is the value of the sentence before. Neither is an output of the span.
+"""
 _PIPECAT: Final = (
     (re.compile(r"(?:.*: ?|\S+ )?((?:VAD user|User|Bot) (?:started|stopped) speaking).*"), "{0}"),
     (re.compile(r"(\w+)#\d+ TTFB: .*"), "{0} first output"),
@@ -45,6 +50,13 @@ class Mark(NamedTuple):
     name: str
 
 
+class LogFile(NamedTuple):
+    """The file of a call's log. offset_ms: what to add to its times, None to find it out."""
+
+    path: Path
+    offset_ms: float | None = None
+
+
 def read_marks(path: Path) -> list[Mark]:
     """The entries of a log, sorted by time. InputError if a line cannot be used (it is named), or if there is none."""
     try:
@@ -53,7 +65,11 @@ def read_marks(path: Path) -> list[Mark]:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     document = _document(text)
     try:
-        marks = list(_of_lines(text.splitlines(), path) if document is None else _of_document(document))
+        if isinstance(document, list):
+            numbered = enumerate(document, 1)
+            marks = [mark for number, entry in numbered for mark in _of_json(entry, f"{path}: entry {number}")]
+        else:
+            marks = list(_of_lines(text.splitlines(), path) if document is None else _of_document(document))
     except InputError:
         raise
     except KeyError as error:
@@ -65,12 +81,16 @@ def read_marks(path: Path) -> list[Mark]:
     return sorted(marks)
 
 
-def _document(text: str) -> Mapping[str, Any] | None:
-    """The file as one JSON object if it is a known document; None if it must be read line by line."""
+def _document(text: str) -> Mapping[str, Any] | list[Any] | None:
+    """The file as one JSON value if it is a known document, or a list; None if it must be read line by line."""
     try:
         found = json.loads(text)
     except ValueError:
         return None
+    if isinstance(found, list):
+        return found
+    if isinstance(found, dict) and isinstance(found.get("message"), dict):  # what Vapi sends to servers
+        found = found["message"]
     return found if isinstance(found, dict) and not _DOCUMENTS.isdisjoint(found) else None
 
 
@@ -86,31 +106,36 @@ def _of_document(found: Mapping[str, Any]) -> Iterator[Mark]:
 def _of_lines(lines: Sequence[str], path: Path) -> Iterator[Mark]:
     is_loguru = False
     for number, line in enumerate(lines, 1):
-        if entry := _LOGURU.fullmatch(line.rstrip()):
+        if found := _LOGURU.fullmatch(line.rstrip()):
             is_loguru = True
-            yield from _pipecat(entry[1], entry[2])
+            yield from _pipecat(found[1], found[2])
         elif line.strip() and not is_loguru:  # in loguru's logs such a line continues the message above it
-            yield from _of_json(line, f"{path}: line {number}")
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = line
+            yield from _of_json(entry, f"{path}: line {number}")
 
 
-def _of_json(line: str, place: str) -> Iterator[Mark]:
-    try:
-        values = json.loads(line)
-    except ValueError:
-        values = None
+def _of_json(values: object, place: str) -> Iterator[Mark]:
     if not isinstance(values, dict):
-        raise InputError(f"{place}: expected {_FORMS}, got {line[:80]!r}")
+        raise _unknown(values, place)
     if "resourceSpans" in values or "resourceLogs" in values:
         yield from _otlp(values)
     elif "timestamp" in values and "message" in values:  # LiveKit's JSON log
         yield Mark(iso_s(values["timestamp"]), str(values["message"]))
     else:
-        yield _own(values, line, place)
+        yield _own(values, place)
 
 
-def _own(values: Mapping[str, Any], line: str, place: str) -> Mark:
+def _unknown(found: object, place: str) -> InputError:
+    text = found if isinstance(found, str) else json.dumps(found)
+    return InputError(f"{place}: expected {_FORMS}, got {text[:80]!r}")
+
+
+def _own(values: Mapping[str, Any], place: str) -> Mark:
     if "time" not in values or "name" not in values:
-        raise InputError(f"{place}: expected {_FORMS}, got {line[:80]!r}")
+        raise _unknown(values, place)
     time, name = values["time"], values["name"]
     if not isinstance(name, str) or not name:
         raise InputError(f"{place}: name: expected a text, got {name!r}")
@@ -139,11 +164,9 @@ def _otlp(data: Mapping[str, Any]) -> Iterator[Mark]:
             yield Mark(start_s, f"{name} begins")
             if end_ns := int(span.get("endTimeUnixNano", 0)):
                 yield Mark(end_ns * _NS, f"{name} ends")
-            for attribute in span.get("attributes", ()):
-                if attribute["key"] in _FIRST_OUTPUT:
-                    value = attribute["value"]
-                    after_s = float(value.get("doubleValue", value.get("intValue", math.nan)))
-                    yield Mark(start_s + after_s, f"{name} first output")
+            output_s = start_s + _first_output_s(span)
+            if name != "stt" and output_s <= (end_ns * _NS or math.inf):
+                yield Mark(output_s, f"{name} first output")
             for event in span.get("events", ()):
                 yield Mark(int(event["timeUnixNano"]) * _NS, f"{name}: {event['name']}")
     for scope in _each(data.get("resourceLogs", ()), "scopeLogs"):
@@ -151,6 +174,13 @@ def _otlp(data: Mapping[str, Any]) -> Iterator[Mark]:
             time_ns = int(entry.get("timeUnixNano") or 0) or int(entry["observedTimeUnixNano"])
             if name := entry.get("eventName") or entry.get("body", {}).get("stringValue"):
                 yield Mark(time_ns * _NS, name)
+
+
+def _first_output_s(span: Mapping[str, Any]) -> float:
+    """The seconds from the start of a span to its first output, NaN if it does not say."""
+    values = {each["key"]: each["value"] for each in span.get("attributes", ())}
+    found: Mapping[str, Any] = next((values[key] for key in _FIRST_OUTPUT if key in values), {})
+    return float(found.get("doubleValue", found.get("intValue", math.nan)))
 
 
 def _each(resources: Iterable[Mapping[str, Any]], scopes: str) -> Iterator[Mapping[str, Any]]:
@@ -168,15 +198,21 @@ _LIVEKIT_EVENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str | None]]] 
 
 
 def _livekit_report(report: Mapping[str, Any]) -> Iterator[Mark]:
-    """A session report of LiveKit Agents: its events, and when speaking each message began and ended."""
+    """A session report of LiveKit Agents: its events, and what the metrics of each message say of its times."""
     for event in report.get("events", ()):
         if named := _LIVEKIT_EVENTS.get(event["type"]):
             yield Mark(float(event["created_at"]), str(named(event)))
     for item in report.get("chat_history", {}).get("items", ()):
         metrics = item.get("metrics") or {}
-        for key, what in (("started_speaking_at", "begins"), ("stopped_speaking_at", "ends")):
+        for key, name in (("started_speaking_at", "begins"), ("stopped_speaking_at", "ends")):
             if (time_s := metrics.get(key)) is not None:
-                yield Mark(float(time_s), f"{item['role']} {what}")
+                yield Mark(float(time_s), f"{item['role']} {name}")
+        begins_s, ends_s = metrics.get("started_speaking_at"), metrics.get("stopped_speaking_at")
+        if (delay_s := metrics.get("end_of_turn_delay")) is not None and ends_s is not None:
+            yield Mark(float(ends_s) + float(delay_s), "turn decided")
+        if (delay_s := metrics.get("tts_node_ttfb")) is not None and begins_s is not None:
+            audio_s = float(begins_s) - float(metrics.get("playback_latency") or 0)
+            yield Mark(audio_s - float(delay_s), "first token")  # `tts_node_ttfb` counts from the first token of text
 
 
 def _vapi(messages: Iterable[Mapping[str, Any]]) -> Iterator[Mark]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,11 +15,13 @@ from fdbcore.audio.decode import AUDIO_SUFFIXES, OTHER_AUDIO_SUFFIXES
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.run import CORPUS, RUN
+from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.label_files import read_labels
+from fdbcore.sources.log_files import joined_logs
 from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
 from fdbcore.sources.sessions import V1_FILES, SessionInput, session_inputs
-from fdbcore.sources.tables import CallTable, read_table
+from fdbcore.sources.tables import MARKS_FILE, CallTable, read_table
 from fdbcore.types import other_side
 
 AGENT_CHANNEL: Final = "agent_channel"
@@ -46,12 +49,16 @@ def named_calls(
     pair: tuple[str, str] | None = None,
     meta: str | os.PathLike[str] | None = None,
     labels: str | os.PathLike[str] | None = None,
+    marks: str | os.PathLike[str] | None = None,
+    marks_offset_ms: float | None = None,
 ) -> list[PlannedCall]:
     """The calls that `paths` (see `named_files`) or the files of both sides name, with their columns and labels.
 
     pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`). meta: the file
-    of a table with columns, which may name the two files itself. labels: a label file, or a folder of them. Rows,
-    labels and files that fit nothing are added to `oddities`. InputError for what cannot be used.
+    of a table with columns, which may name the two files itself, and the log. labels: a label file, or a folder of
+    them. marks: agents' logs, as a file, a folder or a pattern; marks_offset_ms: what to add to their times, None to
+    find it out. Rows, labels, logs and files that fit nothing are added to `oddities`. InputError for what cannot be
+    used.
     """
     table = None if meta is None else read_table(Path(meta))
     named = named_files(paths, oddities)
@@ -61,7 +68,9 @@ def named_calls(
         [] if pairs else named, file_a, file_b, pairs=pairs, swap=swap, offset_ms=offset_ms, searched=searched
     )
     calls = planned(sessions, table, oddities)
-    return calls if labels is None else with_labels(calls, Path(labels), oddities)
+    if labels is not None:
+        calls = with_labels(calls, Path(labels), oddities)
+    return with_logs(calls, None if marks is None else Path(marks), marks_offset_ms, oddities)
 
 
 def _paired(
@@ -172,7 +181,7 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
         number = numbers[row[key]]
         if number is None:
             oddities.add(f"rows of {table.path.name} without a file", [row[key]])
-        elif table.columns(row) != table.columns(first := rows.setdefault(number, row)):
+        elif _said(table, row) != _said(table, first := rows.setdefault(number, row)):
             raise SettingsError(
                 f"{table.path}: expected one row of the call {sessions[number].name}, "
                 f"got {first[key]!r} and {row[key]!r}, which differ"
@@ -180,7 +189,12 @@ def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities:
     _refuse_none(rows, numbers, sessions, table.path, "rows")
     without = [session.name for number, session in enumerate(sessions) if number not in rows]
     oddities.add(f"files without a row in {table.path.name}", without)
-    return [_with_row(session, table.columns(rows.get(number, {}))) for number, session in enumerate(sessions)]
+    with_log = [replace(session, log=table.log(rows.get(number, {}))) for number, session in enumerate(sessions)]
+    return [_with_row(session, table.columns(rows.get(number, {}))) for number, session in enumerate(with_log)]
+
+
+def _said(table: CallTable, row: Mapping[str, str]) -> tuple[object, ...]:
+    return table.columns(row), table.log(row)
 
 
 def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) -> list[PlannedCall]:
@@ -196,6 +210,27 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
     source = str(real_path(path))
     labelled = [replace(session, labels=(source, by_call.get(n, ()))) for n, session in enumerate(sessions)]
     return [replace(call, session=session) for call, session in zip(calls, labelled, strict=True)]
+
+
+def with_logs(
+    calls: Sequence[PlannedCall], path: Path | None, offset_ms: float | None, oddities: Oddities
+) -> list[PlannedCall]:
+    """The calls, each with its agent's log: by a path (see `joined_logs`), or by the table's column marks_file.
+
+    SettingsError if both name logs, for an offset without logs or one that is not a number, and as in `joined_logs`.
+    """
+    sessions = [call.session for call in calls]
+    by_table = any(session.log is not None for session in sessions)
+    if path is not None and by_table:
+        raise SettingsError(f"give --marks, or the column {MARKS_FILE} of --meta, not both")
+    if offset_ms is not None and not (path is not None or by_table):
+        raise SettingsError(f"--marks-offset-ms: expected --marks, or the column {MARKS_FILE} of --meta")
+    if offset_ms is not None and not math.isfinite(offset_ms):
+        raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
+    found = {} if path is None else joined_logs(path, [_known(session) for session in sessions], oddities)
+    logs = [LogFile(found[n]) if n in found else session.log for n, session in enumerate(sessions)]
+    laid = [replace(s, log=log and log._replace(offset_ms=offset_ms)) for s, log in zip(sessions, logs, strict=True)]
+    return [replace(call, session=session) for call, session in zip(calls, laid, strict=True)]
 
 
 def _refuse_none(

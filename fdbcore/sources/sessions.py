@@ -18,6 +18,7 @@ from fdbcore.audio.decode import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.recording.files import AUDIO, META, read_json
 from fdbcore.recording.labels import Label
+from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
@@ -49,6 +50,7 @@ class SessionInput:
     words: the file of Full-Duplex-Bench v1 with a side's words and their times, by side (after `swap`).
     recording: the folder of the recording that this audio belongs to, directly or by links; None if there is none.
     labels: the file that the labels came from, and the labels; None if no labels were given.
+    log: the agent's own log; None if none was given.
     Raises SettingsError for an offset out of range.
     """
 
@@ -60,6 +62,7 @@ class SessionInput:
     words: Mapping[Side, Path] = field(default_factory=dict)
     recording: Path | None = None
     labels: tuple[str, Sequence[Label]] | None = None
+    log: LogFile | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.offset_ms, int) or abs(self.offset_ms) > MOST_OFFSET_MS:

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.errors import SettingsError
+from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.names import DELIMITERS, FILE_COLUMNS
 
 A_FILE: Final = "a_file"
 B_FILE: Final = "b_file"
 """The columns with the file of each side, if a row names two files. `A_FILE` then names the call."""
+MARKS_FILE: Final = "marks_file"
+"""The column with the file of the agent's own log; a relative path starts at the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,12 @@ class CallTable:
 
     def columns(self, row: Mapping[str, str]) -> dict[str, str]:
         """The cells of a row without those that name files."""
-        return {name: text for name, text in row.items() if name not in self.files}
+        return {name: text for name, text in row.items() if not (name in self.files or name.lower() == MARKS_FILE)}
+
+    def log(self, row: Mapping[str, str]) -> LogFile | None:
+        """The agent's log that a row names; None if it names none."""
+        text = next((text for name, text in row.items() if name.lower() == MARKS_FILE), "")
+        return LogFile(self.path.parent / text) if text else None
 
 
 def read_table(path: Path) -> CallTable:

@@ -1,229 +1,228 @@
-"""An agent's log on the timeline: the offset of its clock, what it leaves open, and latencies split at its marks."""
+"""An agent's log in a recording and its reports: the events of each answer, the stages, and a log that is refused."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from helpers.drawn import dialogue
+from helpers.logged import DECIDED_S, exchanges, log_of, save, truth_s
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
+from fdbcore.analysis.stages import answer_row, split, stage_table
 from fdbcore.cli.main import main
-from fdbcore.errors import InputError
-from fdbcore.measures.agent_log import Offset, align_marks, estimate_offset
-from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.agent_log import laid
+from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.recording.files import MARKS, REPORT, read_json
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import Mark
 
-CLOCK_S = 1_700_000_000.25
-STAGES = ["A's end to endpoint", "endpoint to model", "model to audio_out", "audio_out to B's onset"]
-
-
-def conversation(rng: np.random.Generator, turns: int = 12) -> tuple[Dialogue, list[tuple[float, float]]]:
-    """Drawn turns, and the end of each turn of A with B's onset after it."""
-    a, b, pairs, now = "A", "| B", [], 0.5
-    for _ in range(turns):
-        end = round(now + rng.uniform(1.5, 4), 2)
-        onset = round(end + rng.uniform(0.5, 1.5), 2)
-        done = round(onset + rng.uniform(1.5, 6), 2)
-        a, b, now = f"{a} {now:g}-{end:g}", f"{b} {onset:g}-{done:g}", round(done + rng.uniform(0.4, 1.5), 2)
-        pairs.append((end, onset))
-    return dialogue(f"{a} {b}"), pairs
-
-
-def log(
-    rng: np.random.Generator, pairs: Sequence[tuple[float, float]], transport_s: float = 0.05, jitter_s: float = 0.01
-) -> list[Mark]:
-    """An agent's marks on its own clock; it writes down, too, when it has heard A, and when it has played out."""
-    marks = []
-    for end, onset in pairs:
-        out = onset - transport_s - rng.exponential(jitter_s)
-        endpoint = end + 0.2
-        times = {"endpoint": endpoint, "model": (endpoint + out) / 2, "audio_out": out}
-        times |= {"user_heard": end - rng.uniform(1, 3), "played": onset + rng.uniform(0.6, 1.4)}
-        marks += [Mark(time - CLOCK_S, name) for name, time in times.items()]
-    return sorted(marks)
-
-
-def test_the_offset_is_the_clocks_and_the_constant_way() -> None:
-    """Its interval holds the median way of the sound in at least 95 % of all logs."""
-    rng, held = np.random.default_rng(1), 0
-    studies = 60
-    for _ in range(studies):
-        talk, pairs = conversation(rng)
-        offset = estimate_offset(log(rng, pairs), talk)
-        assert (offset.anchor, offset.matched, offset.onsets) == ("audio_out", 12, 12)
-        assert offset.low_s is not None
-        assert offset.high_s is not None
-        held += offset.low_s <= CLOCK_S + 0.05 + 0.01 * np.log(2) <= offset.high_s
-        assert offset.high_s - offset.low_s < 0.04
-    assert held / studies > 0.88  # 95 % less what 60 studies may miss by
-
-
-def test_missing_and_additional_marks_do_not_move_it() -> None:
-    rng = np.random.default_rng(2)
-    talk, pairs = conversation(rng, 14)
-    marks = log(rng, pairs[:3] + pairs[5:])
-    marks += [Mark(mark.time_s + 3.21, "audio_out") for mark in marks[::9]]
-    offset = estimate_offset(sorted(marks), talk)
-    assert offset.matched in (11, 12, 13)
-    assert offset.offset_s == pytest.approx(CLOCK_S + 0.057, abs=0.02)
-
-
-def test_what_cannot_be_told_is_refused() -> None:
-    rng = np.random.default_rng(3)
-    regular = " ".join(f"{6 * k:g}-{6 * k + 2:g}" for k in range(10))
-    answers = " ".join(f"{6 * k + 3:g}-{6 * k + 5:g}" for k in range(10))
-    every_six_s = [Mark(6.0 * k, "audio_out") for k in range(10)]
-    with pytest.raises(
-        InputError, match=r"audio_out: 10 fit one offset, but 9 fit another \(set it with --marks-offset-ms\)"
-    ):
-        estimate_offset(every_six_s, dialogue(f"A {regular} | B {answers}"))
-    talk, pairs = conversation(rng, 4)
-    with pytest.raises(InputError, match="at best 4 of 4 fit, but 6 are needed"):
-        estimate_offset(log(rng, pairs), talk)
-    talk, _ = conversation(rng, 14)
-    foreign = [Mark(float(time), "audio_out") for time in np.sort(rng.uniform(0, 100, 14))]
-    with pytest.raises(InputError, match=r"at best \d of 1\d fit"):
-        estimate_offset(foreign, talk)
-    with pytest.raises(InputError, match="B never takes the floor"):
-        estimate_offset(foreign, dialogue("A 0-3 |"))
-
-
-def test_what_varies_as_latencies_do_is_no_anchor() -> None:
-    """A mark a constant time after A's end, and answers that come 0.6 to 1 s after it."""
-    rng, refused = np.random.default_rng(6), 0
-    for _ in range(40):
-        ends = np.cumsum(rng.uniform(5, 9, 15)).round(2)
-        onsets = (ends + rng.uniform(0.6, 1.0, 15)).round(2)
-        a, b = (" ".join(f"{t + d:g}-{t + e:g}" for t in of) for of, d, e in ((ends, -2, 0), (onsets, 0, 2)))
-        try:
-            estimate_offset([Mark(float(end) + 0.1, "endpoint") for end in ends], dialogue(f"A {a} | B {b}"))
-        except InputError as error:
-            refused += "fit, but 9 are needed" in str(error)
-    assert refused >= 35
-
-
-def test_of_marks_that_repeat_the_first_counts() -> None:
-    rng = np.random.default_rng(7)
-    talk, pairs = conversation(rng)
-    marks = [Mark(end + 0.25, "endpoint") for end, _ in pairs]
-    marks += [Mark(onset - 0.12 + 0.02 * k, "frame") for _, onset in pairs for k in range(60)]
-    offset = estimate_offset(sorted(marks), talk)
-    assert offset.anchor == "frame"
-    assert offset.offset_s == pytest.approx(0.12, abs=1e-6)
-    laid = align_marks(sorted(marks), talk, Offset(0.0))
-    assert laid["stages"] == ["A's end to endpoint", "endpoint to frame", "frame to B's onset"]
-    assert laid["medians_ms"][2] == pytest.approx(120)
-    assert laid["counts"] == [12, 12, 12]
-
-
-def test_a_log_in_another_unit_is_told_so() -> None:
-    talk, pairs = conversation(np.random.default_rng(8))
-    marks = [Mark(1000 * onset, "audio_out") for _, onset in pairs]
-    with pytest.raises(InputError, match=r"its times span [\d,]+, the recording \d+ s: times are expected in seconds"):
-        estimate_offset(marks, talk)
-
-
-def test_stages_sum_to_the_latency_and_are_the_logs_own_names() -> None:
-    rng = np.random.default_rng(4)
-    talk, pairs = conversation(rng)
-    laid = align_marks(log(rng, pairs, jitter_s=1e-6), talk, Offset(CLOCK_S))
-    assert laid["stages"] == STAGES
-    assert [response["a_end_s"] for response in laid["responses"]] == [end for end, _ in pairs]
-    for response, (end, onset) in zip(laid["responses"], pairs, strict=True):
-        assert response["latency_ms"] == pytest.approx(1000 * (onset - end))
-        assert sum(ms or 0 for ms in response["stages_ms"]) == pytest.approx(response["latency_ms"], abs=0.3)
-        assert response["stages_ms"][0] == pytest.approx(200, abs=0.1)
-        assert response["stages_ms"][3] == pytest.approx(50, abs=0.2)
-    assert laid["medians_ms"][0] == pytest.approx(200, abs=0.1)
-    assert laid["counts"] == [12] * 4
-    assert len(laid["marks"]) + laid["outside"] == 60
-
-
-def test_a_response_without_a_mark_lacks_its_stages_only() -> None:
-    rng = np.random.default_rng(5)
-    talk, pairs = conversation(rng)
-    marks = [mark for mark in log(rng, pairs) if not (mark.name == "model" and mark.time_s + CLOCK_S < pairs[0][1])]
-    laid = align_marks(marks, talk, Offset(CLOCK_S))
-    assert [ms is None for ms in laid["responses"][0]["stages_ms"]] == [False, True, True, False]
-    assert laid["counts"] == [12, 11, 11, 12]
-
-
-def save(path: Path, marks: Sequence[Mark]) -> Path:
-    path.write_text("".join(json.dumps({"time": m.time_s, "name": m.name, "more": 1}) + "\n" for m in reversed(marks)))
-    return path
+STAGES = [
+    "A's end to speech final",
+    "speech final to first token",
+    "first token to first audio",
+    "first audio to playback",
+    "playback to B's onset",
+]
+EVENTS = {
+    "speech final": "endpoint",
+    "first token": "llm first token",
+    "first audio": "tts first audio",
+    "playback": "audio_out",
+}
+EXACT = LogClock(-1000.0)
 
 
 def command(*arguments: object) -> Result:
     return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
 
 
-def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
+def test_the_stages_of_an_answer_are_the_true_ones_and_sum_to_its_time() -> None:
+    drawing, found = exchanges(np.random.default_rng(1))
+    log = laid(log_of(np.random.default_rng(2), found, jitter_s=0), dialogue(drawing), EXACT)
+    table = stage_table([log])
+    assert table is not None
+    assert [stage.name for stage in table.stages] == STAGES
+    assert log["events"] == EVENTS
+    for answer, exchange in zip(log["answers"], found, strict=True):
+        times_s = truth_s(exchange)
+        assert answer["answer_ms"] == pytest.approx(1000 * (exchange.onset_s - exchange.end_s))
+        assert answer["events_ms"] == pytest.approx(
+            {event: 1000 * (times_s[name] - exchange.end_s) for event, name in EVENTS.items()}, abs=0.06
+        )
+        stages = [ms for ms in split(answer, table.events) if ms is not None]
+        assert sum(stages) == pytest.approx(answer["answer_ms"], abs=1e-6)
+        assert answer_row("call", answer, table.events)["unsplit_ms"] == 0
+    assert table.stages[0].median_ms == pytest.approx(1000 * DECIDED_S, abs=0.1)
+    assert table.stages[4].median_ms == pytest.approx(50, abs=0.1)
+    assert [stage.missing for stage in (*table.stages, table.answer)] == [0] * 6
+    assert table.cautions == []
+
+
+def test_an_answer_without_a_mark_lacks_its_stages_and_keeps_its_sum() -> None:
+    drawing, found = exchanges(np.random.default_rng(3))
+    first_onset_s = found[0].onset_s
+    marks = [
+        mark
+        for mark in log_of(np.random.default_rng(4), found, jitter_s=0)
+        if not (mark.name == "llm first token" and mark.time_s - 1000 < first_onset_s)
+    ]
+    table = stage_table([log := laid(marks, dialogue(drawing), EXACT)])
+    assert table is not None
+    row = answer_row("call", log["answers"][0], table.events)
+    assert (row["first_token_ms"], row["speech_final_to_first_token_ms"], row["first_token_to_first_audio_ms"]) == (
+        None,
+        None,
+        None,
+    )
+    names = ("a_end_to_speech_final", "first_audio_to_playback", "playback_to_b_onset")
+    known = [float(str(row[name])) for name in (*(f"{name}_ms" for name in names), "unsplit_ms")]
+    assert known[-1] > 0
+    assert sum(known) == pytest.approx(row["answer_ms"])
+    assert [stage.missing for stage in table.stages] == [0, 1, 1, 0, 0]
+    assert [len(stage.values_ms) for stage in table.stages] == [12, 11, 11, 12, 12]
+
+
+def test_an_event_that_few_answers_have_is_shown_only_if_it_is_known() -> None:
+    drawing, found = exchanges(np.random.default_rng(5))
+    marks = log_of(np.random.default_rng(6), found, jitter_s=0, without=["llm first token"])
+    some = found[:4]
+    marks += [Mark(exchange.end_s + 0.3 + 1000, name) for exchange in some for name in ("ttft", "tool called")]
+    assert laid(sorted(marks), dialogue(drawing), EXACT)["events"] == {**EVENTS, "first token": "ttft"}
+    marks += [Mark(exchange.end_s + 0.3 + 1000, "tool called") for exchange in found[4:]]
+    assert laid(sorted(marks), dialogue(drawing), EXACT)["events"]["tool called"] == "tool called"
+
+
+def test_negative_medians_are_said_in_words() -> None:
+    drawing, found = exchanges(np.random.default_rng(7))
+    marks = log_of(np.random.default_rng(8), found, jitter_s=0)
+    early = stage_table([laid(marks, dialogue(drawing), LogClock(-1000.3))])
+    late = stage_table([laid(marks, dialogue(drawing), LogClock(-1000 + 0.1))])
+    assert early is not None
+    assert late is not None
+    assert early.cautions == [
+        "in the median speech final comes 100 ms before A's end: the agent decides before A has finished, or the clock "
+        "of the log is wrong"
+    ]
+    assert late.cautions == [
+        "in the median playback comes 50 ms after B's onset: it is noted late, or the clock of the log is wrong"
+    ]
+
+
+def test_a_found_clock_with_jitter_and_gaps_gives_the_stages_within_the_jitter() -> None:
+    rng = np.random.default_rng(9)
+    drawing, found = exchanges(rng, 150)
+    talk = dialogue(drawing)
+    marks = log_of(rng, found, drift_ppm=50, jitter_s=0.03, missing=0.2)
+    table = stage_table([laid(marks, talk, find_clock(marks, talk))])
+    assert table is not None
+    medians = {name: np.median([truth_s(each)[name] - each.end_s for each in found]) for name in EVENTS.values()}
+    # 50 ms of transport cannot be told from the clock: the first stage gets them, the last lacks them.
+    assert table.stages[0].median_ms == pytest.approx(1000 * medians["endpoint"] + 50, abs=8)
+    assert table.stages[4].median_ms == pytest.approx(0, abs=8)
+    assert [stage.missing for stage in table.stages] == pytest.approx([30, 54, 54, 54, 30], abs=20)
+
+
+def planted_call(tmp_path: Path) -> tuple[Path, Path, list[Any]]:
+    """A run, its call with 12 answers, and the ends and onsets of these."""
     planted_run(tmp_path / "run", Planted(2, 0.0, 1, turns=12))
-    recording = Recording(tmp_path / "run" / "call0001")
-    transfers = [e for e in recording.turn_events if e.kind == "gap" and e.side == "B"]
-    pairs = [(e.start_tick / 100, (e.end_tick or 0) / 100) for e in transfers]
-    path = save(tmp_path / "log.jsonl", log(np.random.default_rng(6), pairs))
-    result = command("report", tmp_path / "run", "--call", "call0001", "--marks", path, "--no-audio")
+    path = tmp_path / "run" / "call0001"
+    events = [e for e in Recording(path).turn_events if e.kind == "gap" and e.side == "B"]
+    return tmp_path / "run", path, [(e.start_tick / 100, (e.end_tick or 0) / 100) for e in events]
+
+
+def planted_log(pairs: list[Any], clock_s: float = 1000.0) -> list[Mark]:
+    rng = np.random.default_rng(6)
+    times = [(end + 0.2, onset - 0.05 - rng.exponential(0.01)) for end, onset in pairs]
+    return sorted(
+        Mark(time + clock_s, name)
+        for decided, out in times
+        for time, name in ((decided, "endpoint"), ((decided + out) / 2, "model"), (out, "audio_out"))
+    )
+
+
+def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
+    run, path, pairs = planted_call(tmp_path)
+    asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", tmp_path / "log.jsonl")
+    save(tmp_path / "log.jsonl", planted_log(pairs))
+    result = command(*asked)
     assert result.exit_code == 0
     flat = " ".join(result.stdout.split())
-    assert "agent's log offset +1,700,000,000,3" in flat
-    assert "by audio_out at 12 of 12 onsets of B" in flat
-    assert "a constant delay between audio_out and B's onset counts as a difference of the clocks" in flat
-    page = (recording.path / REPORT).read_text()
+    assert "agent's log offset -999,94" in flat
+    assert "by audio_out at 12 of 12 starts of B's turns, spread" in flat
+    assert "a constant delay from audio_out to B's onset looks like a difference of the clocks" in flat
+    assert "stage median p90 n missing A's end to speech final 2" in flat
+    assert "speech final to model" in flat
+    page = (path / REPORT).read_text()
     assert '<h2 id="marks-title">The agent\'s log</h2>' in page
-    assert all(stage in page for stage in STAGES)
-    assert read_json(recording.path / MARKS)["offset"]["anchor"] == "audio_out"
-    on_a_wall_clock = [Mark(mark.time_s + 2 * CLOCK_S, mark.name) for mark in log(np.random.default_rng(6), pairs)]
-    dated = command(
-        "report", tmp_path / "run", "--call", "call0001", "--marks", save(path, on_a_wall_clock), "--no-audio"
-    )
+    assert "speech final to model" in page
+    assert "In the log: speech final: endpoint; playback: audio_out." in page
+    assert str(tmp_path) not in page
+    assert read_json(path / MARKS)["clock"]["anchor"] == "audio_out"
+    save(tmp_path / "log.jsonl", planted_log(pairs, 1_700_000_000.25))
     # The marks lie 0.05 s and some ms before the sound, so the clock seems to be as much early.
-    assert "offset 0:00 is 2023-11-14 22:13:20.1" in " ".join(dated.stdout.split())
-    save(path, log(np.random.default_rng(6), pairs))
-    given = command(
-        "report", tmp_path / "run", "--call", "call0001", "--marks", path, "--marks-offset-ms", "5", "--no-audio"
-    )
+    assert "offset 0:00 is 2023-11-14 22:13:20.1" in " ".join(command(*asked).stdout.split())
+    save(tmp_path / "log.jsonl", planted_log(pairs))
+    given = command(*asked, "--marks-offset-ms", "5")
     assert "offset +5 ms, as given" in given.stdout
-    assert "60 marks lie beyond the recording" in " ".join(given.stdout.split())
+    assert "36 marks lie beyond the recording" in " ".join(given.stdout.split())
+    assert "no answer has an event of the log" in " ".join(given.stdout.split())
 
 
-def test_a_replayed_file_takes_a_log_and_a_log_that_fits_nowhere_is_refused(tmp_path: Path) -> None:
+def test_a_log_that_does_not_fit_gives_no_stage_times_and_says_so_in_one_line(tmp_path: Path) -> None:
+    run, path, pairs = planted_call(tmp_path)
+    log = save(tmp_path / "log.jsonl", [Mark(1.7 * mark.time_s, mark.name) for mark in planted_log(pairs)])
+    refused = command("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    assert refused.exit_code == 1
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(f"fdbcore report: {log}: no stage times: its clock cannot be found: '")
+    assert read_json(path / MARKS)["answers"] == []
+    page = (path / REPORT).read_text()
+    assert "No stage times: its clock cannot be found" in page
+    assert "A's end to" not in page
+
+
+def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
-    spans, answers, now = "A", "B", 0.5
-    pairs = []
-    for _ in range(7):
-        end, onset = round(now + rng.uniform(1, 2), 2), 0.0
-        onset = round(end + rng.uniform(0.4, 1.2), 2)
-        done = round(onset + rng.uniform(1.2, 2), 2)
-        spans, answers, now = f"{spans} {now}-{end}", f"{answers} {onset}-{done}", round(done + 0.5, 2)
-        pairs.append((end, onset))
-    call = write(tmp_path / "call.wav", voices(f"{spans} | {answers}"))
+    drawing, found = exchanges(rng, 7)
+    call = write(tmp_path / "call.wav", voices(drawing))
     shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)
-    result = command(*shared, "--marks", save(tmp_path / "log.jsonl", log(rng, pairs)), "--json")
+    log = save(tmp_path / "log.jsonl", log_of(rng, found, jitter_s=0.005))
+    result = command(*shared, "--marks", log, "--json")
     assert result.exit_code == 0
     marks = json.loads(result.stdout)["marks"]
-    assert marks["offset"]["offset_s"] == pytest.approx(CLOCK_S + 0.057, abs=0.03)
-    assert marks["stages"] == STAGES
-    lonely = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
-    refused = command(*shared, "--marks", lonely)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "the offset of the log cannot be estimated from the 7 onsets of B" in refused.stderr
+    assert marks["clock"]["offset_s"] == pytest.approx(-1000 + 0.05, abs=0.03)
+    assert [f"{stage['start']} to {stage['end']}" for stage in marks["stages"]] == STAGES
+    assert [stage["n"] for stage in marks["stages"]] == [7] * 5
+    again = command("replay", "--out", tmp_path / "again", tmp_path / "run" / "call", "--json")
+    assert json.loads(again.stdout)["marks"]["answers"] == marks["answers"]
+    other = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
+    refused = command(*shared, "--marks", other)
+    assert refused.exit_code == 1
+    assert "B answers" in refused.stdout
+    assert refused.stderr == (
+        f"fdbcore replay: {other}: no stage times: its clock cannot be found: 'audio_out' can fit only 1 starts of B's "
+        "turns; at least 6 are needed. If it is the log of this call, give --marks-offset-ms\n"
+    )
     assert (tmp_path / "run" / "call" / REPORT).is_file()
-    assert not (tmp_path / "run" / "call" / MARKS).exists()
+
+
+def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
+    call = write(tmp_path / "call.wav", voices("A 0.3-2 | B 2.4-4"))
+    shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)
+    log = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
     assert command(*shared, "--marks-offset-ms", "3").exit_code == 2
-    assert command(*shared, "--marks", lonely, "--marks-offset-ms", "nan").exit_code == 2
+    assert command(*shared, "--marks", log, "--marks-offset-ms", "nan").exit_code == 2
     for text in ("", "no log\n"):
         (tmp_path / "broken.jsonl").write_text(text)
         broken = command(*shared, "--marks", tmp_path / "broken.jsonl")
         assert broken.exit_code == 2
         assert f"{tmp_path / 'broken.jsonl'}: " in broken.stderr
-    assert command(*shared, call, "--marks", lonely).exit_code == 2
-    assert command("report", tmp_path / "run", "--marks", lonely).exit_code == 2
+    missing = command(*shared, "--marks", tmp_path / "missing.jsonl")
+    assert (missing.exit_code, "missing.jsonl: cannot be read: No such file" in missing.stderr) == (2, True)
+    assert command("report", tmp_path / "run", "--marks", log).exit_code == 2

@@ -49,14 +49,27 @@ SPANS = {
                                 {"key": "metrics.ttfb", "value": {"doubleValue": 0.25}},
                             ],
                             "events": [{"timeUnixNano": ns(2.125), "name": "asked"}],
-                        }
+                        },
+                        *(
+                            {
+                                "name": name,
+                                "startTimeUnixNano": ns(4.0),
+                                "endTimeUnixNano": ns(4.125),
+                                "attributes": [{"key": "metrics.ttfb", "value": {"doubleValue": ttfb_s}}],
+                            }
+                            for name, ttfb_s in (("stt", 0.0625), ("tts", 0.5))
+                        ),
                     ],
                 }
             ],
         }
     ]
 }
-OF_SPANS = [(2.0, "llm begins"), (2.125, "llm: asked"), (2.25, "llm first output"), (3.5, "llm ends")]
+OF_SPANS = [
+    *[(2.0, "llm begins"), (2.125, "llm: asked"), (2.25, "llm first output"), (3.5, "llm ends")],
+    *[(4.0, "stt begins"), (4.0, "tts begins"), (4.125, "stt ends"), (4.125, "tts ends")],
+]
+"""Pipecat's `stt` begins when the transcript is there, and its `tts` may end before the first byte."""
 
 LOGS = {
     "resourceLogs": [
@@ -89,10 +102,21 @@ LIVEKIT_REPORT = {
             {"type": "agent_config_update", "id": "c"},
             {
                 "type": "message",
+                "role": "user",
+                "metrics": {
+                    "stopped_speaking_at": START_S + 1.5,
+                    "end_of_turn_delay": 0.625,
+                    "transcription_delay": 1.0,
+                },
+            },
+            {
+                "type": "message",
                 "role": "assistant",
                 "metrics": {
                     "started_speaking_at": START_S + 3.25,
                     "stopped_speaking_at": START_S + 5,
+                    "tts_node_ttfb": 0.125,
+                    "playback_latency": 0.0625,
                     "e2e_latency": 1,
                 },
             },
@@ -127,6 +151,7 @@ VAPI = {
         ]
     },
 }
+OF_VAPI = [(0, "system begins"), (1, "user begins"), (2, "user ends"), (2.5, "bot begins"), (4, "bot ends")]
 
 
 @pytest.mark.parametrize(
@@ -142,9 +167,12 @@ VAPI = {
             START_S,
             [
                 (1, "user speaking"),
+                (1.5, "user ends"),
                 (2, "transcript"),
+                (2.125, "turn decided"),
                 (2.5, "transcript final"),
                 (3, "agent speaking"),
+                (3.0625, "first token"),
                 (3.25, "assistant begins"),
                 (5, "assistant ends"),
             ],
@@ -169,13 +197,30 @@ VAPI = {
                 (3.0, "Bot started speaking"),
             ],
         ),
+        (json.dumps(VAPI, indent=2), 0, OF_VAPI),
+        (json.dumps({"message": {"type": "end-of-call-report", **VAPI}}), 0, OF_VAPI),
+        (json.dumps([{"time": 2, "name": "b"}, {"time": 1, "name": "a"}], indent=1), 0, [(1, "a"), (2, "b")]),
         (
-            json.dumps(VAPI, indent=2),
-            0,
-            [(0, "system begins"), (1, "user begins"), (2, "user ends"), (2.5, "bot begins"), (4, "bot ends")],
+            json.dumps(SPANS).replace("metrics.ttfb", "gen_ai.response.time_to_first_chunk"),
+            START_S,
+            OF_SPANS,
         ),
     ],
-    ids=["own", "iso", "zone", "otlp", "otlp lines", "livekit report", "livekit log", "pipecat", "vapi"],
+    ids=[
+        *(
+            "own",
+            "iso",
+            "zone",
+            "otlp",
+            "otlp lines",
+            "livekit report",
+            "livekit log",
+            "pipecat",
+            "vapi",
+            "vapi report",
+        ),
+        *("list", "genai"),
+    ],
 )
 def test_every_form_gives_its_entries(
     tmp_path: Path, text: str, start_s: float, entries: list[tuple[float, str]]
@@ -206,7 +251,8 @@ def test_the_example_of_the_file_exporters_specification_is_read(tmp_path: Path)
         ('{"time": NaN, "name": "x"}', "line 1: time: expected seconds"),
         ('{"time": true, "name": "x"}', "line 1: time: expected seconds"),
         ('{"time": 1, "name": ""}', "line 1: name: expected a text, got ''"),
-        ("[1]", "line 1: expected"),
+        ("[1]", "entry 1: expected"),
+        ('[{"time": 1, "name": "x"}, {"time": 2}]', "entry 2: expected"),
         ("09:30 hello", "line 1: expected"),
         (
             '{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}',

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.report.format import MACHINE_MS, amount, clock_text
+from fdbcore.analysis.stages import B_ONSET, StageTable, split, stage_table
+from fdbcore.report import stages
+from fdbcore.report.format import MACHINE_MS, NONE, amount, clock_text
 from fdbcore.report.html.values import Cell, Row
 
 if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import AgentLog, LogResponse
+    from fdbcore.recording.agent_log_types import AgentLog, ClockOfLog, SplitAnswer
 
-LISTED: Final = 20
 _WALL_CLOCK_S: Final = 1e9
 """Times above this count from 1970: it was in 2001."""
-LABEL_COLUMNS: Final = 17  # of the screen of a call
+
+UNSPLIT: Final = "in no stage"
 
 
-def offset_text(log: AgentLog) -> str:
-    """The offset, its uncertainty, and how it was found."""
-    offset = log["offset"]
-    ms = _offset_text(offset["offset_s"])
-    if offset["low_s"] is None or offset["high_s"] is None:
-        return f"{ms}, as given"
-    reach_ms = 1000 * max(offset["high_s"] - offset["offset_s"], offset["offset_s"] - offset["low_s"])
-    by = f"{offset['anchor']} at {offset['matched']} of {offset['onsets']} onsets of B"
-    return f"{ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {by}"
+def clock_lines(log: AgentLog) -> list[str]:
+    """The offset, its uncertainty and how it was found; the drift if there is one."""
+    clock = log["clock"]
+    assert clock is not None
+    ms = _offset_text(clock["offset_s"])
+    if clock["low_s"] is None or clock["high_s"] is None or clock["spread_s"] is None:
+        return [f"offset {ms}, as given"]
+    reach_ms = 1000 * max(clock["high_s"] - clock["offset_s"], clock["offset_s"] - clock["low_s"])
+    found = [
+        f"offset {ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {clock['anchor']} at {clock['matched']} of "
+        f"{clock['of']} {clock['place']}, spread {amount(1000 * clock['spread_s'], MACHINE_MS)}"
+    ]
+    if (ppm := clock["drift_ppm"]) != 0:
+        length_s = log["marks"][-1]["time_s"] - log["marks"][0]["time_s"]
+        faster = "slow" if ppm > 0 else "fast"
+        found.append(
+            f"its clock runs {abs(ppm):.0f} ppm {faster}, {abs(ppm) * 1e-3 * length_s:.0f} ms over this call: corrected"
+        )
+    return found
 
 
 def _offset_text(offset_s: float) -> str:
@@ -37,46 +49,77 @@ def _offset_text(offset_s: float) -> str:
     return f"0:00 is {began:%Y-%m-%d %H:%M:%S}.{began.microsecond // 1000:03d} UTC in the log"
 
 
-def stages_text(log: AgentLog) -> str:
-    """The median of each stage."""
-    medians = zip(log["stages"], log["medians_ms"], log["counts"], strict=True)
-    return ", ".join(f"{stage} {amount(median, 'ms')} (n = {n})" for stage, median, n in medians)
-
-
 def screen_lines(log: AgentLog, columns: int) -> list[str]:
-    """The lines about the log for a terminal with this many columns, in the layout of the call's screen."""
-    lines = [("agent's log", f"offset {offset_text(log)}"), ("", f"medians: {stages_text(log)}")]
-    lines += [("!!", text) for text in cautions(log)]
-    indent = " " * LABEL_COLUMNS
-    return [fill(f"{label:<{LABEL_COLUMNS}}{text}", columns, subsequent_indent=indent) for label, text in lines]
+    """The lines about the log for a terminal with this many columns, in the layout of the call's screen.
+
+    None for a log that was refused: that is said as an error.
+    """
+    if log["refused"] is not None:
+        return []
+    table = stage_table([log])
+    told = [*(("", text) for text in clock_lines(log)), *(("!!", text) for text in cautions(log, table))]
+    told[0] = "agent's log", told[0][1]
+    lines = [stages.labelled(label, text, columns) for label, text in told]
+    return [*lines, *(stages.screen_rows(table, columns) if table else [])]
 
 
-def cautions(log: AgentLog) -> list[str]:
-    """Warnings about an estimated offset, and about marks beyond the recording."""
-    found = []
-    if (anchor := log["offset"]["anchor"]) is not None:
-        found.append(
-            f"a constant delay between {anchor} and B's onset counts as a difference of the clocks, so "
-            f"{log['stages'][-1]} shows only how that delay varies"
-        )
+def refusal(log: AgentLog) -> str | None:
+    """Why there are no stage times; None if there are."""
+    return None if log["refused"] is None else f"no stage times: {log['refused']}"
+
+
+def cautions(log: AgentLog, table: StageTable | None) -> list[str]:
+    """Warnings about the clock, about stages with negative medians, and about marks beyond the recording."""
+    clock, found = log["clock"], []
+    if clock is not None and clock["anchor"] is not None and table is not None:
+        found.append(_of_anchor(clock, table))
+    found += table.cautions if table else ["no answer has an event of the log"]
     if log["outside"]:
         found.append(f"{log['outside']:,} marks lie beyond the recording")
     return found
 
 
+def _of_anchor(clock: ClockOfLog, table: StageTable) -> str:
+    """What the clock cannot show: a constant delay between its marks and what they were fitted to."""
+    first, last = table.stages[0].name, table.stages[-1].name
+    if clock["place"] == "starts of B's turns":
+        delay, too_long, too_short = f"{clock['anchor']} to {B_ONSET}", first, last
+    else:
+        delay, too_long, too_short = f"the {clock['place']} to {clock['anchor']}", last, first
+    return (
+        f"a constant delay from {delay} looks like a difference of the clocks, so {too_long} is too long by it, and "
+        f"{too_short} too short"
+    )
+
+
 def section(log: AgentLog) -> dict[str, Any]:
     """The values for the section of the page."""
-    rows = [_row(response) for response in log["responses"]]
-    medians = [Cell(amount(ms, "ms"), is_strong=True) for ms in (log["latency_ms"], *log["medians_ms"])]
-    return {
-        "offset": offset_text(log),
-        "cautions": cautions(log),
-        "columns": ["A's end", "latency", *log["stages"]],
-        "shown": [(Cell("median", is_strong=True), medians), *rows[:LISTED]],
-        "rest": rows[LISTED:],
+    if log["refused"] is not None:
+        return {"refusal": refusal(log)}
+    table = stage_table([log])
+    found: dict[str, Any] = {
+        "refusal": None,
+        "clock": clock_lines(log),
+        "cautions": cautions(log, table),
+        "table": None,
+    }
+    if table is None:
+        return found
+    rows = [_row(answer, table.events) for answer in log["answers"]]
+    has_gaps = any(stage.missing for stage in table.stages)
+    columns = ["A's end", "answer time", *(stage.name for stage in table.stages), *([UNSPLIT] if has_gaps else [])]
+    names = [f"{event}: {log['events'][event]}" for event in table.events if log["events"][event] != event]
+    return found | {
+        "table": stages.section(table),
+        "names": "; ".join(names),
+        "columns": columns,
+        "rows": [(label, cells[: len(columns) - 1]) for label, cells in rows],
     }
 
 
-def _row(response: LogResponse) -> Row:
-    at = Cell(clock_text(response["a_end_s"]), at_s=response["b_onset_s"])
-    return at, [amount(response["latency_ms"], "ms"), *(amount(ms, "ms") for ms in response["stages_ms"])]
+def _row(answer: SplitAnswer, events: Sequence[str]) -> Row:
+    at = Cell(clock_text(answer["a_end_s"]), at_s=answer["b_onset_s"])
+    times = split(answer, events)
+    rest_ms = answer["answer_ms"] - sum(ms for ms in times if ms is not None)
+    cells = [amount(answer["answer_ms"], MACHINE_MS), *(amount(ms, MACHINE_MS) for ms in times)]
+    return at, [*cells, NONE if None not in times else amount(rest_ms, MACHINE_MS)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.live_record import live_record
 from fdbcore.measures.opportunities import opportunities
 from fdbcore.measures.reading import Reading
@@ -15,6 +16,7 @@ from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Scores
+    from fdbcore.recording.agent_log_types import AgentLog
     from fdbcore.report.call.document_types import Described, Document, Event, Labels
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
@@ -45,7 +47,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         "unscored": unscored,
         "timing": reading.meta.get("timing"),
         "held": live_record(reading),
-        "marks": reading.marks,
+        "marks": _marks(reading),
     }
 
 
@@ -69,6 +71,14 @@ def _described(recording: Recording) -> Described:
         "versions": meta.get("versions"),
         "platform": meta.get("platform"),
     }
+
+
+def _marks(recording: Recording) -> AgentLog | None:
+    log: AgentLog | None = recording.marks
+    if log is None:
+        return None
+    table = stage_table([log])
+    return {**log, "stages": [stage.to_json() for stage in table.stages] if table else []}
 
 
 def _labels(recording: Recording) -> Labels | None:

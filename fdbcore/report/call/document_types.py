@@ -12,9 +12,10 @@ from msgspec import Meta
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
 from fdbcore.measures.live_record_types import Held
+from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.labels import LabelKind
 from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Tick
-from fdbcore.recording.recorded_types import AgentLog, Health, Parties, Source
+from fdbcore.recording.recorded_types import Health, Parties, Source
 from fdbcore.types import Side, TurnKind
 from fdbcore.types.timing_types import TimingCertificate
 

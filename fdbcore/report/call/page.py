@@ -50,6 +50,7 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
             "recording": _without_places(content["recording"]),
             "held": _without_places(content["held"]),
             "labels": _without_places(content["labels"]),
+            "marks": _without_places(content["marks"]),
         }
     if silent is not None:
         audio = False

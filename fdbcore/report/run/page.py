@@ -29,6 +29,7 @@ from fdbcore.report.call.audio import CLIP_TYPE, audio_url, clip
 from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
 from fdbcore.report.html.templates import INDEX, embedded_json, render
+from fdbcore.report.run import agent_logs
 from fdbcore.report.run import findings as corpus_findings
 from fdbcore.report.run import gates as corpus_gates
 from fdbcore.report.run import health as corpus_health
@@ -105,6 +106,7 @@ def _scored(
     worst, absent = corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_of, sounds.words)
     return {
         "health": corpus_health.panel(run, page_of),
+        "logs": agent_logs.section(run, page_of),
         "lead": f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
         "systems": system_table.section(compared) if compared else None,
         "figures": None if compared else corpus_sections.figures(run, settings),

@@ -13,6 +13,7 @@ from fdbcore.measures.measure import MomentKind
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.screen import by_labels, with_echo
 from fdbcore.report.format import amount, by_chance, clock_text, counted, with_interval
+from fdbcore.report.run import agent_logs
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.health import line
 from fdbcore.types import ticks_to_s
@@ -39,7 +40,7 @@ def corpus_screen(run: Survey, columns: int) -> str:
         for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
     )
     table = [*system_table.screen(compared, width), *wrap(columns_of.note(), width)] if compared else []
-    return "\n".join([*first, *table, *lines])
+    return "\n".join([*first, *table, *lines, *agent_logs.screen_lines(run, width)])
 
 
 def _head(run: Survey) -> Iterator[tuple[str, str]]:

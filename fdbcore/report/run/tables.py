@@ -13,12 +13,13 @@ from typing import Final
 from fdbcore.analysis.call_verdicts import GatedRun
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.rows import EVENT_COLUMNS, EVENT_NUMBERS, CallColumns, Row, event_row
+from fdbcore.analysis.stages import answer_columns, answer_row, stage_table
 from fdbcore.analysis.survey import CallRow, Survey, survey
 from fdbcore.errors import RecordingError
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.types import TurnEvent
 
-CALLS, EVENTS = "calls.csv", "events.csv"
+CALLS, EVENTS, STAGES = "calls.csv", "events.csv", "stages.csv"
 ROWS_PER_GROUP: Final = 10_000
 """About this many rows of a Parquet file are kept in memory until they are written."""
 
@@ -26,7 +27,7 @@ ROWS_PER_GROUP: Final = 10_000
 def write_tables(
     run: Run, on_call: Callable[[int, int], None] = lambda number, calls: None, gated: GatedRun | None = None
 ) -> Survey:
-    """Write calls.csv and events.csv into the folder of a run; returns the survey that they are made from.
+    """Write calls.csv, events.csv and stages.csv into the folder of a run; returns the survey they are made from.
 
     on_call: called with the index of each call that was read, and the number of calls. gated: what gates say of the
     run. Raises RecordingError if a table cannot be written.
@@ -38,6 +39,7 @@ def write_tables(
 
         found = survey(run, add, lambda number: on_call(number, len(run.calls)), gated)
     write_calls(run.path, found.rows)
+    _write_stages(run.path, found)
     return found
 
 
@@ -46,6 +48,19 @@ def write_calls(path: Path, rows: Sequence[CallRow]) -> None:
     columns = CallColumns.of(rows)
     with _table(path / CALLS, columns.names, columns.numbers) as write:
         write(map(columns.row, rows))
+
+
+def _write_stages(path: Path, found: Survey) -> None:
+    """Write the answers that agents' logs split, a row each; without any there is no such table."""
+    table = stage_table(log for _, log in found.logs)
+    if table is None:
+        for suffix in (".csv", ".parquet"):
+            (path / STAGES).with_suffix(suffix).unlink(missing_ok=True)
+        return
+    columns = answer_columns(table.events)
+    with _table(path / STAGES, columns, columns[1:]) as write:
+        for call, log in found.logs:
+            write(answer_row(call.name, answer, table.events) for answer in log["answers"] if log["events"])
 
 
 @contextmanager

@@ -7,6 +7,8 @@ const TURN_ROWS = { A: 0.82, B: -0.82 };
 const BETWEEN_ROW = 0;
 const MARK_ROWS = { A: 1.22, B: -1.22 };
 const ROW_HEIGHT = 0.5;
+const STAGE_ROW = -0.41;
+const STAGE_HEIGHT = 0.2;
 const LABEL_ROWS = { A: 3.62, B: -3.62 };
 const LABEL_HEIGHT = 0.36;
 const TOP = 3.5;
@@ -33,7 +35,7 @@ function drawTimeline(data, scene) {
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
   const below = [missed, overlaps].map((trace) => trace(data, drawn));
-  const above = [bars, labels, delays, logged].map((trace) => trace(data, drawn));
+  const above = [bars, stages, labels, delays, logged].map((trace) => trace(data, drawn));
   const traces = [...below, ...lanes, ...above];
   return { traces, layout: timelineLayout(data, drawn) };
 }
@@ -105,6 +107,22 @@ function logged(data, { from, to, secondsPerPx }) {
     textposition: "middle right",
     textfont: { size: 10, color: palette.text },
     hovertext: seen.map((mark) => `${clockText(mark.time_s, 2)} ${mark.name}, by the agent's log`),
+    hoverinfo: "text",
+  };
+}
+
+/** The stages of answers by the agent's log, below the gap that they split; the later, the darker. */
+function stages(data, { from, to, secondsPerPx }) {
+  const seen = data.stages.filter((stage) => stage.end_s >= from && stage.start_s <= to);
+  return {
+    type: "bar",
+    orientation: "h",
+    base: seen.map((stage) => stage.start_s),
+    x: seen.map((stage) => Math.max(length(stage), secondsPerPx)),
+    y: seen.map(() => STAGE_ROW),
+    width: STAGE_HEIGHT,
+    marker: { color: seen.map((stage) => faded(palette.b, stage.depth)), line: { width: 1, color: palette.surface } },
+    hovertext: seen.map((stage) => `${stage.name}: ${Math.round(1000 * length(stage))} ms, by the agent's log`),
     hoverinfo: "text",
   };
 }

@@ -33,6 +33,19 @@ function floorEvents(events) {
     .sort((one, other) => one.start_s - other.start_s || one.end_s - other.end_s);
 }
 
+/** The stages of each answer as the log has its events: { name, start_s, end_s, depth }, from 0 to 1 the later. */
+function stagesOf(answers) {
+  return answers.flatMap(({ a_end_s, b_onset_s, events_ms }) => {
+    const events = Object.entries(events_ms).map(([event, ms]) => [event, a_end_s + ms / 1000]);
+    const points = [["A's end", a_end_s], ...events.sort((one, other) => one[1] - other[1]), ["B's onset", b_onset_s]];
+    if (points.length < 3) return [];
+    return points.slice(1).flatMap(([end, end_s], index) => {
+      const [start, start_s] = points[index];
+      return end_s > start_s ? [{ name: `${start} to ${end}`, start_s, end_s, depth: (index + 1) / (points.length - 1) }] : [];
+    });
+  });
+}
+
 /** Whether no figure counts an event: the end of the recording decided it, or only echo makes it. */
 function isPale(event) {
   return event.censored || Boolean(event.suspect);

@@ -16,6 +16,7 @@ async function main() {
     events,
     moments: content.moments,
     logged: content.marks?.marks ?? [],
+    stages: stagesOf(content.marks?.answers ?? []),
     labels: content.labels?.labels ?? [],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
@@ -75,6 +76,7 @@ class Page {
 
   listKinds() {
     document.getElementById("legend-marks").hidden = !this.data.logged.length;
+    document.getElementById("legend-stages").hidden = !this.data.stages.length;
     document.getElementById("legend-labels").hidden = !this.data.labels.length;
     document.getElementById("legend-missed").hidden = !this.data.missed.length;
     document.getElementById("legend-delay").hidden = !this.data.delays.length;

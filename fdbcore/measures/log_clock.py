@@ -1,0 +1,231 @@
+"""Finds the clock of an agent's log: its offset from the timeline of a recording, and its drift.
+
+Some kind of mark keeps a constant distance to what is heard: it is written just before B begins, say. So the offset is
+where marks of one name and the starts (or ends) of turns fit best, as in a cross-correlation of both. The distance
+itself cannot be distinguished from a difference of the clocks, so it becomes part of the offset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.errors import InputError
+from fdbcore.measures.dialogue import Dialogue
+from fdbcore.sources.agent_logs import Mark
+from fdbcore.sources.mark_names import Place, place_of
+from fdbcore.types import TICK_MS, ticks_to_s
+
+TOLERANCE_S: Final = 0.06
+"""A mark fits if the clock puts it within this distance. It is about the uncertainty of onsets, so that a distance that
+varies as latencies do does not count as constant."""
+BURST_S: Final = 0.5
+"""If marks of one name follow each other faster than this (frames, chunks), only the first counts."""
+FEWEST: Final = 6
+"""The fewest marks that fit: with fewer, order statistics give no 95 % interval of a median."""
+LEAST_SHARE: Final = 0.6
+RIVAL_SHARE: Final = 0.7
+NEARLY_AS_MANY: Final = 0.8
+NEARLY_AS_STEADY: Final = 2.0
+MOST_DRIFT: Final = 200e-6
+"""Crystals of ordinary computers and sound cards differ by less than this."""
+LEAST_DRIFT_S: Final = 0.02
+"""A drift that changes the clock by less than this within a call is not corrected."""
+DRIFT_ERRORS: Final = 4.0
+FEWEST_FOR_DRIFT: Final = 20
+"""A drift shows if so many marks fit, and if it is DRIFT_ERRORS of its standard errors from none."""
+MOST_SPANS: Final = 20.0
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class LogClock:
+    """What turns times of a log into times of the recording, t -> t + offset_s + drift_ppm * 1e-6 * (t + offset_s).
+
+    low_s, high_s: the 95 % limits of offset_s; None if the user gave it. spread_s: the median distance of the marks
+    from where the clock puts them. anchor: the name of these marks. place: what they were fitted to. matched: how many
+    of the `of` starts or ends have such a mark.
+    """
+
+    offset_s: float
+    drift_ppm: float = 0.0
+    low_s: float | None = None
+    high_s: float | None = None
+    spread_s: float | None = None
+    anchor: str | None = None
+    place: Place | None = None
+    matched: int = 0
+    of: int = 0
+
+    def on_timeline(self, mark: Mark) -> Mark:
+        """The mark, with its time on the timeline of the recording."""
+        return Mark((mark.time_s + self.offset_s) * (1 + self.drift_ppm * 1e-6), mark.name)
+
+    def in_log(self, mark: Mark) -> Mark:
+        """The mark, whose time is on the timeline, with its time in the log."""
+        return Mark(mark.time_s / (1 + self.drift_ppm * 1e-6) - self.offset_s, mark.name)
+
+
+def first_of_bursts(marks: Sequence[Mark]) -> list[Mark]:
+    """The sorted marks without those that follow one of the same name within BURST_S."""
+    last: dict[str, float] = {}
+    found = []
+    for mark in marks:
+        if mark.time_s - last.get(mark.name, -math.inf) > BURST_S:
+            found.append(mark)
+        last[mark.name] = mark.time_s
+    return found
+
+
+def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
+    """The clock with which marks of one name keep a constant distance to starts or ends of turns, with 95 % limits.
+
+    A name may fit only what it can lie close to (`mark_names.place_of`). Names that come before B begins are tried
+    first: the way of the sound from them to the ear is the shortest. Of those that fit nearly as many starts as the
+    best, and nearly as steadily, the latest is taken. Raises InputError if no name fits FEWEST starts or ends and
+    LEAST_SHARE of them, or if it fits another offset nearly as well, as in a very regular conversation.
+    """
+    firsts = first_of_bursts(marks)
+    turns = [event for event in dialogue.events if event.kind == "turn"]
+    heard: dict[Place, Floats] = {
+        "starts of B's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "B")),
+        "ends of B's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "B" and e.end_tick)),
+        "starts of A's turns": np.array(sorted(ticks_to_s(e.start_tick) for e in turns if e.side == "A")),
+        "ends of A's turns": np.array(sorted(ticks_to_s(e.end_tick) for e in turns if e.side == "A" and e.end_tick)),
+    }
+    fits = [
+        _fit(name, place, heard[place], np.array([mark.time_s for mark in firsts if mark.name == name]))
+        for name in dict.fromkeys(mark.name for mark in marks)
+        if (place := place_of(name)) is not None
+    ]
+    for place in get_args(Place):
+        if found := [fit for fit in fits if fit.place == place and not fit.why_not]:
+            return _latest(found)
+    if not fits:
+        names = ", ".join(list(dict.fromkeys(mark.name for mark in marks))[:3])
+        why_not = f"no mark says that somebody begins or ends to speak (but {names})"
+    else:
+        closest = max(fits, key=lambda fit: len(fit.distances_s))
+        why_not = f"{closest.name!r} {closest.why_not}{_unit_hint(marks, dialogue)}"
+    raise InputError(f"its clock cannot be found: {why_not}. If it is the log of this call, give --marks-offset-ms")
+
+
+class _Fit(NamedTuple):
+    """How marks of a name fit what is heard at a place, and why they do not if they do not.
+
+    rate: the drift. middle_s: the time of the log at which it is none. distances_s: of what is heard from the marks
+    that fit, without the drift.
+    """
+
+    name: str
+    place: Place
+    of: int
+    distances_s: Floats
+    rate: float
+    middle_s: float
+    why_not: str
+
+    def spread_s(self) -> float:
+        """The median absolute deviation of the distances."""
+        return float(np.median(np.abs(self.distances_s - np.median(self.distances_s))))
+
+
+def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
+    possible = min(len(heard_s), len(times_s))
+    needed = max(FEWEST, math.ceil(LEAST_SHARE * possible))
+    if possible < FEWEST:
+        why_not = f"can fit only {possible} {place}; at least {FEWEST} are needed"
+        return _Fit(name, place, len(heard_s), np.zeros(0), 0.0, 0.0, why_not)
+    middle_s = float(np.median(times_s))
+    rate, centre_s, rival = _best(heard_s, times_s, middle_s)
+    at_s, distances_s = _matched(heard_s, times_s, middle_s, rate, centre_s)
+    if len(at_s) >= needed:
+        rate = _drift(at_s, distances_s)
+        centre_s = float(np.median(distances_s - rate * (at_s - middle_s)))
+        at_s, distances_s = _matched(heard_s, times_s, middle_s, rate, centre_s)
+    why_not = ""
+    if len(at_s) < needed:
+        why_not = f"fits at most {len(at_s)} of {possible} {place}; at least {needed} are needed"
+    elif rival > RIVAL_SHARE * len(at_s):
+        why_not = f"fits {len(at_s)} {place} with one offset, but {rival} with another"
+    return _Fit(name, place, len(heard_s), distances_s - rate * (at_s - middle_s), rate, middle_s, why_not)
+
+
+def _best(heard_s: Floats, times_s: Floats, middle_s: float) -> tuple[float, float, int]:
+    """The rate and the offset with which the most marks fit, and how many fit the best other offset at that rate.
+
+    Of rates alike the smallest is taken. They are so close that none moves a mark by more than half of TOLERANCE_S.
+    """
+    steps = math.floor(MOST_DRIFT * float(np.ptp(times_s)) / TOLERANCE_S)
+    best, most = (0.0, 0.0, 0), 0
+    for step in sorted(range(-steps, steps + 1), key=abs):
+        rate = step * TOLERANCE_S / float(np.ptp(times_s))
+        distances_s = np.sort((heard_s[:, None] - times_s - rate * (times_s - middle_s)).ravel())
+        ends = np.searchsorted(distances_s, distances_s + 2 * TOLERANCE_S, side="right")
+        counts = ends - np.arange(len(distances_s))
+        first = int(np.argmax(counts))
+        if counts[first] > most:
+            most = int(counts[first])
+            centre_s = float(np.median(distances_s[first : ends[first]]))
+            apart = np.abs(distances_s - centre_s) > 3 * TOLERANCE_S
+            best = rate, centre_s, int(counts[apart].max(initial=0))
+    return best
+
+
+def _matched(heard_s: Floats, times_s: Floats, middle_s: float, rate: float, centre_s: float) -> tuple[Floats, Floats]:
+    """The times of the marks that a clock puts within TOLERANCE_S of what is heard, and the distances of both."""
+    expected_s = times_s + rate * (times_s - middle_s) + centre_s
+    nearest = np.abs(heard_s[:, None] - expected_s).argmin(axis=1)
+    fits = np.abs(heard_s - expected_s[nearest]) <= TOLERANCE_S
+    at_s = times_s[nearest[fits]]
+    return at_s, heard_s[fits] - at_s
+
+
+def _drift(at_s: Floats, distances_s: Floats) -> float:
+    """The slope of the distances over time, by least squares; 0 if it does not show, or matters little."""
+    if len(at_s) < FEWEST_FOR_DRIFT:
+        return 0.0
+    centred_s = at_s - at_s.mean()
+    sum_of_squares = float(centred_s @ centred_s)
+    slope = float(centred_s @ distances_s) / sum_of_squares
+    rest_s = distances_s - distances_s.mean() - slope * centred_s
+    error = math.sqrt(float(rest_s @ rest_s) / (len(at_s) - 2) / sum_of_squares)
+    matters = abs(slope) * float(np.ptp(at_s)) >= LEAST_DRIFT_S
+    return slope if matters and abs(slope) > DRIFT_ERRORS * error else 0.0
+
+
+def _latest(fits: Sequence[_Fit]) -> LogClock:
+    """The clock by the name that comes latest, of those that fit nearly as many as the best, and nearly as steadily."""
+    enough = NEARLY_AS_MANY * max(len(fit.distances_s) for fit in fits)
+    many = [fit for fit in fits if len(fit.distances_s) >= enough]
+    steady_s = NEARLY_AS_STEADY * min(fit.spread_s() for fit in many) + TICK_MS / 1000
+    fit = min((fit for fit in many if fit.spread_s() <= steady_s), key=lambda fit: float(np.median(fit.distances_s)))
+    low_s, offset_s, high_s = (
+        (distance_s - fit.rate * fit.middle_s) / (1 + fit.rate) for distance_s in _median_with_limits(fit.distances_s)
+    )
+    return LogClock(
+        offset_s, 1e6 * fit.rate, low_s, high_s, fit.spread_s(), fit.name, fit.place, len(fit.distances_s), fit.of
+    )
+
+
+def _median_with_limits(values: Floats) -> tuple[float, float, float]:
+    """The median, between the order statistics that enclose it with at least 95 % confidence, for any distribution."""
+    n, below, k = len(values), 0.0, 0
+    while (below := below + math.comb(n, k) / 2**n) <= 0.025:
+        k += 1
+    ordered = np.sort(values)
+    return float(ordered[k - 1]), float(np.median(values)), float(ordered[n - k])
+
+
+def _unit_hint(marks: Sequence[Mark], dialogue: Dialogue) -> str:
+    """A hint for the error message if the times of the log are hardly seconds; otherwise empty."""
+    span_s, length_s = marks[-1].time_s - marks[0].time_s, ticks_to_s(dialogue.n_ticks)
+    if span_s < MOST_SPANS * length_s:
+        return ""
+    return f"; its times span {span_s:,.0f}, the recording {length_s:,.0f} s: times are expected in seconds"

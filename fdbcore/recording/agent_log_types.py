@@ -1,0 +1,72 @@
+"""The types of an agent's log on the timeline of a recording, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.recording.meta_types import Count, Seconds
+
+Place: TypeAlias = Literal["starts of B's turns", "ends of B's turns", "starts of A's turns", "ends of A's turns"]
+
+
+class MarkOnTimeline(TypedDict):
+    """An entry of the log."""
+
+    time_s: Seconds
+    name: str
+
+
+class ClockOfLog(TypedDict):
+    """What turns times t of the log into times of the recording: t + offset_s + drift_ppm * 1e-6 * (t + offset_s)."""
+
+    offset_s: float
+    drift_ppm: float
+    low_s: Annotated[float | None, Meta(description="95 % limits of offset_s; null if the user gave it")]
+    high_s: float | None
+    spread_s: Annotated[float | None, Meta(description="the median distance of the marks from where they should be")]
+    anchor: Annotated[str | None, Meta(description="the name of the marks that it rests on")]
+    place: Annotated[Place | None, Meta(description="what they were fitted to")]
+    matched: Annotated[Count, Meta(description="how many of these starts or ends have such a mark")]
+    of: Count
+
+
+class SplitAnswer(TypedDict):
+    """An answer of B, with the events of the log in it."""
+
+    a_end_s: Seconds
+    b_onset_s: Seconds
+    answer_ms: Annotated[float, Meta(description="from A's end to B's onset; negative if B began before A's end")]
+    events_ms: Annotated[dict[str, float], Meta(description="the time from A's end to each event that the log has")]
+
+
+class StageTimes(TypedDict):
+    """The time between two events that follow each other."""
+
+    start: str
+    end: str
+    median_ms: float | None
+    p90_ms: float | None
+    n: Annotated[Count, Meta(description="answers that have both events")]
+    missing: Annotated[Count, Meta(description="answers that lack one of them")]
+
+
+class AgentLog(TypedDict):
+    """An agent's own log on the timeline of a recording, and each answer of B with the events of the log. Fields may be
+    added under the same version; a field is never given another meaning."""
+
+    schema: Literal["fdbcore.marks/2"]
+    source: Annotated[str | None, Meta(description="the file of the log")]
+    sha256: Annotated[str | None, Meta(description="of that file")]
+    given_offset_ms: Annotated[float | None, Meta(description="the offset that the user gave")]
+    refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]
+    clock: ClockOfLog | None
+    marks: list[MarkOnTimeline]
+    outside: Annotated[Count, Meta(description="marks beyond the recording")]
+    events: Annotated[dict[str, str], Meta(description="the events of answers, each with its name in the log")]
+    answers: list[SplitAnswer]
+    stages: NotRequired[Annotated[list[StageTimes], Meta(description="of all answers; not in marks.json")]]

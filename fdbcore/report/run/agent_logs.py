@@ -1,0 +1,54 @@
+"""The agents' own logs of a run: where the time of all its answers goes, and which logs were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.stages import stage_table
+from fdbcore.analysis.survey import Survey
+from fdbcore.report import stages
+from fdbcore.report.call.agent_log import refusal
+from fdbcore.report.format import counted
+
+NAMED: Final = 200
+"""So many refused logs are named at most."""
+
+
+def section(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any] | None:
+    """The values for the section of the page; None if no call has a log. page: gives the address of a call's page."""
+    if not run.logs:
+        return None
+    table, refused = stage_table(log for _, log in run.logs), _refused(run)
+    return {
+        "of": _of(run),
+        "table": stages.section(table) if table else None,
+        "cautions": table.cautions if table else [],
+        "what": f"no stage times for {counted(len(refused), 'call')}",
+        "refused": [(call.name, page(call), why) for call, why in refused[:NAMED]],
+        "more": len(refused) - NAMED,
+    }
+
+
+def screen_lines(run: Survey, columns: int) -> list[str]:
+    """The lines for a terminal with this many columns; none if no call has a log."""
+    if not run.logs:
+        return []
+    table, refused = stage_table(log for _, log in run.logs), _refused(run)
+    told = [("agents' logs", _of(run)), *(("!!", text) for text in (table.cautions if table else []))]
+    if refused:
+        (first, why), more = refused[0], f" and {len(refused) - 1:,} more" if len(refused) > 1 else ""
+        told.append(("!!", f"{first.name}{more}: {why}"))
+    lines = [stages.labelled(label, text, columns) for label, text in told]
+    return [*lines, *(stages.screen_rows(table, columns) if table else [])]
+
+
+def _of(run: Survey) -> str:
+    split = sum(len(log["answers"]) for _, log in run.logs if log["events"])
+    return f"{counted(split, 'answer')} of {counted(len(run.logs) - len(_refused(run)), 'call')} split at their events"
+
+
+def _refused(run: Survey) -> list[tuple[Call, str]]:
+    found = ((call, refusal(log)) for call, log in run.logs)
+    return [(call, why) for call, why in found if why is not None]

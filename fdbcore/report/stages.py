@@ -1,0 +1,43 @@
+"""The table of stages, which says where the time of answers goes, on terminals and pages."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import Any, Final
+
+from fdbcore.analysis.stages import Stage, StageTable
+from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount
+from fdbcore.report.html.values import Cell, Row
+from fdbcore.report.terminal import laid_out
+
+COLUMNS: Final = ("stage", "median", "p90", "n", "missing")
+INDENT: Final = " " * 17
+"""Below the labels of the screens."""
+ABOUT: Final = (
+    "The stages of one answer add up to its answer time; medians do not. Missing: answers whose log lacks the stage."
+)
+
+
+def labelled(label: str, text: str, columns: int) -> str:
+    """A text with its label, wrapped for a terminal with this many columns in the layout of the screens."""
+    return fill(f"{label:<{len(INDENT)}}{text}", columns, subsequent_indent=INDENT, break_on_hyphens=False)
+
+
+def screen_rows(table: StageTable, columns: int) -> list[str]:
+    """The table as lines for a terminal with this many columns."""
+    rows = [(stage.name, *_figures(stage)) for stage in table.stages]
+    lines = laid_out([COLUMNS, *rows, ("answer time", *_figures(table.answer))], columns - len(INDENT))
+    return [INDENT + line for line in lines]
+
+
+def section(table: StageTable) -> dict[str, Any]:
+    """The values for the table on a page."""
+    rows: list[Row] = [(stage.name, _figures(stage)) for stage in table.stages]
+    total = [Cell(text, is_strong=True) for text in _figures(table.answer)]
+    return {"columns": COLUMNS, "rows": [*rows, (Cell("answer time", is_strong=True), total)], "about": ABOUT}
+
+
+def _figures(stage: Stage) -> list[str]:
+    n = len(stage.values_ms)
+    p90 = amount(stage.p90_ms, MACHINE_MS) if n >= ITEMS_FOR_P90 else NONE
+    return [amount(stage.median_ms, MACHINE_MS), p90, f"{n:,}", f"{stage.missing:,}"]

@@ -1,0 +1,130 @@
+"""The clock of an agent's log: its offset and drift where both are known, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers.drawn import dialogue
+from helpers.logged import exchanges, log_of
+
+from fdbcore.errors import InputError
+from fdbcore.measures.log_clock import find_clock
+from fdbcore.sources.agent_logs import Mark
+
+TRANSPORT_S = 0.05
+
+
+def test_an_offset_of_1000_s_is_found_within_its_limits() -> None:
+    """With jitter of +-30 ms, and a tenth of the marks missing; the limits hold the truth in 95 % of all logs."""
+    rng, held, studies = np.random.default_rng(1), 0, 60
+    for _ in range(studies):
+        drawing, found = exchanges(rng, 14)
+        clock = find_clock(log_of(rng, found, clock_s=1000.0, missing=0.1), dialogue(drawing))
+        assert clock.anchor == "audio_out"
+        assert clock.place == "starts of B's turns"
+        assert clock.drift_ppm == 0
+        assert clock.low_s is not None
+        assert clock.high_s is not None
+        assert clock.spread_s is not None
+        assert clock.spread_s < 0.03
+        assert abs(clock.offset_s + 1000 - TRANSPORT_S) < 0.03
+        held += clock.low_s <= -1000 + TRANSPORT_S <= clock.high_s
+    assert held / studies > 0.88  # 95 % less what 60 studies may miss by
+
+
+@pytest.mark.parametrize("ppm", [50.0, -50.0, 150.0])
+def test_drift_over_a_long_call_is_found(ppm: float) -> None:
+    rng = np.random.default_rng(2)
+    drawing, found = exchanges(rng, 200)  # 27 minutes: 50 ppm are 80 ms
+    clock = find_clock(log_of(rng, found, drift_ppm=ppm, missing=0.1), dialogue(drawing))
+    assert clock.drift_ppm == pytest.approx(ppm, abs=6)
+    assert clock.offset_s == pytest.approx(-1000 + TRANSPORT_S, abs=0.02)
+    mark = Mark(1234.5, "x")
+    assert clock.in_log(clock.on_timeline(mark)) == pytest.approx(mark)
+    last = log_of(rng, found[-1:], drift_ppm=ppm, jitter_s=0)
+    (heard,) = (clock.on_timeline(mark).time_s for mark in last if mark.name == "audio_out")
+    assert heard == pytest.approx(found[-1].onset_s, abs=0.02)
+
+
+def test_no_drift_is_made_up() -> None:
+    rng = np.random.default_rng(3)
+    for turns in (10, 30, 100):
+        drawing, found = exchanges(rng, turns)
+        assert find_clock(log_of(rng, found), dialogue(drawing)).drift_ppm == 0
+
+
+def test_the_log_of_another_call_is_refused() -> None:
+    rng = np.random.default_rng(4)
+    for turns in (8, 12, 30):
+        for _ in range(25):
+            drawing, _ = exchanges(rng, turns)
+            _, others = exchanges(rng, turns)
+            with pytest.raises(InputError, match=r"its clock cannot be found: '.*give --marks-offset-ms"):
+                find_clock(log_of(rng, others), dialogue(drawing))
+
+
+def test_a_regular_conversation_is_ambiguous_and_refused() -> None:
+    regular = " ".join(f"{6 * k:g}-{6 * k + 2:g}" for k in range(10))
+    answers = " ".join(f"{6 * k + 3:g}-{6 * k + 5:g}" for k in range(10))
+    every_six_s = [Mark(6.0 * k, "audio_out") for k in range(10)]
+    with pytest.raises(InputError, match="'audio_out' fits 10 starts of B's turns with one offset, but 9 with another"):
+        find_clock(every_six_s, dialogue(f"A {regular} | B {answers}"))
+
+
+def test_too_few_turns_are_refused() -> None:
+    rng = np.random.default_rng(5)
+    drawing, found = exchanges(rng, 4)
+    with pytest.raises(InputError, match=r"can fit only 4 \w+ of B's turns; at least 6 are needed"):
+        find_clock(log_of(rng, found), dialogue(drawing))
+    with pytest.raises(InputError, match=r"no mark says that somebody begins or ends to speak \(but endpoint, EOU m"):
+        find_clock([Mark(1.0, "endpoint"), Mark(2.0, "EOU metrics")], dialogue(drawing))
+
+
+@pytest.mark.parametrize(
+    "name", ["tts ends", "Bot stopped speaking", "agent_speaking_stopped", "playback_finished", "agent listening"]
+)
+def test_what_says_that_b_ended_is_no_anchor_for_onsets(name: str) -> None:
+    """Marks a constant time after B's onsets, as a short prompt's end would be: they may anchor ends alone."""
+    rng = np.random.default_rng(6)
+    drawing, found = exchanges(rng)
+    at_onsets = [Mark(exchange.onset_s + 0.8, name) for exchange in found]
+    with pytest.raises(InputError, match="ends of B's turns"):
+        find_clock(at_onsets, dialogue(drawing))
+    at_ends = [Mark(exchange.done_s + 7.0, name) for exchange in found]
+    clock = find_clock(at_ends, dialogue(drawing))
+    assert clock.place == "ends of B's turns"
+    assert clock.offset_s == pytest.approx(-7.0, abs=1e-6)
+    both = sorted([*at_ends, *(Mark(exchange.onset_s - 0.05, "audio_out") for exchange in found)])
+    assert find_clock(both, dialogue(drawing)).anchor == "audio_out"
+
+
+def test_when_a_begins_to_speak_is_an_anchor_too() -> None:
+    rng = np.random.default_rng(7)
+    drawing, found = exchanges(rng)
+    begins = [float(span.split("-")[0]) for span in drawing.split("|")[0].split()[1:]]
+    clock = find_clock([Mark(begin + 0.2 + 50, "User started speaking") for begin in begins], dialogue(drawing))
+    assert (clock.place, clock.matched, clock.of) == ("starts of A's turns", len(found), len(found))
+    assert clock.offset_s == pytest.approx(-50.2, abs=1e-6)
+
+
+def test_the_decision_that_a_has_finished_is_no_anchor() -> None:
+    """How long it takes is what the log is read for, and it may always take the same."""
+    rng = np.random.default_rng(8)
+    drawing, found = exchanges(rng)
+    with pytest.raises(InputError, match="its clock cannot be found"):
+        find_clock([Mark(exchange.end_s + 0.5, "endpoint") for exchange in found], dialogue(drawing))
+
+
+def test_of_marks_that_repeat_the_first_counts() -> None:
+    rng = np.random.default_rng(9)
+    drawing, found = exchanges(rng)
+    frames = [Mark(exchange.onset_s - 0.12 + 0.02 * k, "frame") for exchange in found for k in range(60)]
+    clock = find_clock(sorted(frames), dialogue(drawing))
+    assert clock.offset_s == pytest.approx(0.12, abs=1e-6)
+
+
+def test_a_log_in_another_unit_is_told_so() -> None:
+    drawing, found = exchanges(np.random.default_rng(10))
+    marks = [Mark(1000 * exchange.onset_s, "audio_out") for exchange in found]
+    with pytest.raises(InputError, match=r"its times span [\d,]+, the recording \d+ s: times are expected in seconds"):
+        find_clock(marks, dialogue(drawing))

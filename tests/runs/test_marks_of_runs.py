@@ -1,0 +1,126 @@
+"""Agents' logs of many calls: joined by name, kept in each recording, pooled; what fits nothing is named."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from helpers.logged import exchanges, log_of, save
+from helpers.voices import voices, write
+
+from fdbcore.cli.main import main
+from fdbcore.recording.files import MARKS, META, read_json
+from fdbcore.recording.run import read_corpus
+
+CALLS = ("one", "two", "three")
+
+
+def replay(*arguments: object) -> Result:
+    asked = ["replay", "--vad", "energy", "--jobs", "1", *map(str, arguments)]
+    return CliRunner().invoke(main, asked, catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three calls of 8 answers, each with its log in `logs`, and the log of a fourth there."""
+    top, rng = tmp_path_factory.mktemp("logged"), np.random.default_rng(1)
+    for name in CALLS:
+        drawing, found = exchanges(rng, 8)
+        (top / "calls").mkdir(exist_ok=True)
+        write(top / "calls" / f"{name}.wav", voices(drawing))
+        save(top / "logs" / f"{name}.marks.jsonl", log_of(rng, found, jitter_s=0.005))
+    save(top / "logs" / "fourth.jsonl", log_of(rng, exchanges(rng, 8)[1]))
+    return top
+
+
+def test_a_folder_of_logs_is_joined_by_name_and_kept_in_each_recording(calls: Path, tmp_path: Path) -> None:
+    result = replay(calls / "calls", "--marks", calls / "logs", "--out", tmp_path)
+    assert result.exit_code == 0
+    assert f"logs in {calls / 'logs'} that fit no call: 1: {calls / 'logs' / 'fourth.jsonl'}" in result.stderr
+    flat = " ".join(result.stdout.split())
+    assert "agents' logs 24 answers of 3 calls split at their events" in flat
+    assert "stage median p90 n missing A's end to speech final 2" in flat
+    for name in CALLS:
+        kept = read_json(tmp_path / name / MARKS)
+        assert kept["source"] == str(calls / "logs" / f"{name}.marks.jsonl")
+        assert len(kept["answers"]) == 8
+    with open(tmp_path / "stages.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["call"] for row in rows] == [name for name in sorted(CALLS) for _ in range(8)]
+    stages = [name for name in rows[0] if "_to_" in name]
+    assert stages[0] == "a_end_to_speech_final_ms"
+    for row in rows:
+        assert sum(float(row[name]) for name in stages) == pytest.approx(float(row["answer_ms"]), abs=1e-6)
+    page = (tmp_path / "index.html").read_text()
+    assert "Where the answer time goes" in page
+    assert "24 answers of 3 calls" in page
+    again = CliRunner().invoke(main, ["report", str(tmp_path)], catch_exceptions=False)
+    assert "agents' logs" in again.stdout
+
+
+def test_logs_come_to_calls_that_are_kept_and_change_with_their_files(calls: Path, tmp_path: Path) -> None:
+    run, logs = tmp_path / "run", tmp_path / "logs"
+    assert "agents' logs" not in replay(calls / "calls", "--out", run).stdout
+    assert not (run / "stages.csv").exists()
+    made = {name: (run / name / META).stat().st_mtime_ns for name in CALLS}
+    for name in CALLS:
+        (save(logs / f"{name}.jsonl", [])).write_bytes((calls / "logs" / f"{name}.marks.jsonl").read_bytes())
+    assert "24 answers of 3 calls" in replay(calls / "calls", "--marks", logs / "*.jsonl", "--out", run).stdout
+    laid = {name: (run / name / MARKS).stat().st_mtime_ns for name in CALLS}
+    (logs / "two.jsonl").write_bytes((logs / "one.jsonl").read_bytes())
+    result = replay(calls / "calls", "--marks", logs, "--out", run)
+    assert result.exit_code == 0
+    flat = " ".join(result.stdout.split())
+    assert "16 answers of 2 calls" in flat
+    assert "!! two: no stage times: its clock cannot be found" in flat
+    assert "No stage times for 1 call" in (run / "index.html").read_text()
+    assert {name: (run / name / META).stat().st_mtime_ns for name in CALLS} == made
+    again = {name for name in CALLS if (run / name / MARKS).stat().st_mtime_ns != laid[name]}
+    assert again == {"two"}
+
+
+def test_a_column_of_the_table_names_logs(calls: Path, tmp_path: Path) -> None:
+    table = tmp_path / "meta.csv"
+    logs = [calls / "logs" / "one.marks.jsonl", "missing.jsonl", ""]
+    rows = [f"{name}.wav,{log},v1" for name, log in zip(CALLS, logs, strict=True)]
+    table.write_text("\n".join(["file,marks_file,version", *rows]))
+    result = replay(calls / "calls", "--meta", table, "--out", tmp_path / "run")
+    assert result.exit_code == 0
+    flat = " ".join(result.stdout.split())
+    assert "8 answers of 1 call" in flat
+    assert f"two: no stage times: {tmp_path / 'missing.jsonl'}: cannot be read: No such file" in flat
+    assert all(call["columns"] == {"version": "v1"} for call in read_corpus(tmp_path / "run")["calls"])
+    both = replay(calls / "calls", "--meta", table, "--marks", calls / "logs", "--out", tmp_path / "run")
+    assert (both.exit_code, "give --marks, or the column marks_file of --meta, not both" in both.stderr) == (2, True)
+
+
+def test_logs_that_cannot_be_joined_are_wrong_arguments(calls: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "run")
+    none = replay(calls / "calls", "--marks", calls / "logs" / "fourth.jsonl", *out)
+    assert none.exit_code == 2
+    assert (
+        "expected logs of the calls to replay, such as one.jsonl; got only others, such as fourth.jsonl" in none.stderr
+    )
+    twice = tmp_path / "twice"
+    for name in ("one.jsonl", "one.json"):
+        save(twice / name, log_of(np.random.default_rng(1), exchanges(np.random.default_rng(1))[1]))
+    two = replay(calls / "calls", "--marks", twice, *out)
+    assert (two.exit_code, "expected one log of the call one, got " in two.stderr) == (2, True)
+    empty = replay(calls / "calls", "--marks", calls / "calls", *out)
+    assert (empty.exit_code, "got 3 .wav" in empty.stderr) == (2, True)
+    pattern = replay(calls / "calls", "--marks", tmp_path / "*.jsonl", *out)
+    assert (pattern.exit_code, "expected a pattern of logs, got one that matches none" in pattern.stderr) == (2, True)
+    for name in ("monday", "tuesday"):
+        (tmp_path / "days" / name).mkdir(parents=True)
+        (tmp_path / "days" / name / "one.wav").symlink_to(calls / "calls" / "one.wav")
+    fits_two = replay(tmp_path / "days", "--marks", calls / "logs" / "one.marks.jsonl", *out)
+    assert (fits_two.exit_code, "fits 2 of the calls" in fits_two.stderr) == (2, True)
+    days = tmp_path / "logs_of_days"
+    for name in ("monday", "tuesday"):
+        save(days / name / "one.jsonl", []).write_bytes((calls / "logs" / "one.marks.jsonl").read_bytes())
+    by_day = replay(tmp_path / "days", "--marks", days, "--json", *out)
+    assert [len(each["marks"]["answers"]) for each in json.loads(by_day.stdout)["sessions"]] == [8, 8]
