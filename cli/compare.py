@@ -1,4 +1,4 @@
-"""`fdbcore report` with a baseline, groups or gates: writes compare.html and more, and decides the exit code."""
+"""`fdbcore report` with a baseline, gates or figures: writes compare.html and more, and decides the exit code."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _compare(
         gated = _decide_gates(gates, asked, sides, write_pages)
         document["gates"] = gated.gates
         pages.append(write_run(sides.run, gated))
-    if document["comparisons"] or gates:
+    if baseline or gates:
         pages.append(write_comparison(document, asked.run))
     figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
     if asked.junit is not None:

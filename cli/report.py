@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 @click.option("--no-audio", is_flag=True, help="Write pages without audio and without links to it.")
 @click.option("--no-words", is_flag=True, help="Write pages without what was said.")
 @click.option("--baseline", type=FILE, metavar="RUN", help="Compare each measure with this run.")
-@click.option("--by", metavar="COLUMN", help="Compare groups of calls with each other, or with the same group of the "
-              "baseline.")  # fmt: skip
+@click.option("--by", metavar="COLUMN", help="With --baseline: compare each group of calls with the same group there. "
+              "With --figures: draw the groups.")  # fmt: skip
 @click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample and pair, such as the "
               "speaker (default: the call).")  # fmt: skip
 @click.option("--different-settings", is_flag=True, help="Compare the runs even if their settings differ.")
@@ -86,8 +86,8 @@ def report(
 
     RUN is a folder made by `fdbcore replay` or `fdbcore run`; by default the newest one in the current folder. Its
     tables and index.html are written again.
-    --call writes the pages of single calls, RUN/NAME/report.html. --baseline, --by and --gate compare, and write
-    RUN/compare.html.
+    --call writes the pages of single calls, RUN/NAME/report.html. --baseline and --gate compare, and write
+    RUN/compare.html. `fdbcore score RUN --by COLUMN` compares the groups of one run.
 
     With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
     few calls to be decided.
@@ -109,13 +109,18 @@ def report(
         raise click.UsageError("--junit: expected --gate")
     if figures is None and (reference is not None or strips):
         raise click.UsageError("--reference and --strip: expected --figures")
+    if by is not None and baseline is None and figures is None:
+        raise click.UsageError(
+            "--by: expected --baseline or --figures; the groups of one run are compared by: "
+            f"fdbcore score {run or 'RUN'} --by {by}"
+        )
     if marks is not None and not names:
         raise click.UsageError("--marks: expected --call, to say which call the log belongs to")
-    compares = bool(baseline or by or gate or figures)
+    compares = bool(baseline or gate or figures)
     if compares and (names or worst or embed_clips):
-        raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --by, --gate, --figures")
+        raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --gate, --figures")
     if as_json and not compares:
-        raise click.UsageError("--json: expected --baseline, --by, --gate or --figures")
+        raise click.UsageError("--json: expected --baseline, --gate or --figures")
     run = run or newest()
     shown = PageParts(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
     code = DONE

@@ -5,54 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Final, Self
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.differences import Pool, PooledDifference, difference, with_holm
-from fdbcore.analysis.groups import ITEM_COLUMNS, CallGroup, groups, paired_by, unit
+from fdbcore.analysis.differences import PooledDifference, verdict
+from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
-from fdbcore.analysis.score import pool, summarise
+from fdbcore.analysis.matching import Matched, every_two, match, tested
+from fdbcore.analysis.score import summarise
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
-from fdbcore.measures.catalogue import MEASURES, headlines
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.run import FAILED
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedMeasure, ComparedSide, Comparison, DescribedRun, Verdict
+    from fdbcore.analysis.comparison_types import ComparedMeasure, ComparedSide, Comparison, DescribedRun
 
-COMPARISON_SCHEMA: Final = "fdbcore.comparison/1"
+COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
 MOST_GROUPS: Final = 6
 """The most groups of one run to compare in pairs: with more, there are too many comparisons to find anything."""
-CALL_NAME: Final = "call name"
-NOT_SHOWN: Final = "not shown"
-SIGNIFICANT: Final = 0.05
-# At least this share of the larger side must have a partner: fewer pairs gain nothing, and may match by accident.
-_MATCHING: Final = 0.5
-
-
-@dataclass(frozen=True)
-class Matched:
-    """The calls of two sides to compare. Calls of the same item have the same cluster on both sides.
-
-    title: which calls; "" for all. clusters_a, clusters_b: the cluster of each call. paired_by: CALL_NAME, a column, or
-    None if the sides have too few items in common. shared, of: how many items both sides have, and how many there are.
-    """
-
-    title: str
-    a: CallGroup
-    b: CallGroup
-    clusters_a: Sequence[str]
-    clusters_b: Sequence[str]
-    paired_by: str | None
-    shared: int
-    of: int
-
-    def pools(self, measure: str) -> tuple[Pool, Pool]:
-        """The quantities of a measure on both sides."""
-        return (
-            pool(measure, self.a.quantities, self.clusters_a),
-            pool(measure, self.b.quantities, self.clusters_b),
-        )
 
 
 def read(corpus: Run) -> tuple[Run, CallGroup]:
@@ -75,18 +45,6 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
         reason = f": {calls[0].name}: {calls[0].unscored}" if calls else ""
         raise RecordingError(f"{corpus.path}: expected scored calls, got none of {len(calls):,}{reason}")
     return Run(corpus.path, calls), CallGroup("", scored, quantities)
-
-
-def match(title: str, a: CallGroup, b: CallGroup, column: str | None) -> Matched:
-    """Pair the calls by `column`, by a column of items, or by their names; unpaired if too few have a partner."""
-    chosen = paired_by([a, b], unit([*a.calls, *b.calls], column), (*ITEM_COLUMNS, "scenario"))
-    clusters_a, clusters_b = a.clusters(chosen), b.clusters(chosen)
-    distinct_a, distinct_b = {*clusters_a}, {*clusters_b}
-    shared, union = len(distinct_a & distinct_b), len(distinct_a | distinct_b)
-    if shared > 1 and shared >= _MATCHING * max(len(distinct_a), len(distinct_b)):
-        return Matched(title, a, b, clusters_a, clusters_b, chosen.column or CALL_NAME, shared, union)
-    apart_a, apart_b = [f"a {name}" for name in clusters_a], [f"b {name}" for name in clusters_b]
-    return Matched(title, a, b, apart_a, apart_b, None, shared, union)
 
 
 def check_comparable(run: Run, baseline: Run) -> list[str]:
@@ -124,7 +82,7 @@ def pairs(
         found = groups(run, by)
         if not 2 <= len(found) <= MOST_GROUPS:
             raise InputError(f"--by {by}: expected 2 to {MOST_GROUPS} values without a baseline, got {len(found)}")
-        return [match("", *pair, cluster) for pair in combinations(found, 2)], []
+        return [match("", *pair, cluster) for pair in every_two(found)], []
     if by is None:
         return [match("", run, baseline, cluster)], []
     new, old = ({group.name: group for group in groups(side, by)} for side in (run, baseline))
@@ -134,18 +92,15 @@ def pairs(
 
 
 def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
-    """The headline measures of each comparison; together they are one family for Holm's correction."""
-    found: list[tuple[int, str, PooledDifference]] = []
-    for number, matched in enumerate(compared):
-        for name in headlines():
-            a, b = matched.pools(name)
-            if a[0] or b[0]:
-                found.append((number, name, difference(a, b)))
-    corrected = with_holm([each for *_, each in found])
-    listed: list[list[ComparedMeasure]] = [[] for _ in compared]
-    for (number, name, _), each in zip(found, corrected, strict=True):
-        listed[number].append(_row(name, compared[number], each))
-    return listed
+    """The headline measures of each comparison, without those that no call of either side has."""
+    return [
+        [
+            _row(name, of, found)
+            for name, found in measured.items()
+            if any(quantities for quantities, _ in of.pools(name))
+        ]
+        for of, measured in zip(compared, tested(compared), strict=True)
+    ]
 
 
 def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasure:
@@ -156,21 +111,11 @@ def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasur
     return {
         "measure": name,
         "better": MEASURES[name].better,
-        "verdict": verdict(name, found),
+        "verdict": verdict(found, MEASURES[name].better),
         "a": a,
         "b": b,
         **found.to_json(),
     }
-
-
-def verdict(measure: str, found: PooledDifference) -> Verdict:
-    """ "better", "worse" or "different" if the difference is significant after Holm's correction; else NOT_SHOWN."""
-    if found.value is None or found.p_holm is None or found.p_holm >= SIGNIFICANT:
-        return NOT_SHOWN
-    direction = MEASURES[measure].better
-    if direction is None:
-        return "different"
-    return "better" if (found.value < 0) == (direction == "less") else "worse"
 
 
 @dataclass(frozen=True)
@@ -231,7 +176,8 @@ def compare(
 
     Keys: comparisons [{title, a, b, paired_by, measures [{measure, better, verdict, a, b, value, interval, p_holm,
     ...}]}], where value is a - b in the unit of the measure (ms for latencies, shares from 0 to 1), interval has 95 %,
-    and verdict is "better", "worse", "different" or "not shown"; notes, run, baseline.
+    and verdict is "better", "worse", "different", "no difference found" or "undecided" (it could not be tested);
+    notes, run, baseline.
     Raises SettingsError for runs with different settings, InputError for an unknown column or one with too many values,
     RecordingError if no call is scored.
     """

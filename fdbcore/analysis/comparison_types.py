@@ -1,4 +1,4 @@
-"""The types of the document of a comparison, `fdbcore.comparison/1`, and of the gates in it.
+"""The types of the document of a comparison, `fdbcore.comparison/2`, and of the gates in it.
 
 They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
 """
@@ -14,7 +14,17 @@ from fdbcore.analysis.summary_types import Interval, Summary
 from fdbcore.measures.measure import Direction
 from fdbcore.recording.meta_types import Count, Seconds, Settings
 
-Verdict: TypeAlias = Literal["better", "worse", "different", "not shown"]
+Verdict: TypeAlias = Literal["better", "worse", "different", "no difference found", "undecided"]
+VerdictOfA: TypeAlias = Annotated[
+    Verdict,
+    Meta(
+        description="whether a is better than b, for a user of the system: if p_holm is below 0.05, better, worse, or "
+        "different for a measure without such a direction; undecided: it could not be tested, or not with so few"
+    ),
+]
+BetterWhen: TypeAlias = Annotated[
+    Direction | None, Meta(description="what a user would rather have; null where that depends")
+]
 Status: TypeAlias = Literal["passed", "failed", "cannot tell", "not measured"]
 ExitCode: TypeAlias = Literal[0, 1, 3]
 
@@ -38,8 +48,8 @@ class ComparedMeasure(MeasuredDifference):
     """A measure of both sides, and a less b."""
 
     measure: str
-    better: Annotated[Direction | None, Meta(description="what a user would rather have; null where that depends")]
-    verdict: Annotated[Verdict, Meta(description="where p_holm is below 0.05, whether that is better; else not shown")]
+    better: BetterWhen
+    verdict: VerdictOfA
     a: Annotated[Summary | None, Meta(description="null where no call has the measure")]
     b: Annotated[Summary | None, Meta(description="null where no call has the measure")]
 
@@ -147,7 +157,7 @@ class Comparison(TypedDict):
     """Two runs, or groups of calls, compared measure by measure. Fields may be added under the same version; a field is
     never given another meaning."""
 
-    schema: Literal["fdbcore.comparison/1"]
+    schema: Literal["fdbcore.comparison/2"]
     run: DescribedRun
     baseline: DescribedRun | None
     by: Annotated[str | None, Meta(description="the column whose values are compared")]

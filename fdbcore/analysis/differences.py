@@ -13,17 +13,23 @@ import numpy.typing as npt
 from fdbcore.analysis.score import share_by_cluster
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.stats import bootstrap as stats
-from fdbcore.stats.bootstrap import LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic
+from fdbcore.stats.bootstrap import ALL_ALIKE, LEVEL, ONE_CLUSTER, Estimate, Interval, Statistic
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
-from fdbcore.stats.significance import POWER, holm
+from fdbcore.stats.significance import POWER, holm, permutation_p
 from fdbcore.stats.student import t_quantile
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import MeasuredDifference
+    from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
+    from fdbcore.measures.measure import Direction
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """The quantities of one measure, one per session, and the cluster of each; see `score.pool`."""
 
+ALIKE_ON_A_SIDE: Final = (
+    "no interval: on one side all clusters agree, such as on no event, and so few do not show how clusters differ"
+)
+TOO_FEW_TO_TELL: Final = "so few clusters that no test could find a difference"
+SIGNIFICANT: Final = 0.05
 FEWEST_CLUSTERS: Final = 4
 """With fewer clusters there is no detectable difference."""
 
@@ -32,10 +38,12 @@ FEWEST_CLUSTERS: Final = 4
 class PooledDifference:
     """A pooled measure of one group minus that of another: of medians, shares or rates, in the unit of the measure.
 
-    interval, p: as in `stats.Estimate`; of clusters so few that an exact test never shows a difference, p is no smaller
-    than its smallest. p_holm: p corrected for its family of comparisons (Holm 1979). clusters: how many were resampled,
-    of both groups. shared: how many of them have sessions of both groups; if any, the comparison is paired. detectable:
-    the smallest true difference for which such an interval excludes 0 in 80 % of all studies.
+    interval, p: as in `stats.Estimate`. If all clusters of a side agree, there is no interval, and p is that of
+    `permutation_p`. Of clusters so few that an exact test never shows a difference, p is no smaller than its smallest.
+    p_holm: p corrected for its family of comparisons (Holm 1979). clusters: how many were resampled, of both groups.
+    shared: how many of them have sessions of both groups; if any, the comparison is paired. detectable: the smallest
+    true difference for which such an interval excludes 0 in 80 % of all studies. reason: why there is no value or no
+    interval, or TOO_FEW_TO_TELL.
     """
 
     value: float | None
@@ -84,8 +92,10 @@ def difference(
     detectable = _detectable(found, a, b, shared, level)
     # An interval of very few clusters is too narrow. Where even an exact test could not exclude chance, it must not.
     smallest = _smallest_p(_clusters_with_items(a), _clusters_with_items(b))
-    p = found.p if found.p is None or smallest <= 1 - level else max(found.p, smallest)
-    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, found.reason)
+    if found.p is None or smallest <= 1 - level:
+        return PooledDifference(found.value, found.interval, clusters, shared, found.p, None, detectable, found.reason)
+    p = max(found.p, smallest)
+    return PooledDifference(found.value, found.interval, clusters, shared, p, None, detectable, TOO_FEW_TO_TELL)
 
 
 def estimate(pool: Pool, statistic: Statistic | None = None, *, level: float = LEVEL) -> Estimate:
@@ -120,12 +130,31 @@ def with_holm(family: Iterable[PooledDifference]) -> list[PooledDifference]:
     return [each if each.p is None else replace(each, p_holm=next(corrected)) for each in members]
 
 
+def verdict(found: PooledDifference, better: Direction | None) -> Verdict:
+    """ "better", "worse", or without a direction "different", if the difference is significant after Holm's correction.
+
+    Otherwise "no difference found"; "undecided" if it could not be tested, or if no test of so few clusters could find
+    a difference. better: which direction users prefer.
+    """
+    if found.value is None or found.p_holm is None or found.reason == TOO_FEW_TO_TELL:
+        return "undecided"
+    if found.p_holm >= SIGNIFICANT:
+        return "no difference found"
+    if better is None:
+        return "different"
+    return "better" if (found.value < 0) == (better == "less") else "worse"
+
+
 def _bootstrapped(a: Pool, b: Pool, statistic: Statistic | None, times: float, level: float) -> Estimate:
     items, clusters = _items(b)
     # All statistics scale with their items, so scale the items (or totals) of `b` by `times`.
     scaled = items * times if items.ndim == 1 else items * (times, 1.0)
-    paired = bool({*a[1]} & {*b[1]})
-    return stats.difference_ci(*_items(a), scaled, clusters, _statistic(a, statistic), paired=paired, level=level)
+    paired, function = bool({*a[1]} & {*b[1]}), _statistic(a, statistic)
+    found = stats.difference_ci(*_items(a), scaled, clusters, function, paired=paired, level=level)
+    if found.reason != ALL_ALIKE:
+        return found
+    p = permutation_p(*_items(a), scaled, clusters, function)  # it needs no spread on either side
+    return replace(found, p=p, reason=ALIKE_ON_A_SIDE)
 
 
 def _statistic(pool: Pool, statistic: Statistic | None) -> Statistic:

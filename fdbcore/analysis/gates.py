@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_verdicts
-from fdbcore.analysis.comparison import Matched, Sides, match
+from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_moments import Worst, worst
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
+from fdbcore.analysis.matching import Matched, match
 from fdbcore.analysis.score import pool
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES

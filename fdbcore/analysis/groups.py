@@ -1,30 +1,23 @@
-"""The measures of a run with intervals over the right unit, and the differences between groups of its calls."""
+"""Groups of calls by the values of a column, and the unit that intervals resample."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.differences import PooledDifference, difference, with_holm
-from fdbcore.analysis.score import pool, read_quantities, score, summarise
+from fdbcore.analysis.order import by_day, in_order
 from fdbcore.analysis.score import quantities as quantities_of
+from fdbcore.analysis.score import read_quantities, score
 from fdbcore.errors import FdbError, InputError, nearest
-from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.runtime.parallel import spread
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import GroupDifference, StatedGroup, StatedGroups
-
 MOST_GROUPS: Final = 20
 NO_VALUE: Final = "(none)"
-ITEM_COLUMNS: Final = ("clip",)
-"""Columns of a live run that name the item which all systems were given."""
 
 
 def units_text(column: str | None, n: int = 2) -> str:
@@ -111,17 +104,23 @@ def unit(calls: Sequence[Call], column: str | None) -> Unit:
     return Unit(column, [call.name for call in calls if not call.columns.get(column)])
 
 
-def groups(run: CallGroup, column: str) -> list[CallGroup]:
-    """The calls of a run grouped by their value of `column`, sorted. Raises InputError for more than MOST_GROUPS."""
+def groups(run: CallGroup, column: str, most: int = MOST_GROUPS) -> list[CallGroup]:
+    """The calls of a run grouped by their value of `column`, in the order of `order.in_order`.
+
+    Values that are times are grouped by day, or by month if there are more than `most` days. Calls without a value come
+    last. Raises InputError for more than `most` groups.
+    """
     check_column(run.calls, column, "--by")
-    numbers: dict[str, list[int]] = {}
-    for number, call in enumerate(run.calls):
-        numbers.setdefault(call.columns.get(column) or NO_VALUE, []).append(number)
-    if len(numbers) > MOST_GROUPS:
-        raise InputError(f"--by {column}: expected a column of at most {MOST_GROUPS} values, got {len(numbers):,}")
+    values = [call.columns.get(column) or "" for call in run.calls]
+    names = by_day({*values} - {""}, most)
+    members: dict[str, list[int]] = {name: [] for name in in_order({*names.values()})}
+    for number, value in enumerate(values):
+        members.setdefault(names.get(value, NO_VALUE), []).append(number)
+    if len(members) > most:
+        raise InputError(f"--by {column}: expected a column of at most {most} values, got {len(members):,}")
     return [
-        CallGroup(name, [run.calls[n] for n in members], [run.quantities[n] for n in members])
-        for name, members in sorted(numbers.items())
+        CallGroup(name, [run.calls[n] for n in numbers], [run.quantities[n] for n in numbers])
+        for name, numbers in members.items()
     ]
 
 
@@ -131,60 +130,3 @@ def check_column(calls: Sequence[Call], column: str, option: str) -> None:
     if column not in columns:
         known = f"one of {', '.join(columns)}" if columns else "columns (replay --meta gives a run some)"
         raise InputError(f"{option} {column}: expected {known}{nearest(column, columns)}")
-
-
-def paired_by(compared_groups: Sequence[CallGroup], chosen: Unit, columns: Sequence[str] = ITEM_COLUMNS) -> Unit:
-    """The unit that differences between the groups resample.
-
-    It is the chosen column, or else the first of `columns` in which every call has a value and the groups share several
-    values; otherwise the call.
-    """
-    if chosen.column is None:
-        for column in columns:
-            items = [{call.columns.get(column, "") for call in group.calls} for group in compared_groups]
-            if all("" not in values for values in items) and len(set.intersection(*items)) > 1:
-                return Unit(column)
-    return chosen
-
-
-def differences(compared_groups: Sequence[CallGroup], chosen: Unit) -> list[GroupDifference]:
-    """The difference of every headline measure between every two groups: [{"measure", "a", "b", ...}].
-
-    All of them are one family for Holm's correction.
-    """
-    compared: list[tuple[str, str, str, PooledDifference]] = []
-    for name in headlines():
-        pools = {group.name: pool(name, group.quantities, group.clusters(chosen)) for group in compared_groups}
-        compared += [(name, a, b, difference(pools[a], pools[b])) for a, b in combinations(pools, 2)]
-    corrected = with_holm([each for *_, each in compared])
-    return [
-        {"measure": name, "a": a, "b": b, **each.to_json()}
-        for (name, a, b, _), each in zip(compared, corrected, strict=True)
-    ]
-
-
-def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> StatedGroups:
-    """The pooled measures of a run and of its groups, and the differences between groups, as JSON values.
-
-    Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (the
-    column whose values the groups share, or None), differences.
-    """
-    pairing = paired_by(by, chosen) if by else chosen
-    found = differences(by, pairing)
-    of_all = _group(run, chosen)
-    return {
-        "name": of_all["name"],
-        "calls": of_all["calls"],
-        "clusters": of_all["clusters"],
-        "measures": of_all["measures"],
-        "unit": {"column": chosen.column, "own": list(chosen.own)},
-        "groups": [_group(group, chosen) for group in by],
-        "paired_by": pairing.column if any(each["shared"] for each in found) else None,
-        "differences": found,
-    }
-
-
-def _group(group: CallGroup, chosen: Unit) -> StatedGroup:
-    clusters = group.clusters(chosen)
-    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
-    return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.differences import difference, with_holm
+from fdbcore.analysis.differences import difference, verdict, with_holm
 from fdbcore.analysis.groups import CallGroup, Unit
 from fdbcore.analysis.score import pool, summarise
 from fdbcore.errors import FdbError, InputError
@@ -147,7 +147,12 @@ def _rows(run: _Panels, reference: _Panels) -> dict[str, ReferenceRow]:
     pools = {name: (pool(name, *run), pool(name, *reference)) for name in ours}
     compared = with_holm([difference(*pair) for pair in pools.values()])
     return {
-        name: {"run": ours[name], "reference": theirs[name], "difference": found.to_json()}
+        name: {
+            "run": ours[name],
+            "reference": theirs[name],
+            "difference": found.to_json(),
+            "verdict": verdict(found, None),
+        }
         for name, found in zip(pools, compared, strict=True)
     }
 

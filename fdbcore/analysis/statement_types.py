@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.comparison_types import MeasuredDifference
+from fdbcore.analysis.comparison_types import BetterWhen, MeasuredDifference, Verdict, VerdictOfA
 from fdbcore.analysis.summary_types import Interval, Measures, Summary
 from fdbcore.recording.meta_types import Count, Settings
 
@@ -49,6 +49,9 @@ class GroupDifference(MeasuredDifference):
     measure: str
     a: str
     b: str
+    better: BetterWhen
+    verdict: VerdictOfA
+    paired_by: Annotated[str | None, Meta(description="a column; null where too few calls have their like")]
 
 
 class SettingsVariant(TypedDict):
@@ -148,6 +151,7 @@ class ReferenceRow(TypedDict):
     run: Summary
     reference: Summary
     difference: MeasuredDifference
+    verdict: Annotated[Verdict, Meta(description="whether they are different; neither is better")]
 
 
 class ReferencedRows(TypedDict):
@@ -180,7 +184,7 @@ class StatedGroups(StatedGroup):
 
     unit: StatedUnit
     groups: list[StatedGroup]
-    paired_by: Annotated[str | None, Meta(description="the column whose values groups have in common")]
+    paired_by: Annotated[str | None, Meta(description="what all differences are paired by, if they are")]
     differences: Annotated[list[GroupDifference], Meta(description="of each pair of groups, measure by measure")]
     sensitivity: NotRequired[Sensitivity]
     reference: NotRequired[BesideReference]

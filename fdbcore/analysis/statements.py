@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import check_column, groups, rescored, statements, unit
+from fdbcore.analysis.groups import CallGroup, Unit, check_column, groups, rescored, unit
 from fdbcore.analysis.input_notes import input_notes
+from fdbcore.analysis.matching import group_differences
 from fdbcore.analysis.reference import beside_reference
+from fdbcore.analysis.score import summarise
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import SettingsError
 from fdbcore.recording.files import write_json
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.statement_types import Evidence, Statements
+    from fdbcore.analysis.statement_types import Evidence, StatedGroup, StatedGroups, Statements
     from fdbcore.recording.meta_types import Settings
 
 STATEMENTS: Final = "scores.json"
@@ -92,3 +94,30 @@ def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str,
         "settings_sha256s": run.settings_sha256s,
         "versions": run.versions,
     }
+
+
+def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> StatedGroups:
+    """The pooled measures of a run and of its groups, and the differences between groups, as JSON values.
+
+    Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (what all
+    differences are paired by, or None), differences.
+    """
+    found = group_differences(by, chosen.column)
+    pairings = {each["paired_by"] for each in found}
+    of_all = _group(run, chosen)
+    return {
+        "name": of_all["name"],
+        "calls": of_all["calls"],
+        "clusters": of_all["clusters"],
+        "measures": of_all["measures"],
+        "unit": {"column": chosen.column, "own": list(chosen.own)},
+        "groups": [_group(group, chosen) for group in by],
+        "paired_by": pairings.pop() if len(pairings) == 1 else None,
+        "differences": found,
+    }
+
+
+def _group(group: CallGroup, chosen: Unit) -> StatedGroup:
+    clusters = group.clusters(chosen)
+    measures = summarise(group.quantities, None if chosen.column is None else clusters)  # as in all tables of calls
+    return {"name": group.name, "calls": len(group.calls), "clusters": len(set(clusters)), "measures": measures}

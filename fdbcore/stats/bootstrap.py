@@ -35,7 +35,7 @@ CLUSTERS_TO_TRUST_SAMENESS: Final = 100
 """If at least this many clusters all agree, the interval is a point. If fewer agree, there is no interval: they do not
 show how clusters differ."""
 
-ALL_THE_SAME: Final = "no interval: every resample gives the same value"
+ALL_ALIKE: Final = "no interval: all clusters agree, and so few do not show how clusters differ"
 ONE_CLUSTER: Final = "no interval: one cluster cannot show how clusters differ"
 
 _P_HALVINGS: Final = 24
@@ -212,7 +212,7 @@ def _expanded_percentile(
     if undefined := int(np.isnan(resampled).sum()):
         return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
     if _all_the_same(resampled, clusters):
-        return None, ALL_THE_SAME
+        return None, ALL_ALIKE
     return _between(np.sort(resampled), effective, level), ""
 
 
@@ -268,7 +268,7 @@ def _estimate(
     ]
     for resampled, numbers in zip((drawn, *drawn_second), groups, strict=True):
         if _all_the_same(resampled, len(np.unique(numbers))):  # the interval would show the other side alone
-            return Estimate(value, None, count, ALL_THE_SAME)
+            return Estimate(value, None, count, ALL_ALIKE)
     differences = np.sort(drawn - sum(drawn_second))
     effective = _effective_clusters(statistic, items, groups, counts, (drawn, *drawn_second), independent)
     interval, reason = _expanded_percentile(differences, count, effective, level)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import InputError
-from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, Floats
+from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, Floats, Quantile, Statistic
 from fdbcore.stats.student import t_quantile
 
 POWER: Final = 0.8
 EXACT_ITEMS: Final = 16
 """Up to this many differences that are not 0, the test tries all combinations of signs: 65,536."""
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _FLIPS_PER_CHUNK: Final = 2**18
 # As a part of the sum of all absolute differences: sums in another order differ by rounding, and count as equal.
@@ -65,6 +67,76 @@ def _as_far(sums: Floats, values: Floats) -> npt.NDArray[np.bool_]:
     """Whether each of `sums` is at least as far from 0 as the sum of `values`."""
     slack = _TOLERANCE * np.abs(values).sum(axis=0)
     return np.asarray(np.abs(sums) >= np.abs(values.sum(axis=0)) - slack)
+
+
+def permutation_p(
+    values_a: npt.ArrayLike,
+    clusters_a: npt.ArrayLike,
+    values_b: npt.ArrayLike,
+    clusters_b: npt.ArrayLike,
+    statistic: Statistic,
+    *,
+    permutations: int = RESAMPLES,
+    seed: int = SEED,
+) -> float:
+    """The two-sided p value that `statistic` is the same for A and B, by dealing their clusters to both sides anew.
+
+    Chance exchanges the sides of each cluster that A and B share, and deals the other clusters so that each side keeps
+    its number (Good 2005, Permutation, Parametric and Bootstrap Tests of Hypotheses). It needs no spread on either
+    side, such as where one side has no event at all. p is the share of random deals, plus the observed one, whose
+    difference is as large; a deal that leaves the statistic of a side undefined counts as one.
+
+    statistic: `mean`, `ratio_of_sums` or a `Quantile`. values_a, values_b: (n,), or (n, 2) for `ratio_of_sums`.
+    clusters_a, clusters_b: (n,), the id of each item's cluster. Each side needs items.
+    """
+    a, b = (np.asarray(values, dtype=np.float64) for values in (values_a, values_b))
+    ids, numbers = np.unique(
+        np.concatenate([np.asarray(clusters_a, np.str_), np.asarray(clusters_b, np.str_)]), return_inverse=True
+    )
+    in_a, in_b = (np.bincount(of, minlength=len(ids)) > 0 for of in np.split(numbers, [len(a)]))
+    pooled, is_a = np.concatenate([a, b]), np.arange(len(a) + len(b)) < len(a)
+    observed = abs(statistic(a) - statistic(b))
+    least = observed - _TOLERANCE * max(observed, 1.0)
+    generator, hits = np.random.Generator(np.random.PCG64(seed)), 1
+    step = max(1, _FLIPS_PER_CHUNK // len(pooled))
+    for first in range(0, permutations, step):
+        moved = _deals(in_a, in_b, min(step, permutations - first), generator)
+        to_a = moved[:, numbers] ^ is_a
+        apart = np.abs(_of_each(pooled, to_a, statistic) - _of_each(pooled, ~to_a, statistic))
+        hits += int((np.isnan(apart) | (apart >= least)).sum())
+    return hits / (permutations + 1)
+
+
+def _deals(in_a: Bools, in_b: Bools, count: int, generator: np.random.Generator) -> Bools:
+    """Which clusters change sides in each of `count` random deals, (count, k). in_a, in_b: (k,), who has a cluster."""
+    shared = in_a & in_b
+    moved = np.zeros((count, len(in_a)), np.bool_)
+    moved[:, shared] = generator.integers(2, size=(count, int(shared.sum())), dtype=np.int8).astype(np.bool_)
+    alone = np.flatnonzero(~shared)
+    dealt_to_a = generator.permuted(np.tile(in_a[alone], (count, 1)), axis=1)
+    moved[:, alone] = dealt_to_a ^ in_a[alone]
+    return moved
+
+
+def _of_each(values: Floats, chosen: Bools, statistic: Statistic) -> Floats:
+    """The statistic of the chosen items in each deal; NaN without items. values: (n,) or (n, 2). chosen: (deals, n)."""
+    if isinstance(statistic, Quantile):
+        return _quantile_of_each(values, chosen, statistic.q)
+    rows = values if values.ndim == 2 else np.column_stack([values, np.ones_like(values)])
+    sums = chosen.astype(np.float64) @ rows
+    ratios: Floats = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
+    return ratios
+
+
+def _quantile_of_each(values: Floats, chosen: Bools, q: float) -> Floats:
+    """Quantile q by NumPy's linear rule, as in `_of_each`."""
+    ordered, counts = np.sort(np.where(chosen, values, np.inf), axis=1), chosen.sum(axis=1)
+    position = np.maximum(counts - 1, 0) * q
+    below = position.astype(np.intp)
+    deals = np.arange(len(ordered))
+    low = ordered[deals, below]
+    high = ordered[deals, np.minimum(below + 1, np.maximum(counts - 1, 0))]
+    return np.where(counts > 0, low + (high - low) * (position - below), np.nan)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -10,8 +10,9 @@ from helpers.made_runs import Manner, drawn_calls, made_run
 
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import Unit, rescored, statements
+from fdbcore.analysis.groups import Unit, rescored
 from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.statements import statements
 from fdbcore.analysis.summary_types import Summary
 from fdbcore.analysis.survey import Survey, survey
 from fdbcore.report.call.document import document

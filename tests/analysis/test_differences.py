@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -11,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from fdbcore.analysis.differences import Pool, difference, estimate, with_holm
+from fdbcore.analysis.differences import (
+    ALIKE_ON_A_SIDE,
+    TOO_FEW_TO_TELL,
+    Pool,
+    difference,
+    estimate,
+    verdict,
+    with_holm,
+)
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Ratio, Share, Values
 from fdbcore.stats.bootstrap import MEDIAN, ONE_CLUSTER, bootstrap_ci, difference_ci, mean
@@ -264,3 +273,70 @@ def test_too_few_pairs_show_no_difference_as_no_test_of_signs_would(clips: int, 
     assert signs.pvalue == pytest.approx(smallest)
     found = difference(a, b)
     assert found.p == pytest.approx(smallest)
+
+
+def rates(events: Sequence[float], prefix: str) -> Pool:
+    """Calls of two minutes with these events."""
+    return [Ratio("1/min", float(n), 2.0, int(n)) for n in events], [f"{prefix}{k}" for k in range(len(events))]
+
+
+def test_events_on_one_side_alone_are_told_by_the_test_that_needs_no_spread() -> None:
+    """Eight calls of ten with an event, against none: a bootstrap of the side without any shows no spread."""
+    found = difference(rates([1] * 8 + [0] * 2, "a"), rates([0] * 10, "b"))
+    assert (found.value, found.interval, found.reason) == (0.4, None, ALIKE_ON_A_SIDE)
+    exact = scipy_stats.fisher_exact([[8, 2], [0, 10]]).pvalue
+    assert found.p == pytest.approx(exact, abs=0.001)
+    (corrected,) = with_holm([found])
+    assert verdict(corrected, "less") == "worse"
+    assert verdict(corrected, None) == "different"
+    few = with_holm([difference(rates([1, 0, 0, 0, 0], "a"), rates([0] * 6, "b"))])[0]
+    assert verdict(few, "less") == "no difference found"
+    fewer = with_holm([difference(rates([4, 4, 4], "a"), rates([0] * 2, "b"))])[0]
+    assert (verdict(fewer, "less"), fewer.reason) == ("undecided", TOO_FEW_TO_TELL)
+
+
+@pytest.mark.parametrize(("calls", "rate"), [((10, 10), 0.03), ((10, 10), 0.1), ((12, 30), 0.05)])
+def test_rare_events_that_are_as_common_are_rarely_told_apart(calls: tuple[int, int], rate: float) -> None:
+    """Events in bunches (negative binomial) and calls of unequal length; often one side has none."""
+    random, told, alike = np.random.default_rng(3), 0, 0
+    for _ in range(150):
+        pools: list[Pool] = []
+        for n, prefix in zip(calls, "ab", strict=True):
+            minutes = np.exp(random.normal(math.log(2), 0.6, n))
+            events = random.poisson(random.gamma(1 / 3, 3 * rate, n) * minutes)
+            pools.append(
+                (
+                    [Ratio("1/min", float(k), float(m), int(k)) for k, m in zip(events, minutes, strict=True)],
+                    [f"{prefix}{k}" for k in range(n)],
+                )
+            )
+        found = difference(*pools)
+        told += found.p is not None and found.p < 0.05
+        alike += found.reason == ALIKE_ON_A_SIDE
+    assert alike > 15
+    assert told / 150 < 0.08
+
+
+def naive_p(a: Pool, b: Pool) -> float:
+    """1 less the highest level at which an interval of the difference leaves 0 out, as the books have it: clusters
+    drawn by hand, percentiles beyond those of the level by t and by (k - 1) / k (Hesterberg 2015)."""
+    random, draws = np.random.default_rng(8), []
+    for pooled, _ in (a, b):
+        values = [np.array(q.values) for q in pooled if isinstance(q, Values)]
+        chosen = random.integers(len(values), size=(2000, len(values)))
+        draws.append([float(np.median(np.concatenate([values[k] for k in of]))) for of in chosen])
+    apart = np.sort(np.array(draws[0]) - np.array(draws[1]))
+    k, wide = len(a[0]), 0.0
+    for level in np.arange(0.001, 1, 0.001):
+        beyond = scipy_stats.norm.cdf(-scipy_stats.t.ppf((1 + level) / 2, k - 1) * math.sqrt(k / (k - 1)))
+        low, high = np.quantile(apart, [beyond, 1 - beyond])
+        wide = level if low > 0 or high < 0 else wide
+    return 1 - wide
+
+
+@pytest.mark.parametrize("shift_ms", [30.0, 90.0, 150.0])
+def test_p_of_medians_is_that_of_a_bootstrap_by_hand(shift_ms: float) -> None:
+    a, (values, names) = latencies(3, 16, 0.0), latencies(4, 16, shift_ms)
+    found = difference(a, (values, [f"other {name}" for name in names]))
+    # the effective number of clusters of two sides lies between that of one and that of both
+    assert found.p == pytest.approx(naive_p(a, (values, names)), abs=0.05)

@@ -16,15 +16,14 @@ from fdbcore.analysis.groups import (
     MOST_GROUPS,
     CallGroup,
     Unit,
-    differences,
     groups,
-    paired_by,
     rescored,
-    statements,
     unit,
     units_text,
 )
+from fdbcore.analysis.matching import group_differences, match
 from fdbcore.analysis.score import pool, summarise
+from fdbcore.analysis.statements import statements
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording.files import ACTIVITY, TURNS
@@ -108,11 +107,11 @@ def test_groups_are_the_values_of_a_column() -> None:
     run = of_columns({"lang": "ja"}, {"lang": "en"}, {}, {"lang": "ja"})
     found = groups(run, "lang")
     assert [(group.name, [call.name for call in group.calls]) for group in found] == [
-        ("(none)", ["call2"]),
         ("en", ["call1"]),
         ("ja", ["call0", "call3"]),
+        ("(none)", ["call2"]),
     ]
-    assert found[2].quantities == [run.quantities[0], run.quantities[3]]
+    assert found[1].quantities == [run.quantities[0], run.quantities[3]]
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are_alike() -> None:
@@ -137,12 +136,14 @@ def test_calls_without_a_value_are_units_of_their_own() -> None:
 
 
 def test_differences_are_paired_by_the_clips_of_a_live_run() -> None:
-    both = [{"system": s, "clip": c} for s in ("one", "two") for c in ("c1", "c2", "c3")]
-    found = groups(of_columns(*both), "system")
-    assert paired_by(found, Unit()) == Unit("clip")
-    assert paired_by(found, Unit("speaker")) == Unit("speaker")
-    for other in ({"system": "two", "clip": ""}, {"system": "three", "clip": "c9"}):
-        assert paired_by(groups(of_columns(*both, other), "system"), Unit()) == Unit()
+    both = [{"system": s, "clip": c} for s in ("one", "two") for c in "abcdef"]
+    one, two = groups(of_columns(*both), "system")
+    assert (match("", one, two, None).paired_by, match("", one, two, None).shared) == ("clip", 6)
+    assert match("", one, two, "system").paired_by is None  # no system is on both sides
+    one, two = groups(of_columns(*both[:5], *both[6:]), "system")
+    assert match("", one, two, None).paired_by is None  # no test of five pairs could find a difference
+    one, two = groups(of_columns(*both, {"system": "two", "clip": ""}), "system")
+    assert match("", one, two, None).paired_by is None
 
 
 @pytest.fixture(scope="module")
@@ -194,8 +195,8 @@ def test_units_that_groups_have_not_in_common_pair_nothing() -> None:
 def test_three_groups_are_three_pairs(run: Run) -> None:
     all_calls, _ = rescored(run, 1)
     thirds = [CallGroup(str(k), all_calls.calls[k::3], all_calls.quantities[k::3]) for k in range(3)]
-    pairs = {(each["a"], each["b"]) for each in differences(thirds, Unit())}
-    assert pairs == {("0", "1"), ("0", "2"), ("1", "2")}
+    pairs = {(each["a"], each["b"]) for each in group_differences(thirds, None)}
+    assert pairs == {("1", "0"), ("2", "0"), ("2", "1")}  # as of versions: the later less the earlier
 
 
 def test_processes_score_as_one_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

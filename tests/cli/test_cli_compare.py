@@ -13,10 +13,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from helpers.commands import scored
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
+from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.comparison_types import Comparison
+from fdbcore.analysis.corpus import Run
 from fdbcore.cli.main import main
 from fdbcore.recording.files import QUANTITIES, REPORT, read_json, write_json
 from fdbcore.recording.reader import Recording
@@ -166,7 +169,7 @@ def test_every_headline_is_compared_with_its_denominators(planted: Planned) -> N
         "answered_per_turn": "worse",
         "b_talk_share": rows["b_talk_share"]["verdict"],
     }
-    assert rows["response_latency_ms"]["verdict"] == "not shown"
+    assert rows["response_latency_ms"]["verdict"] == "no difference found"
     assert rows["premature_per_turn"]["a"]["count"] == sum(planted.cut_new)
     assert rows["premature_per_turn"]["b"]["n"] == 5000
     assert all(row["p"] is None or row["p_holm"] >= row["p"] for row in rows.values())
@@ -216,22 +219,29 @@ def test_the_page_says_first_what_became_of_each_measure(planted: Planned) -> No
     html = page(cast("Comparison", found), planted.few)
     told = re.findall(r"<code>(\w+)</code></span></th><td data-label=\"verdict\"><span[^>]*>([^<]+)<", html)
     assert told[0] == (first["measure"], "no items")
-    verdicts = {"not shown": "no difference found"}
     assert told[1:] == [
-        (row["measure"], verdicts.get(row["verdict"], row["verdict"]) if row["value"] is not None else row["reason"])
-        for row in others
+        (row["measure"], row["verdict"] if row["value"] is not None else row["reason"]) for row in others
     ]
 
 
-def test_groups_of_a_run_are_compared_with_each_other(planted: Planned) -> None:
-    found = document(planted.old, "--by", "language")
-    (compared,) = found["comparisons"]
-    assert [compared[side] for side in "ab"] == [{"name": name, "calls": 500, "clusters": 500} for name in ("en", "ja")]
-    assert compared["paired_by"] is None
-    assert found["baseline"] is None
-    result = report(planted.old, "--by", "languag")
+def test_groups_of_a_run_have_one_comparison_and_one_p_value(planted: Planned, tmp_path: Path) -> None:
+    """`score --by` makes it; the library and the tables of a paper have the same figures, and no other command has."""
+    told = scored(planted.few, "--by", "language", "--out", tmp_path)["differences"]
+    assert {(each["a"], each["b"], each["paired_by"]) for each in told} == {("en", "ja", None)}
+    figures = report(planted.few, "--by", "language", "--figures", tmp_path / "figures", "--json")
+    for found in (compare(Run(planted.few), by="language"), json.loads(figures.stdout)):
+        (compared,) = found["comparisons"]
+        assert (compared["a"]["calls"], compared["b"]["calls"]) == (10, 10)
+        rows = {row["measure"]: row for row in compared["measures"]}
+        for each in told:
+            if row := rows.get(each["measure"]):
+                assert {key: row[key] for key in ("value", "p", "p_holm", "verdict", "reason")} == {
+                    key: each[key] for key in ("value", "p", "p_holm", "verdict", "reason")
+                }
+                assert row["interval"] == pytest.approx(each["interval"])
+    result = report(planted.few, "--by", "language")
     assert result.exit_code == 2
-    assert "perhaps language" in result.stderr
+    assert f"fdbcore score {planted.few} --by language" in " ".join(result.stderr.split())
 
 
 def test_different_settings_are_refused_unless_told(planted: Planned, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from fdbcore.errors import InputError
-from fdbcore.stats.significance import EXACT_ITEMS, detectable_difference, holm, items_needed, sign_flip_p
+from fdbcore.stats.bootstrap import MEDIAN, mean, ratio_of_sums
+from fdbcore.stats.significance import (
+    EXACT_ITEMS,
+    detectable_difference,
+    holm,
+    items_needed,
+    permutation_p,
+    sign_flip_p,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -104,3 +112,47 @@ def test_the_items_needed_are_the_fewest_that_do(sd: float, difference: float) -
     n = items_needed(sd, difference)
     assert (detectable_difference(sd, n) or np.inf) <= difference
     assert n == 4 or (detectable_difference(sd, n - 1) or 0) > difference
+
+
+def by_hand(a: Floats, b: Floats, paired: int) -> float:
+    """The exact p value that events per exposure are the same, with one row (events, exposure) per cluster.
+
+    paired: the first clusters, which both sides have; each may change sides, and all others may be dealt anew.
+    """
+    both = [a[:paired], b[:paired]]
+    alone = np.concatenate([a[paired:], b[paired:]])
+    apart = []
+    for flips in product((False, True), repeat=paired):
+        swapped = np.array(flips, bool)[:, None]
+        one, two = np.where(swapped, both[1], both[0]), np.where(swapped, both[0], both[1])
+        for chosen in combinations(range(len(alone)), len(a) - paired):
+            mine = np.isin(np.arange(len(alone)), chosen)
+            sums = [np.concatenate(of).sum(axis=0) for of in ((one, alone[mine]), (two, alone[~mine]))]
+            apart.append(abs(sums[0][0] / sums[0][1] - sums[1][0] / sums[1][1]))
+    observed = abs(a[:, 0].sum() / a[:, 1].sum() - b[:, 0].sum() / b[:, 1].sum())
+    return float(np.mean(np.array(apart) >= observed - 1e-12))
+
+
+@pytest.mark.parametrize(("n_a", "n_b", "paired"), [(6, 6, 0), (7, 4, 0), (8, 8, 8), (6, 5, 3)])
+def test_clusters_dealt_anew_are_as_by_hand(n_a: int, n_b: int, paired: int) -> None:
+    rng = np.random.default_rng(n_a + paired)
+    a = np.column_stack([rng.poisson(1.4, n_a), rng.uniform(1, 3, n_a)]).astype(np.float64)
+    b = np.column_stack([np.zeros(n_b), rng.uniform(1, 3, n_b)])
+    names_a, names_b = [f"a{k}" for k in range(n_a)], [f"b{k}" for k in range(n_b)]
+    names_a[:paired] = names_b[:paired] = [f"both{k}" for k in range(paired)]
+    assert permutation_p(a, names_a, b, names_b, ratio_of_sums) == pytest.approx(by_hand(a, b, paired), abs=0.012)
+
+
+def test_medians_of_clusters_dealt_anew_are_scipys() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(0, 1, 7), rng.normal(1.2, 1, 6)
+    expected = scipy_stats.permutation_test(
+        (a, b), lambda x, y, axis: np.median(x, axis) - np.median(y, axis), n_resamples=np.inf, vectorized=True
+    )
+    found = permutation_p(a, np.arange(7), b, np.arange(7, 13), MEDIAN)
+    assert found == pytest.approx(expected.pvalue, abs=0.012)
+    several = permutation_p(np.repeat(a, 5), np.repeat(np.arange(7), 5), b, np.arange(7, 13), MEDIAN)
+    assert several > 0.3 * found  # items of one cluster move together: five equal items are no five pieces of evidence
+    assert permutation_p(np.zeros(4), np.arange(4), np.zeros(4), np.arange(4), MEDIAN) == 1.0
+    means = scipy_stats.permutation_test((a, b), lambda x, y: np.mean(x) - np.mean(y), n_resamples=2000, rng=1)
+    assert permutation_p(a, np.arange(7), b, np.arange(7, 13), mean) == pytest.approx(means.pvalue, abs=0.04)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
-from fdbcore.analysis.comparison import CALL_NAME, NOT_SHOWN
+from fdbcore.analysis.matching import CALL_NAME
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits, step
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
@@ -34,9 +34,7 @@ def label(measure: str) -> str:
 
 def verdict(row: ComparedMeasure) -> str:
     """The verdict on a measure: "better", "no difference found"; or why there is none: "no items"."""
-    if row["value"] is None:
-        return str(row["reason"])
-    return "no difference found" if row["verdict"] == NOT_SHOWN else str(row["verdict"])
+    return str(row["reason"] if row["value"] is None else row["verdict"])
 
 
 def unit_of(row: ComparedMeasure) -> str:

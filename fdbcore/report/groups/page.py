@@ -117,8 +117,7 @@ def _beside(group: ReferencedGroup, floor: HalfDistances | None) -> dict[str, An
     rows = []
     for name, row in group["rows"].items():
         cells = [words.in_row(row["run"]), words.in_row(row["reference"])]
-        verdict = "they differ" if words.is_apart(row["difference"]) else words.why_not_apart(row["difference"])
-        rows.append((words.row_name(name), [*cells, verdict]))
+        rows.append((words.row_name(name), [*cells, words.told(row)]))
     apart = [
         (f"{side} after {other_side(side)}", words.distances(group["floor_transfers"][side], floor)) for side in SIDES
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.groups import units_text
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import (
         FigureRange,
         FloorTransfers,
+        GroupDifference,
         HalfDistances,
         ReferenceRow,
         SettingsVariant,
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     )
     from fdbcore.analysis.summary_types import Summary
 
-ALPHA: Final = 0.05
 ALL_PAIRS_SHOWN: Final = 3
 """With more groups, only the pairs that differ are shown."""
 
@@ -74,6 +75,20 @@ def resampled(content: StatedGroups) -> str:
     return f"95 % intervals over {clusters:,} {units_text(column, clusters)}"
 
 
+def cluster(content: StatedGroups) -> str:
+    """Which calls count as one, and why that matters."""
+    column, clusters = content["unit"]["column"], content["clusters"]
+    if column is None:
+        return (
+            "each call by itself; calls that share a caller or a scenario resemble each other, and then intervals and "
+            "p values are too sure: name that column with --cluster"
+        )
+    return (
+        f"all calls with the same {column} together, {clusters:,} of {counted(content['calls'], 'call')}, because they "
+        "resemble each other; one by one, intervals and p values would be too sure"
+    )
+
+
 def figure(summary: Summary | None, varied: FigureRange | None) -> str:
     """ "0.82 s [0.74, 0.91], settings 0.69-0.97 | n = 1,234", with p95 and chance if there are any."""
     if summary is None or headline(summary) is None:
@@ -106,24 +121,20 @@ def differences(content: Statements, name: str) -> Iterator[Line]:
 
 def is_apart(difference: MeasuredDifference) -> bool:
     """Whether two groups differ significantly, corrected for all comparisons of the table."""
-    return difference["p_holm"] is not None and difference["p_holm"] < ALPHA
+    return difference["p_holm"] is not None and difference["p_holm"] < SIGNIFICANT
 
 
-def why_not_apart(difference: MeasuredDifference) -> str:
-    """Why two groups do not differ: there is no interval, or the difference is not significant."""
-    return "no difference found" if difference["interval"] else str(difference["reason"])
-
-
-def difference_text(each: MeasuredDifference, unit: str) -> str:
-    """ "+4.0 points [+3.2, +4.8] | they differ, p < 0.001 | detectable 1.2 points"."""
+def difference_text(each: GroupDifference, unit: str) -> str:
+    """ "+4.0 points [+3.2, +4.8] | v2 is worse, p < 0.001 | detectable 1.2 points"."""
     if each["value"] is None:
         return each["reason"]
-    text = difference(each["value"], each["interval"], unit)
-    if each["interval"] is None or each["p_holm"] is None:
-        return f"{text} | {each['reason']}"
-    verdict = "they differ" if is_apart(each) else "no difference found"
-    detectable = f" | detectable {step(each['detectable'], unit)}" if each["detectable"] is not None else ""
-    return f"{text} | {verdict}, {p_text(each['p_holm'])}{detectable}"
+    text, found = difference(each["value"], each["interval"], unit), each["verdict"]
+    if found == "undecided" or each["p_holm"] is None:
+        return f"{text} | undecided: {each['reason']}"
+    verdict = f"{each['a']} is {found}" if found in ("better", "worse") else found
+    parts = [text, f"{verdict}, {p_text(each['p_holm'])}", *filter(None, [each["reason"]])]
+    parts += [f"detectable {step(each['detectable'], unit)}"] if each["detectable"] is not None else []
+    return " | ".join(parts)
 
 
 def settings(content: Statements) -> Iterator[Line]:
@@ -205,8 +216,14 @@ def in_row(summary: Summary) -> str:
 def beside(row: ReferenceRow) -> str:
     """A figure, that of the reference, and whether they differ."""
     texts = [in_row(row["run"]), in_row(row["reference"])]
-    verdict = "" if is_apart(row["difference"]) else f", {why_not_apart(row['difference'])}"
+    verdict = "" if row["verdict"] == "different" else f", {told(row)}"
     return f"{texts[0]} | reference {texts[1]}{verdict}"
+
+
+def told(row: ReferenceRow) -> str:
+    """The verdict on a row, with the reason if it is undecided."""
+    reason = row["difference"]["reason"]
+    return f"{row['verdict']} ({reason})" if row["verdict"] == "undecided" and reason else row["verdict"]
 
 
 def distances(told: FloorTransfers, floor: HalfDistances | None) -> str:
@@ -228,6 +245,7 @@ def distances(told: FloorTransfers, floor: HalfDistances | None) -> str:
 def notes(content: Statements) -> Iterator[Line]:
     """The notes about the input and the intervals."""
     yield from (("!! input", text) for text in content["input"])
+    yield "cluster", cluster(content)
     unit = content["unit"]
     groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
     yield from (("!!", text) for text in cautions(groups, unit["column"]))

@@ -1,0 +1,113 @@
+"""Compares groups of calls in pairs: pairs their calls, tests each headline measure, and says which is better.
+
+Every comparison of two runs, or of two groups of a run, is made here. So the same question has the same p value in each
+command, on each page and in the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.analysis.differences import Pool, PooledDifference, difference, verdict, with_holm
+from fdbcore.analysis.groups import NO_VALUE, CallGroup, Unit, unit
+from fdbcore.analysis.order import positions
+from fdbcore.analysis.score import pool
+from fdbcore.measures.catalogue import MEASURES, headlines
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import GroupDifference
+
+CALL_NAME: Final = "call name"
+ITEM_COLUMNS: Final = ("clip", "scenario")
+"""Columns that name the item of a call, such as the clip that all systems of a live run were given."""
+FEWEST_ITEMS: Final = 6
+"""With fewer items in common, no test of pairs could find a difference: p would be 0.0625 or more."""
+# At least this share of the larger side must have a partner: fewer pairs gain nothing, and may match by accident.
+_MATCHING: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The calls of two sides to compare. Calls of the same item have the same cluster on both sides.
+
+    title: which calls; "" for all. clusters_a, clusters_b: the cluster of each call. paired_by: CALL_NAME, a column, or
+    None if the sides have too few items in common. shared, of: how many items both sides have, and how many there are.
+    """
+
+    title: str
+    a: CallGroup
+    b: CallGroup
+    clusters_a: Sequence[str]
+    clusters_b: Sequence[str]
+    paired_by: str | None
+    shared: int
+    of: int
+
+    def pools(self, measure: str) -> tuple[Pool, Pool]:
+        """The quantities of a measure on both sides."""
+        return (
+            pool(measure, self.a.quantities, self.clusters_a),
+            pool(measure, self.b.quantities, self.clusters_b),
+        )
+
+
+def match(title: str, a: CallGroup, b: CallGroup, column: str | None) -> Matched:
+    """Pair the calls by `column`, by a column of items, or by their names; unpaired if too few have a partner.
+
+    If they are not paired, each value of `column` is still one cluster.
+    """
+    chosen = _paired_by(a, b, unit([*a.calls, *b.calls], column))
+    clusters_a, clusters_b = a.clusters(chosen), b.clusters(chosen)
+    distinct_a, distinct_b = {*clusters_a}, {*clusters_b}
+    shared, union = len(distinct_a & distinct_b), len(distinct_a | distinct_b)
+    if shared > 1 and shared >= _MATCHING * max(len(distinct_a), len(distinct_b)):
+        return Matched(title, a, b, clusters_a, clusters_b, chosen.column or CALL_NAME, shared, union)
+    apart_a, apart_b = [f"a {name}" for name in clusters_a], [f"b {name}" for name in clusters_b]
+    return Matched(title, a, b, apart_a, apart_b, None, shared, union)
+
+
+def _paired_by(a: CallGroup, b: CallGroup, chosen: Unit) -> Unit:
+    """The chosen column; otherwise the first column of items in which every call has a value and both share enough."""
+    if chosen.column is not None:
+        return chosen
+    for column in ITEM_COLUMNS:
+        items = [{call.columns.get(column, "") for call in group.calls} for group in (a, b)]
+        if all("" not in values for values in items) and len(items[0] & items[1]) >= FEWEST_ITEMS:
+            return Unit(column)
+    return chosen
+
+
+def every_two(groups: Sequence[CallGroup]) -> list[tuple[CallGroup, CallGroup]]:
+    """Every two groups. Of dates or versions the later one comes first: a difference is what it has changed."""
+    has_order = positions([group.name for group in groups if group.name != NO_VALUE]) is not None
+    return [(b, a) if has_order else (a, b) for a, b in combinations(groups, 2)]
+
+
+def tested(compared: Sequence[Matched]) -> list[dict[str, PooledDifference]]:
+    """The difference of each headline measure in each comparison; together they are one family for Holm's
+    correction."""
+    found = [(of, name) for of in compared for name in headlines()]
+    corrected = iter(with_holm(difference(*of.pools(name)) for of, name in found))
+    return [{name: next(corrected) for name in headlines()} for _ in compared]
+
+
+def group_differences(groups: Sequence[CallGroup], column: str | None) -> list[GroupDifference]:
+    """The difference of each headline measure between every two groups. column: what intervals resample and pair."""
+    compared = [match("", *pair, column) for pair in every_two(groups)]
+    found = tested(compared)
+    return [
+        {
+            "measure": name,
+            "a": of.a.name,
+            "b": of.b.name,
+            "better": MEASURES[name].better,
+            "verdict": verdict(measured[name], MEASURES[name].better),
+            "paired_by": of.paired_by,
+            **measured[name].to_json(),
+        }
+        for name in headlines()
+        for of, measured in zip(compared, found, strict=True)
+    ]
