@@ -38,6 +38,11 @@ OUT_HELP = (
     "Folder of the run; of a run that was stopped, to continue it (default: a new folder, fdbcore-live-TIME-SYSTEM)."
 )
 
+TOOLS_HELP = (
+    "What the systems may call: a Python file of functions, or a JSON file of schemas with commands; "
+    "FILE?latency=normal adds settings."
+)
+
 
 @click.command(short_help="Run live calls with systems, record and score them.")
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
@@ -45,6 +50,7 @@ OUT_HELP = (
 @click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
 @click.option("--suite", type=SuiteName(), help=SUITE_HELP)
 @click.option("--data", metavar="DIR", help=DATA_HELP)
+@click.option("--tools", metavar="FILE", help=TOOLS_HELP)
 @click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="How often each case is run.")
 @click.option("--clock", type=click.Choice(["real", "virtual"]), default="real", show_default=True, help="virtual: "
               "run in lockstep, as fast as the system computes; for systems clocked by their input. Compute time does "
@@ -74,6 +80,7 @@ def run(
     clips: Sequence[str],
     suite: Suite | None,
     data: str | None,
+    tools: str | None,
     trials: int,
     clock: str,
     max_s: float,
@@ -98,12 +105,14 @@ def run(
     Example: fdbcore run --system echo --clips calls/ --clock virtual --max-s 10
     """
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
-    from fdbcore.runs.plan import make_plan, prompted
+    from fdbcore.runs.plan import make_plan, prompted, world_of
     from fdbcore.runtime.redaction import redacted
     from fdbcore.session.converse import LiveSettings
 
     try:
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
+        if tools is not None:
+            options.named(tools)
         named = [_system(text) for text in systems]
         with _folder_of(named, out, again, dry_run) as path:
             side_a = _side_a(a, clips, suite, data, path, quiet, dry_run)
@@ -115,6 +124,7 @@ def run(
                 seed=seed_of(path) if seed is None else seed,
                 limits=_limits(limits, [system.name for system in named]),
                 material=side_a.material,
+                world=world_of(side_a, tools),
             )
             check_same_plan(path, plan)
             if dry_run:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from fdbcore.errors import SettingsError
 from fdbcore.types import Happening, Option, Pcm, Reply, Request, Rubric, Side, SideA, TurnEvent
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from fdbcore.types.timing_types import TimingCertificate
@@ -87,6 +89,21 @@ class Endpoint(Protocol):
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
         """Take the turn events of both sides that became known in `tick`. Called after `hear` if there are any."""
+        return
+
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """Take the tools that this party may call, before `open`; it declares them in its own dialect.
+
+        Called only if the conversation has tools. SettingsError if this party cannot call any.
+        """
+        raise SettingsError("it cannot call tools")
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """What this party did with calls of tools since this was last asked. Called once a tick, after `notice`."""
+        return ()
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Take the result of one of its calls, and pass it on. Called in `tick`, after `tool_calls`."""
         return
 
     def log(self) -> Sequence[Happening]:
@@ -201,6 +218,57 @@ class Judge(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Who judges, with versions, as JSON values without secrets."""
+
+
+class World(Protocol):
+    """What the tools do that a system may call. Each conversation has one of its own, which may keep a state.
+
+    `fdbcore.registry.world` makes one from its address. Derive from this class, and write `do` and `describe`.
+    """
+
+    tools: Sequence[Tool] = ()
+    """The tools, known once it is open."""
+    timeout_s: float = 30.0
+    """A call that takes longer than this has failed."""
+
+    def open(self) -> None:
+        """Get ready, within a time-out of its own. SettingsError if the tools cannot be used."""
+        return
+
+    def latency_ticks(self, name: str, earlier: int, random: Random) -> int:
+        """How long the result of a call is held back; it reaches the system in the next tick at the earliest.
+
+        name: of the tool; perhaps unknown. earlier: how many calls of the conversation were complete before this one.
+        random: to draw from; it is seeded by the run's seed, the user and the trial, so all systems meet the same.
+        """
+        return 0
+
+    @abstractmethod
+    async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """What the tool gives, as a JSON value. The system is told of an exception, without secrets.
+
+        The arguments fit the tool's schema. Calls begin in their order, on the loop of `fdbcore.runtime.network`, and
+        each runs until it first awaits something: work that takes longer than a millisecond belongs into
+        `asyncio.to_thread` or a process. It is cancelled if its result is no longer wanted.
+        """
+
+    def state(self) -> Any:  # noqa: ANN401
+        """What the calls have changed, as a JSON value for meta.json; None if there is nothing to keep.
+
+        Called once, after the last tick.
+        """
+        return None
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, Any]:
+        """Every setting and version, with the tools, as JSON values without secrets; called once it is open.
+
+        A run that is resumed compares them.
+        """
+
+    def close(self) -> None:
+        """Release everything: leave no thread, task or process behind. Called once, also if `open` failed."""
+        return
 
 
 class Console(Protocol):

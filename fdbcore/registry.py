@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint, Judge, Model, Speaker, Suite, Transcriber
+from fdbcore.protocols import Endpoint, Judge, Model, Speaker, Suite, Transcriber, World
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:silero",
@@ -74,6 +74,14 @@ SPEAKERS: Final = {
 }
 """Each makes a speaker from its whole address: "exec:COMMAND", "dir:FOLDER"."""
 
+WORLDS: Final = {
+    "file": "fdbcore.worlds.tools_file:tools_file",
+}
+"""Each makes a world, which answers calls of tools, from its whole address: "file:tools.py?latency=normal"."""
+
+WORLD_ENTRY_POINTS: Final = "fdbcore.worlds"
+"""The group of entry points by which other packages add worlds."""
+
 SUITES: Final = {
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
 }
@@ -104,6 +112,12 @@ def judge(address: str) -> Judge:
 def speaker(address: str) -> Speaker:
     """The speaker at the address "open-jtalk", "exec:COMMAND" or "dir:FOLDER". SettingsError if unknown."""
     made: Speaker = resolve("tts", SPEAKERS, address.partition(":")[0])(address)
+    return made
+
+
+def world(address: str) -> World:
+    """The world at the address "file:FILE", or of another package. SettingsError if unknown."""
+    made: World = resolve("tools", WORLDS | _installed(WORLD_ENTRY_POINTS), address.partition(":")[0])(address)
     return made
 
 

@@ -19,6 +19,7 @@ from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import Setting, command_of
 from fdbcore.runtime.guard import Guard
 from fdbcore.runtime.network import event_loop
+from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status, signal_group
 from fdbcore.runtime.redaction import redacted, without_secrets
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side
 
@@ -27,12 +28,8 @@ MOST_BLOCK_BYTES: Final = 64 * 1024
 MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
 """If more than this is queued, a command that writes ahead must wait, as it would for any full pipe."""
 
-GRACE_S: Final = 1.0
-"""How long the command may take to end after its input has ended, and again after SIGTERM."""
-
 Task: TypeAlias = "asyncio.Task[None]"
 
-_POLL_S = 0.01
 _QUIET_S = 0.1  # how long to wait for output that should not come, or for the last lines of standard error
 
 SETTINGS: Final = (
@@ -180,7 +177,7 @@ class CommandEndpoint(Endpoint):
             try:
                 await self._read_first(process, stdout, lines)
             except BaseException:
-                _signal(process, signal.SIGTERM)  # it may not read yet, and would not notice that its input ends
+                signal_group(process, signal.SIGTERM)  # it may not read yet, and would not notice that its input ends
                 raise
             ready()
             await self._started.wait()
@@ -194,7 +191,7 @@ class CommandEndpoint(Endpoint):
             for writer in (stdin, stdout_end):
                 writer.transport.abort()
             signals = (signal.SIGKILL,) if self._was_terminated else (signal.SIGTERM, signal.SIGKILL)
-            await _end(process, signals)
+            await end_group(process, signals)
             lines.cancel()
             stderr_end.transport.abort()
 
@@ -236,7 +233,7 @@ class CommandEndpoint(Endpoint):
                 farewell = await self._farewell(process, lines, left_bytes % FRAME_BYTES)
                 self._fault_at_parting = None if farewell == "finished" else farewell
         except TimeoutError:
-            _signal(process, signal.SIGTERM)
+            signal_group(process, signal.SIGTERM)
             self._was_terminated = True
 
     async def _read_lines(self, stderr: asyncio.StreamReader) -> None:
@@ -258,7 +255,7 @@ class CommandEndpoint(Endpoint):
 
     async def _farewell(self, process: subprocess.Popen[bytes], lines: Task, cut_bytes: int) -> str:
         """Why the command's output ended; if something went wrong, with the last line of its standard error."""
-        status = await _exit_status(process, GRACE_S)
+        status = await exit_status(process, GRACE_S)
         await asyncio.wait((lines,), timeout=_QUIET_S)
         if status is not None:
             self._stream.note("exit", status=status)
@@ -280,42 +277,8 @@ class CommandEndpoint(Endpoint):
         self._stream.sent(tick)
 
 
-async def _end(process: subprocess.Popen[bytes], signals: Sequence[signal.Signals]) -> None:
-    """End the command, whose input has ended, and its whole group. Before each signal it gets GRACE_S to end."""
-    for number in signals:
-        if await _exit_status(process, GRACE_S) is None:
-            _signal(process, number)
-    _signal(process, signal.SIGKILL)  # processes that it started may still run
-    await _exit_status(process, GRACE_S)
-    process.wait()
-
-
-async def _exit_status(process: subprocess.Popen[bytes], within_s: float) -> str | None:
-    """How the command ended; None if it has not ended `within_s`."""
-    for _ in range(round(within_s / _POLL_S)):
-        if (status := _status(process)) is not None:
-            return status
-        await asyncio.sleep(_POLL_S)
-    return None
-
-
-def _status(process: subprocess.Popen[bytes]) -> str | None:
-    """How the command ended; None if it has not. It is not reaped, so that its id still names its process group."""
-    result = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if result is None:
-        return None
-    if result.si_code == os.CLD_EXITED:
-        return f"exited with code {result.si_status}"
-    return f"was ended by {signal.Signals(result.si_status).name}"
-
-
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
-
-
 def _kill(process: subprocess.Popen[bytes], ours: list[socket.socket]) -> None:
-    _signal(process, signal.SIGKILL)
+    signal_group(process, signal.SIGKILL)
     process.wait()
     for end in ours:
         end.close()

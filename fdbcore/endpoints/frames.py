@@ -17,6 +17,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clocking
 from fdbcore.recording.floods import EventAllowance
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICK_NS, TICKS_PER_S, Happening, Pcm
+from fdbcore.types.tools import ToolCall
 
 MOST_AHEAD_S: Final = 60
 """How much audio a party may send ahead of its playout."""
@@ -75,10 +76,10 @@ class Pace:
 class FrameStream:
     """Both directions of one party's audio, and a log of what happened.
 
-    The transport's thread calls `receive`, `flush`, `end_utterance`, `allows`, `note` and `sent`; the thread of the
-    ticks calls the rest; both may call `leave`. Frames that were received before the party left are still said. Live,
-    frames are said as they come. In lockstep, the answer to the frame of tick n is said at n + step, and `say` waits
-    for it at most `answer_timeout_s`.
+    The transport's thread calls `receive`, `flush`, `end_utterance`, `allows`, `note`, `call` and `sent`; the thread of
+    the ticks calls the rest; both may call `leave`. Frames that were received before the party left are still said.
+    Live, frames are said as they come. In lockstep, the answer to the frame of tick n is said at n + step, and `say`
+    waits for it at most `answer_timeout_s`.
 
     Live audio goes through a `Playout`, which never waits and may leave some out. Lockstep has a queue of its own:
     `say` must wait for each answer, none may be left out, and the party's events keep their place among the answers.
@@ -94,7 +95,8 @@ class FrameStream:
         self._tick = 0
         self._answer: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         self._playout = self._made_playout()
-        self._answers: SimpleQueue[bytes | _Note | None] = SimpleQueue()
+        self._answers: SimpleQueue[bytes | _Note | ToolCall | None] = SimpleQueue()
+        self._calls: deque[ToolCall] = deque()
         self._next_answer = 0
         self._next_heard_tick = 0
         self._received_frames = 0
@@ -170,6 +172,16 @@ class FrameStream:
             tick = self._tick if origin_ns is None else max(0, now_ns() - origin_ns) // TICK_NS
             self._note(tick, kind, fields)
 
+    def call(self, call: ToolCall) -> None:
+        """Take what the party did with a call of a tool. Before tick 0 it counts as done in tick 0.
+
+        Ask `allows` first.
+        """
+        if self._started and not self._in_lockstep:
+            self._calls.append(call)
+        else:
+            self._answers.put(call)  # among the answers, so that its tick is the same in every run
+
     def sent(self, tick: int) -> None:
         """Record that the frame of `tick` was handed to the transport now."""
         if self._origin_ns is not None:
@@ -190,6 +202,9 @@ class FrameStream:
         self._playout = self._made_playout()  # made again, because `pace` may have been set while the party opened
         self._playout.start(origin_ns)
         self._started = True
+        if not self._in_lockstep:
+            early = (self._answers.get() for _ in range(self._answers.qsize()))
+            self._calls.extend(call for call in early if isinstance(call, ToolCall))
 
     def say(self, tick: int) -> Pcm | None:
         """The party's frame of `tick`, int16 (480,); None once it has left and everything was said."""
@@ -207,6 +222,10 @@ class FrameStream:
         if self.left is not None:
             return []
         return [_SILENCE] * missed_ticks + [frame.astype(_WIRE_FORMAT, copy=False).tobytes()]
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """What the party did with calls of tools since this was last asked."""
+        return [self._calls.popleft() for _ in range(len(self._calls))]
 
     def log(self) -> Sequence[Happening]:
         """What happened since the last call; once a second also what arrived."""
@@ -281,9 +300,12 @@ class FrameStream:
             except Empty:
                 self.leave(f"no answer to the frame of tick {self._next_answer} within {self._answer_timeout_s:g} s")
                 return None
-            if not isinstance(item, tuple):
+            if isinstance(item, ToolCall):
+                self._calls.append(item)
+            elif isinstance(item, tuple):
+                self._note(self._tick, *item)
+            else:
                 return item
-            self._note(self._tick, *item)
 
     def _say_live(self) -> Pcm | None:
         left = self.left  # read before the queue: once it is set, nothing more is queued

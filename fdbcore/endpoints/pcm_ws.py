@@ -16,15 +16,16 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.address import host_port, location, query_of
+from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop, may_be_up_later
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+from fdbcore.types.tools import CallStage, Tool, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     import aiohttp
 
 VERSION: Final = 1
 MOST_MESSAGE_BYTES: Final = 64 * 1024
-MOST_DEPTH: Final = 32
 MOST_GREETINGS: Final = 1000
 CLOSE_TIMEOUT_S: Final = 1.0
 
@@ -32,6 +33,7 @@ CLOSE_TIMEOUT_S: Final = 1.0
 _SEND_BUFFER_BYTES = 64 * 1024
 
 _SCHEMES = {"pcm_ws": "ws", "pcm_wss": "wss"}
+_CALLS: Final[Mapping[str, CallStage]] = {"tool_begin": "begun", "tool_call": "complete", "tool_cancel": "cancelled"}
 _RATES_HZ = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 Json = dict[str, Any]
@@ -56,6 +58,7 @@ class PcmWs(Endpoint):
         self._timeout_s = timeout_s
         self._settings: Json = {}
         self._wants_turns = False
+        self._tools: Sequence[Tool] = ()
         self._stream = FrameStream(Pace(), timeout_s)
         self._background = Background()
         self._outgoing: asyncio.Queue[tuple[int, bytes | str]] = asyncio.Queue()
@@ -101,6 +104,19 @@ class PcmWs(Endpoint):
         if self._wants_turns and self._stream.left is None:
             messages = [json.dumps({"type": "turn", "event": event.to_json()}) for event in events]
             event_loop().call_soon_threadsafe(self._enqueue, tick, messages)
+
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """Declare these tools in the greeting."""
+        self._tools = tools
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """What the system did with calls of the tools that it was offered."""
+        return self._stream.tool_calls()
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Send the result."""
+        message = json.dumps({"type": "tool_result", **result.to_json()})
+        event_loop().call_soon_threadsafe(self._enqueue, tick, [message])
 
     def log(self) -> Sequence[Happening]:
         """Events of the system, flushes, underruns, slips, arrivals."""
@@ -155,7 +171,9 @@ class PcmWs(Endpoint):
     async def _greet(self, ws: aiohttp.ClientWebSocketResponse, side: Side) -> None:
         import aiohttp
 
-        hello = {"type": "hello", "version": VERSION, "side": side}
+        hello: Json = {"type": "hello", "version": VERSION, "side": side}
+        if self._tools:
+            hello["tools"] = [tool.to_json() for tool in self._tools]
         await ws.send_json(hello | {"sample_rate_hz": SAMPLE_RATE_HZ, "channels": 1, "frame_samples": FRAME_SAMPLES})
         for _ in range(MOST_GREETINGS):
             message = await ws.receive()
@@ -222,6 +240,10 @@ class PcmWs(Endpoint):
         if event["type"] == "bye":
             self._stream.leave("finished")
             return
+        if self._tools and (call := _call_of(event)) is not None:
+            if self._stream.allows(size_bytes):
+                self._stream.call(call)
+            return
         if event["type"] == "flush":
             self._stream.flush()
         elif event["type"] == "end":
@@ -282,31 +304,20 @@ def _url_of(address: str) -> tuple[str, str]:
 def _event_of(text: str) -> Json | None:
     """The event in a text message; None unless it is a JSON object with a type that can be written as JSON again."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        value = json_value(text)
+    except ValueError:
         return None
-    if not isinstance(value, dict) or not isinstance(value.get("type"), str) or not _is_sound(value, MOST_DEPTH):
+    return value if isinstance(value, dict) and isinstance(value.get("type"), str) else None
+
+
+def _call_of(event: Json) -> ToolCall | None:
+    """What an event says of a call of a tool; None if it is another event, or lacks the id or the name of the call."""
+    stage, number, name = _CALLS.get(event["type"]), event.get("id"), event.get("name", "")
+    if stage is None or not number or not isinstance(number, str) or not isinstance(name, str):
         return None
-    return value
-
-
-def _refuse(constant: str) -> None:  # json.loads takes NaN and Infinity unless this callback refuses them
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _is_sound(value: object, depth: int) -> bool:
-    """Whether a JSON value can be written again: it is not too deep, and all text and numbers are valid.
-
-    JSON may hold half a surrogate pair, which is not text, and 1e999, which is read as infinity.
-    """
-    if isinstance(value, str):
-        return value.isascii() or _printable(value) == value
-    if isinstance(value, float):
-        return abs(value) != float("inf")
-    if isinstance(value, list | dict):
-        inner = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth > 0 and all(_is_sound(item, depth - 1) for item in inner)
-    return True
+    if stage != "cancelled" and not name:
+        return None
+    return ToolCall(stage, number, name, event.get("arguments", {}) if stage == "complete" else None)
 
 
 def _printable(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.recording.reader import Arrivals, Recording
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -21,7 +22,7 @@ def live_record(recording: Recording) -> Held | None:
         return None
     events = recording.events
     missed = sorted(event["tick"] for event in events if event["kind"] == "missed")
-    return {
+    held: Held = {
         "created": meta.get("created"),
         "status": meta["status"],
         "reason": meta.get("reason"),
@@ -35,6 +36,9 @@ def live_record(recording: Recording) -> Held | None:
             "B": _deliveries(Arrivals.among(events, "B")),
         },
     }
+    if "tools" in meta:
+        held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
+    return held
 
 
 def _spans(ticks: list[int]) -> list[tuple[int, int]]:

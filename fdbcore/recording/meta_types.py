@@ -23,6 +23,15 @@ class Detectors(TypedDict):
     B: dict[str, Any]
 
 
+Tools: TypeAlias = Annotated[
+    dict[str, Any],
+    Meta(
+        description="what answers the tool calls of side B, as it describes itself: its settings, and functions, what "
+        "may be called; of a recording also seed, of the latencies, and perhaps state, what the calls have changed"
+    ),
+]
+
+
 class Settings(TypedDict):
     """The settings that decided the events."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from msgspec import Meta
 
 from fdbcore.audio.file_types import SourceFile
-from fdbcore.recording.meta_types import RecordingStatus, Seconds, Settings, Spans, Tick
+from fdbcore.recording.meta_types import RecordingStatus, Seconds, Settings, Spans, Tick, Tools
 from fdbcore.recording.run_types import Outcome, PlannedCase, TimingSelftest
 from fdbcore.types import Side
 from fdbcore.types.timing_types import TimingCertificate
@@ -82,6 +82,7 @@ class OptionalMeta(TypedDict, total=False):
     attempts: list[Outcome]
     selftest: TimingSelftest | None
     lost: Lost
+    tools: Tools
     held: ReplayedRecording
 
 

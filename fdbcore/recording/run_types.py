@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Count, Seconds
+from fdbcore.recording.meta_types import Count, Seconds, Tools
 from fdbcore.types import Side
 from fdbcore.types.timing_types import LatenessSummary
 
@@ -112,6 +112,7 @@ class Decisions(TypedDict):
     vad: str
     turns: Annotated[dict[str, int], Meta(description="settings of the turn detector, in ms")]
     suite: NotRequired[PlannedSuite]
+    tools: NotRequired[Tools]
 
 
 class PlannedRun(TypedDict):

@@ -22,7 +22,7 @@ from fdbcore.report.call.page import write_report
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.folder import RunFolder, seed_of
-from fdbcore.runs.plan import PlannedSystem, make_plan, prompted, recorded_users, side_a_of
+from fdbcore.runs.plan import PlannedSystem, make_plan, prompted, recorded_users, side_a_of, world_of
 from fdbcore.runs.runner import Watch, run_cases
 from fdbcore.runs.selftest import timing_selftest
 from fdbcore.runs.summary import score_cases, summarise
@@ -42,6 +42,7 @@ def run(
     clips: Sequence[str | os.PathLike[str]] = (),
     suite: str | None = None,
     data: str | os.PathLike[str] | None = None,
+    tools: str | os.PathLike[str] | None = None,
     trials: int = 1,
     clock: Literal["real", "virtual"] = "real",
     max_s: float = 600.0,
@@ -56,20 +57,22 @@ def run(
 ) -> Run:
     """Let recorded users, or another party, talk with systems; record and score what happens, as `fdbcore run` does.
 
-    systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of three
-    ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the name of
-    a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it ships, which
-    are put into OUT-users. A warning names each item of the data that is left out. trials: how often each case is
-    held. clock: "virtual" runs input-clocked systems in lockstep; compute time is then not counted. max_s: the time
-    limit of a conversation in seconds. jobs: calls at a time, four to a process. limits: {system: calls at a time}.
-    seed: decides the order of the cases. Calling it again with the same arguments resumes a run that was stopped; it
-    holds no case again except those that `again` names.
+    systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of
+    three ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the
+    name of a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it
+    ships, which are put into OUT-users. A warning names each item of the data that is left out. tools: what the
+    systems may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md).
+    trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
+    then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
+    limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it
+    again with the same arguments resumes a run that was stopped; it holds no case again except those that `again`
+    names.
 
-    A call that fails stops no other: `calls` of the result has the status ("done", "failed", "invalid") and the reason
-    of each. To score the replies by the measures of a benchmark, use `fdbcore score --suite`. SettingsError for a wrong
-    setting or address and for a folder of another run, InputError for clips or data that cannot be used, RecordingError
-    if `out` cannot be written, and FdbError for an error that would keep every case from being held. Processes are
-    spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
+    A call that fails stops no other: `calls` of the result has the status ("done", "failed", "invalid") and the
+    reason of each. To score the replies by the measures of a benchmark, use `fdbcore score --suite`. SettingsError
+    for a wrong setting or address and for a folder of another run, InputError for clips, data or tools that cannot
+    be used, RecordingError if `out` cannot be written, and FdbError for an error that would keep every case from
+    being held. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
     """
     given = [name for name, value in (("a", a), ("clips", clips), ("suite", suite)) if value]
     if len(given) != 1:
@@ -93,6 +96,7 @@ def run(
         seed=seed_of(folder) if seed is None else seed,
         limits=limits,
         material=side_a.material,
+        world=world_of(side_a, None if tools is None else os.fspath(tools)),
     )
     with RunFolder(folder, plan) as run_folder:
         if again is not None:

@@ -15,6 +15,7 @@ from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint, Suite
 from fdbcore.registry import endpoint
+from fdbcore.runs.tools import PlannedTools, opened_tools
 from fdbcore.runtime.address import split_query
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import LiveSettings
@@ -71,7 +72,7 @@ class RunPlan:
 
     decided_by: what decided them, as JSON values without secrets. at_once: how many conversations a server holds at
     once, by `server` of its address; servers without a known limit are left out. material: what the benchmark needs to
-    score the run, if there is one.
+    score the run, if there is one. tools: what the systems may call, if there is anything.
     """
 
     cases: Sequence[Case]
@@ -79,6 +80,7 @@ class RunPlan:
     settings: LiveSettings
     at_once: Mapping[str, int]
     material: Material | None = None
+    tools: PlannedTools | None = None
 
     @property
     def systems(self) -> list[str]:
@@ -100,13 +102,15 @@ def make_plan(
     seed: int = 0,
     limits: Mapping[str, int] | None = None,
     material: Material | None = None,
+    world: str | None = None,
 ) -> RunPlan:
     """Plan each user with each system, `trials` times.
 
     The systems take turns in a balanced random order: each is first, second, ... equally often. One trial ends before
     the next begins. So a run that is stopped early is still balanced, only smaller. limits: calls at a time by system
-    name, in place of the `calls_at_once` of their endpoints. Nothing is contacted. SettingsError if a party is unknown
-    or cannot follow the clock, or if a system is named twice.
+    name, in place of the `calls_at_once` of their endpoints. world: the address of what answers tool calls; it is
+    opened to see the tools. No party is contacted. SettingsError if a party is unknown or cannot follow the clock, if a
+    system is named twice or cannot call tools although there are some, or if the tools cannot be used.
     """
     if not systems or not users:
         raise SettingsError(f"expected systems and users, got {len(systems)} and {len(users)}")
@@ -134,7 +138,11 @@ def make_plan(
     }
     if material is not None:
         decided_by["suite"] = cast("PlannedSuite", material.to_json())
-    return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material)
+    tools = None
+    if world is not None:
+        tools = PlannedTools(world, _offered(world, systems, parties))
+        decided_by["tools"] = dict(tools.described)
+    return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material, tools)
 
 
 def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], None] = lambda text: None) -> SideA:
@@ -162,6 +170,16 @@ def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSys
     from fdbcore.endpoints.one_shot import with_defaults
 
     return [system._replace(address=with_defaults(system.address, side_a.prompts)) for system in systems]
+
+
+def world_of(side_a: SideA, tools: str | None) -> str | None:
+    """The address of what answers tool calls: that of side A, or the file `tools` ("FILE" or "FILE?SETTINGS").
+
+    SettingsError if there are both.
+    """
+    if tools is None or side_a.world is None:
+        return side_a.world if tools is None else f"file:{tools}"
+    raise SettingsError("tools: expected none beside a benchmark that has its own")
 
 
 def recorded_users(clips: str) -> list[User]:
@@ -198,6 +216,17 @@ def _party(address: str, realtime: bool) -> Endpoint:
     if not realtime and party.clocking in ("burst", "realtime"):
         raise SettingsError(f"{redacted(address)}: a virtual clock cannot drive a party that follows {party.clocking}")
     return party
+
+
+def _offered(world: str, systems: Sequence[PlannedSystem], parties: Mapping[str, Endpoint]) -> Mapping[str, Any]:
+    """The description of the tools. SettingsError if a system cannot call them."""
+    with opened_tools(world) as opened:
+        for system in systems:
+            try:
+                parties[system.name].take_tools(opened.tools)
+            except SettingsError as error:
+                raise SettingsError(f"{redacted(system.address)}: {error}, but the run has tools") from None
+        return opened.describe()
 
 
 def _at_once(

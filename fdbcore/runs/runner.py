@@ -180,7 +180,10 @@ class _Runner:
         meta: KnownMeta = {"case": case.to_json(), "attempts": list(attempt.earlier), "selftest": self._folder.selftest}
         process.calls[slot] = attempt
         path = self._folder.path / case.name
-        process.worker.hold(LiveCall(slot, path, case.user.address, case.system.address, meta))
+        # Not the system: it meets the same latencies as the others.
+        seed = f"{self._plan.decided_by['seed']}/{case.user.name}/{case.trial}"
+        addresses = case.user.address, case.system.address
+        process.worker.hold(LiveCall(slot, path, *addresses, meta, self._plan.tools, seed))
 
     def _read(self, process: _Process) -> None:
         ended = process.worker.ended()

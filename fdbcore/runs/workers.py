@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import traceback
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
@@ -20,6 +20,7 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.registry import VADS, endpoint, resolve
 from fdbcore.runs.process import RunProcess, messages
+from fdbcore.runs.tools import PlannedTools, same_tools
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import OPENING, LiveSettings, converse
 
@@ -35,13 +36,19 @@ _CLOSING_S: Final = 5.0  # how long calls that were asked to end now may take
 
 @dataclass(frozen=True, slots=True)
 class LiveCall:
-    """A conversation for a worker to hold. slot: its place among the worker's calls. meta: added to its meta.json."""
+    """A conversation for a worker to hold.
+
+    slot: its place among the worker's calls. meta: added to its meta.json. tools: what b may call. seed: of the
+    latencies of their results.
+    """
 
     slot: int
     path: Path
     a: str
     b: str
     meta: KnownMeta
+    tools: PlannedTools | None
+    seed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,8 @@ class _Calls:
         show = partial(self._progress.__setitem__, call.slot)
         try:
             a, b = endpoint(call.a), endpoint(call.b)
-            recording = converse(a, b, call.path, self._settings, call.meta, self._stop, show)
+            with nullcontext() if call.tools is None else same_tools(call.tools) as world:
+                recording = converse(a, b, call.path, self._settings, call.meta, self._stop, show, world, call.seed)
         except (SettingsError, MissingExtraError, RecordingError) as error:
             return Ended(call.slot, None, redacted(str(error)))
         except Exception as error:

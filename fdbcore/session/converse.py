@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
-from fdbcore.protocols import Endpoint, Vad
+from fdbcore.protocols import Endpoint, Vad, World
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.floods import FLOODS
 from fdbcore.recording.reader import Recording
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
     from fdbcore.recording.recorded_types import KnownMeta, Parties
     from fdbcore.recording.run_types import Outcome
+    from fdbcore.session.tools import ToolDesk
     from fdbcore.types.timing_types import MeasuredSide, TimingCertificate
 
 MAX_MISSED_SHARE: Final = 0.001
@@ -78,6 +79,8 @@ def converse(
     meta: KnownMeta,
     stop: Event,
     progress: Callable[[int], None] = lambda tick: None,
+    world: World | None = None,
+    seed: str = "",
 ) -> Recording:
     """Open both parties, run the loop until one has left or time is up, and close them.
 
@@ -85,19 +88,31 @@ def converse(
     where kind is done, invalid (the harness or side A is to blame) or failed (the system is to blame). Setting `stop`
     ends the conversation at once: KeyboardInterrupt is raised, and the recording is marked interrupted and has no
     outcome. `progress` is called with OPENING, perhaps WAITING, each tick once it is over, and CLOSING.
+
+    world: what answers the tool calls of b; it is open, and the caller closes it. seed: of its latencies. SettingsError
+    if b cannot call tools.
     """
     make = resolve("vad", VADS, settings.vad)
     vads = make(source_rate_hz=SAMPLE_RATE_HZ), make(source_rate_hz=SAMPLE_RATE_HZ)
     known = _known(a, b, vads, settings)
+    desk = None
+    if world is not None:
+        from fdbcore.session.tools import ToolDesk
+
+        b.take_tools(world.tools)
+        desk = ToolDesk(world, b, seed, lockstep=not settings.realtime)
+        known |= {"tools": {**world.describe(), "seed": seed}}
     progress(OPENING)
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
     with writer as recording:
-        with closing(a), closing(b):
+        with closing(a), closing(b), nullcontext() if desk is None else closing(desk):
             failure = _open(a, b, stop, progress)
-            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress)
+            ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress, desk)
         # Only after `close`: a party may set `left` while it leaves.
         outcome = failure or _outcome(a, b, ticks, recording, settings.vad)
         recording.note(outcome=outcome)
+        if world is not None and (state := world.state()) is not None:
+            recording.note(tools={**known["tools"], "state": state})
     return Recording(path)
 
 
@@ -130,6 +145,7 @@ def _hold(
     recording: RecordingWriter,
     stop: Event,
     progress: Callable[[int], None],
+    desk: ToolDesk | None,
 ) -> int:
     """Run the conversation of two open parties, note what was measured, and return its length in ticks."""
     load_before, processors = machine_load(), Processors.now()
@@ -144,7 +160,7 @@ def _hold(
         return ended or stopped
 
     with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
-        ticks = run(a, b, clock, vads, settings.turns, recording, progress, over)
+        ticks = run(a, b, clock, vads, settings.turns, recording, progress, over, desk)
     progress(CLOSING)
     sides = cast("dict[Side, MeasuredSide]", {"A": dict(a.measured()), "B": dict(b.measured())})
     timing: TimingCertificate = {**clock.certificate(), "machine_before": load_before}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
@@ -10,6 +11,9 @@ from fdbcore.protocols import Clock, Endpoint, Vad
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.turns import TurnDetector
 from fdbcore.types import SILENT_FRAME, Pcm, TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.session.tools import ToolDesk
 
 
 def run(
@@ -21,14 +25,15 @@ def run(
     recording: RecordingWriter,
     on_tick: Callable[[int], None] = lambda tick: None,
     over: Callable[[int, bool, bool], bool] = lambda tick, a_left, b_left: a_left and b_left,
+    tools: ToolDesk | None = None,
 ) -> int:
     """Step both sides through the ticks until the conversation is over; return the number of ticks.
 
     Both endpoints must be open; tick 0 is now. In each tick, `over(tick, a_left, b_left)` decides whether the
     conversation ended before this tick; a_left and b_left say whether a side will never speak again. `on_tick` is
-    called after each tick, for progress. Errors of an endpoint go to the caller, who closes `recording` and both
-    endpoints in every case. SettingsError if a virtual clock would drive a side that follows real time, or if the two
-    detectors differ in their delay.
+    called after each tick, for progress. tools: carries the tool calls of B, if it has tools. Errors of an endpoint go
+    to the caller, who closes `recording`, `tools` and both endpoints in every case. SettingsError if a virtual clock
+    would drive a side that follows real time, or if the two detectors differ in their delay.
 
     A tick that is overdue by more than MAX_LATE_TICKS is too late for a party that does not follow the tick. It is
     missed: both sides are silent in it. If both sides follow the tick, no tick is missed, however late it is.
@@ -71,10 +76,14 @@ def run(
             recording.missed(tick)
         recording.happenings("A", a.log())
         recording.happenings("B", b.log())
+        if tools is not None:
+            recording.happenings("B", tools.step(tick))
         on_tick(tick)
         tick += 1
     recording.happenings("A", a.log())  # what happened in the last tick after its log was read, or in the final `say`
     recording.happenings("B", b.log())
+    if tools is not None:
+        recording.happenings("B", tools.finish(tick))
     for last, (active_a, active_b) in enumerate(zip(vad_a.finish(), vad_b.finish(), strict=True), max(tick - delay, 0)):
         recording.activity(active_a, active_b)
         recording.turns(detector.push(last, active_a, active_b))

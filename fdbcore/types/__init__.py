@@ -285,13 +285,15 @@ class SideA:
     """Who talks to the systems in a run.
 
     prompts: settings for the parties that take prompts; a setting in a party's address overrides them. material: what
-    scoring the run needs. problems: the items of the data that were left out.
+    scoring the run needs. problems: the items of the data that were left out. world: the address of what answers tool
+    calls of the systems; None if they have no tools.
     """
 
     users: Sequence[User]
     prompts: Mapping[str, str] = field(default_factory=dict)
     material: Material | None = None
     problems: Sequence[Problem] = ()
+    world: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

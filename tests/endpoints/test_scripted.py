@@ -28,6 +28,7 @@ from fdbcore.registry import endpoint
 from fdbcore.session.loop import run
 from fdbcore.session.vad import EnergyVad, SileroVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, Pcm, Side, TurnEvent, TurnSettings
+from fdbcore.types.tools import ToolCall, ToolResult
 
 Speech: TypeAlias = tuple[int, int]
 """Ticks in which the other side speaks; its start becomes known 26 ticks after it, its end 40."""
@@ -222,15 +223,27 @@ def test_no_script_hangs_or_talks_over_itself(
         ("line = []", r"expected one \[\[line\]\] or more, got none"),
         ("line = 3", r"expected one \[\[line\]\] or more, got 3"),
         ("[[line]\n", r"expected TOML, got: .*line 1"),
-        ("level_dbov = -26\n[[line]]\nat_s = 1", r"line 1: expected say or clip, got neither"),
+        ("level_dbov = -26\n[[line]]\nat_s = 1", r"line 1: expected one of say, clip and call, got none"),
         (
             lines("at_s = 1") + '[[line]]\nsay = "a"\nclip = "beep.wav"\nat_s = 1',
-            r"line 2: expected say or clip, got both",
+            r"line 2: expected one of say, clip and call, got say and clip",
         ),
         (lines("delay_s = 1"), r"line 1: expected at_s or after, got neither"),
         (lines('at_s = 1\nafter = "own_end"'), r"line 1: expected at_s or after, got both"),
-        (lines('after = "never"'), r"line 1: after: expected one of other_end, other_start, own_end, got 'never'"),
+        (lines('after = "never"'), r"line 1: after: expected one of other_end, .*, own_end, result, got 'never'"),
         (lines('after = "own_end"'), r"line 1: expected another cue than own_end for the first line"),
+        (lines('after = "result"'), r"line 1: expected another cue than result for the first line"),
+        (
+            '[[line]]\ncall = "look"\nsay = "Hm"\nat_s = 1',
+            r"line 1: expected one of say, clip and call, got say and call",
+        ),
+        (
+            lines("at_s = 1\narguments = {}"),
+            r"line 1: arguments: expected a table of JSON values, or a text, beside call",
+        ),
+        ('[[line]]\ncall = "look"\narguments = {day = 2026-01-31}\nat_s = 1', r"line 1: arguments: expected a table"),
+        ('[[line]]\ncall = "look"\narguments = {x = inf}\nat_s = 1', r"line 1: arguments: expected a table of JSON"),
+        ('[[line]]\ncall = "look"\narguments = [1]\nat_s = 1', r"line 1: arguments: expected a table of JSON"),
         (lines("at_s = -1"), r"line 1: at_s: expected a number from 0 to 3600, got -1"),
         (lines('at_s = "soon"'), r"line 1: at_s: expected a number from 0 to 3600, got 'soon'"),
         (lines("at_s = nan"), r"line 1: at_s: expected a number from 0 to 3600, got nan"),
@@ -290,6 +303,86 @@ def test_the_whole_script_is_described(tmp_path: Path) -> None:
     assert described["synthesiser"]["voice"]["name"] == "de"
     assert [line["or_after_s"] for line in described["lines"]] == [None, 3]
     assert described["lines"][0]["clip"] == str(tmp_path / "beep.wav")
+
+
+CALLING = """
+tail_s = 0.5
+[[line]]
+call = "search"
+arguments = {city = "Paris", nights = 2}
+at_s = 0.2
+[[line]]
+call = "search"
+arguments = {city = "Rome"}
+after = "own_end"
+[[line]]
+call = "book"
+arguments = {first = "$RESULT_0.hotels[1].id", all = ["$RESULT_1"], none = "$RESULT_1.hotels[9]", price = "$5"}
+after = "result"
+delay_s = 0.1
+[[line]]
+clip = "beep.wav"
+after = "result"
+delay_s = 0.2
+or_after_s = 1
+"""
+
+
+def calling(folder: Path, text: str = CALLING) -> ScriptedEndpoint:
+    (folder / "calling.toml").write_text(text)
+    with WavWriter(folder / "beep.wav", channels=1) as wav:
+        wav.write(np.where(np.arange(LINE_TICKS * FRAME_SAMPLES) // 40 % 2, 3000, -3000).astype(np.int16))
+    party = endpoint(f"scripted:{folder / 'calling.toml'}")
+    assert isinstance(party, ScriptedEndpoint)
+    return party
+
+
+def test_lines_call_tools_at_their_cues_with_values_of_earlier_results(tmp_path: Path) -> None:
+    party = calling(tmp_path)
+    party.take_tools([])
+    party.open("B")
+    made: list[tuple[int, ToolCall]] = []
+    spoke: list[int] = []
+    for tick in range(300):
+        frame = party.say(tick)
+        if frame is None:
+            break
+        spoke += [tick] if frame.any() else []
+        made += [(tick, call) for call in party.tool_calls()]
+        if tick == 40:
+            hotels = {"hotels": [{"id": 7}, {"id": 8}]}
+            party.take_result(tick, ToolResult("call-1", "search", "ok", {"hotels": []}))
+        if tick == 60:
+            party.take_result(tick, ToolResult("call-0", "search", "ok", hotels))
+    assert made == [
+        (20, ToolCall("complete", "call-0", "search", {"city": "Paris", "nights": 2})),
+        (20, ToolCall("complete", "call-1", "search", {"city": "Rome"})),
+        (
+            70,
+            ToolCall(
+                "complete",
+                "call-2",
+                "book",
+                {"first": 8, "all": [{"hotels": []}], "none": "$RESULT_1.hotels[9]", "price": "$5"},
+            ),
+        ),
+    ]
+    assert spoke == list(range(170, 170 + LINE_TICKS))  # or_after_s: the last call has no result
+    starts = [(h.tick, h.fields["line"], h.fields["cue"]) for h in party.log() if h.kind == "line_start"]
+    assert starts == [(20, 1, "at"), (20, 2, "own_end"), (70, 3, "result"), (170, 4, "or_after")]
+
+
+def test_a_script_that_calls_tools_needs_some(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"calling.toml: line 1 calls a tool, but side B has no tools"):
+        calling(tmp_path).open("B")
+
+
+def test_lines_without_calls_are_described_without_them(tmp_path: Path) -> None:
+    text = CALLING + lines("at_s = 1")
+    described = json.loads(json.dumps(calling(tmp_path, text).describe()))["lines"]
+    assert described[1]["call"] == "search"
+    assert described[1]["arguments"] == {"city": "Rome"}
+    assert not {"call", "arguments"} & described[-1].keys()
 
 
 class Far(Endpoint):

@@ -22,6 +22,11 @@
     or_after_s = 8.0
     stop_when_interrupted = true
 
+    [[line]]
+    call = "book_flight"                                # a line that calls a tool, and says nothing
+    arguments = {flight_id = "$RESULT_0.flights[0].id"} # or a text; none if left out
+    after = "result"
+
 The lines are said in their order, one at a time. When a line is over, the next one waits for its cue (the first waits
 from tick 0):
 
@@ -32,12 +37,18 @@ after = "other_end"    the other side has spoken, and has been silent for delay_
 after = "other_start"  the other side speaks, or starts to, and delay_s have passed since its start. This is for
                        backchannels and interruptions. The start becomes known 0.26 s later.
 after = "own_end"      delay_s after the line before.
-or_after_s             a line that waits for the other side starts after this time in any case (10 s if left out).
+after = "result"       delay_s after the last result, once all calls before have theirs.
+or_after_s             a line that waits for the other side, or for results, starts after this time in any case (10 s if
+                       left out).
+
+In arguments, "$RESULT_0.flights[0].id" is a value from the result of the first call. A text that refers to nothing is
+sent as it is.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -49,7 +60,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.models.tts.espeak import VOICE, Voice
 from fdbcore.runtime.address import Setting, typed_values
 
-Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end"]
+Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
 _MOST_S: Final = 3600.0
 _SCRIPT: Final = (
@@ -62,8 +73,9 @@ _SCRIPT: Final = (
 _LINE: Final = (
     Setting("say", "the text of a line"),
     Setting("clip", "the audio of a line"),
+    Setting("call", "the tool that a line calls"),
     Setting("at_s", "this time of the session", float, least=0, most=_MOST_S),
-    Setting("after", "the cue", choices=("other_end", "other_start", "own_end")),
+    Setting("after", "the cue", choices=("other_end", "other_start", "own_end", "result")),
     Setting("stop_when_interrupted", "whether it stops where the other side speaks", bool, default=False),
 )
 _DELAY: Final = Setting("delay_s", "how long after its cue", float, 0.0, least=0, most=_MOST_S)
@@ -72,7 +84,10 @@ _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: either the text `say` or the file `clip`, `delay_s` after its cue (after tick 0 if the cue is "at")."""
+    """One line: the text `say`, the file `clip`, or the tool `call`, `delay_s` after its cue (tick 0 for the cue "at").
+
+    arguments: of the tool: a table, or the text that is sent in its place.
+    """
 
     say: str | None
     clip: Path | None
@@ -80,6 +95,8 @@ class Line:
     delay_s: float
     or_after_s: float
     stop_when_interrupted: bool
+    call: str | None = None
+    arguments: Mapping[str, Any] | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +140,20 @@ def read_script(path: Path) -> Script:
     )
 
 
-def _line(where: str, given: Mapping[str, Any], is_first: bool, folder: Path) -> Line:
-    waits = given.get("after") in ("other_end", "other_start")
+def _line(where: str, given: dict[str, Any], is_first: bool, folder: Path) -> Line:
+    waits = given.get("after") in ("other_end", "other_start", "result")
     known = [*_LINE, *([_DELAY] if "after" in given else []), *([_OR_AFTER] if waits else [])]
-    for one, other in (("say", "clip"), ("at_s", "after")):
-        if (one in given) == (other in given):
-            raise SettingsError(f"{where}: expected {one} or {other}, got {'both' if one in given else 'neither'}")
+    if len(found := [name for name in ("say", "clip", "call") if name in given]) != 1:
+        raise SettingsError(f"{where}: expected one of say, clip and call, got {' and '.join(found) or 'none'}")
+    if ("at_s" in given) == ("after" in given):
+        raise SettingsError(f"{where}: expected at_s or after, got {'both' if 'after' in given else 'neither'}")
+    arguments = given.pop("arguments", {} if "call" in given else None)
+    if arguments is not None and not ("call" in given and _is_json(arguments)):
+        raise SettingsError(f"{where}: arguments: expected a table of JSON values, or a text, beside call")
     values = typed_values(where, given, known)
-    if values["after"] == "own_end" and is_first:
-        raise SettingsError(f"{where}: expected another cue than own_end for the first line, got own_end")
+    if values["after"] in ("own_end", "result") and is_first:
+        cue = values["after"]
+        raise SettingsError(f"{where}: expected another cue than {cue} for the first line, got {cue}")
     clip = None if values["clip"] is None else folder / values["clip"]
     if clip and not clip.is_file():
         raise SettingsError(f"{where}: clip: expected an audio file, got none at {str(clip)!r}")
@@ -142,4 +164,15 @@ def _line(where: str, given: Mapping[str, Any], is_first: bool, folder: Path) ->
         delay_s=values["delay_s"] if values["after"] else values["at_s"],
         or_after_s=values.get("or_after_s", math.inf),
         stop_when_interrupted=values["stop_when_interrupted"],
+        call=values["call"],
+        arguments=arguments,
     )
+
+
+def _is_json(arguments: object) -> bool:
+    """Whether arguments are a text, or a table that JSON can hold (TOML has dates, and numbers that are none)."""
+    try:
+        json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(arguments, dict | str)

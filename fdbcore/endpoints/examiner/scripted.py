@@ -23,8 +23,10 @@ from fdbcore.endpoints.examiner.script import Line, Script, read_script
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.models.tts.espeak import describe_synthesiser, synthesise
 from fdbcore.protocols import Endpoint
+from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.clips import read_clip
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
 
 _FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
 
@@ -70,6 +72,39 @@ class OtherSide:
                 self.last_end = event.end_tick
 
 
+class OwnCalls:
+    """The calls of tools that a script has made so far, and their results."""
+
+    def __init__(self) -> None:
+        self._new: list[ToolCall] = []
+        self._results: list[Any] = []  # of each call; None while there is none
+        self._unanswered: set[str] = set()
+        self._last_result_tick: int | None = None
+
+    def make(self, name: str, arguments: Mapping[str, Any] | str | None) -> None:
+        """Call a tool, with values of earlier results in place of references."""
+        number = f"call-{len(self._results)}"
+        self._new.append(ToolCall("complete", number, name, resolved(arguments, self._results)))
+        self._results.append(None)
+        self._unanswered.add(number)
+
+    def drain(self) -> Sequence[ToolCall]:
+        """The calls that were made since this was last asked."""
+        new, self._new = self._new, []
+        return new
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Take the result of one of them."""
+        self._results[int(result.id.removeprefix("call-"))] = result.value
+        self._unanswered.discard(result.id)
+        self._last_result_tick = tick
+
+    @property
+    def answered_tick(self) -> int | None:
+        """When the last result came; None while a call has no result."""
+        return None if self._unanswered else self._last_result_tick
+
+
 class ScriptedEndpoint(Endpoint):
     """Says the lines of a script. `open` synthesises all speech; during the call it only follows its cues."""
 
@@ -77,6 +112,8 @@ class ScriptedEndpoint(Endpoint):
         self._script = script
         self._noise = ComfortNoise(script.noise_dbov, script.seed)
         self._other = OtherSide()
+        self._own = OwnCalls()
+        self._has_tools = False
         self._speech: list[Sequence[Pcm]] = []
         self._line = 0  # index of the present line, which is being said or waits for its cue
         self._start: int | None = None  # the tick at which it began; None while it waits
@@ -85,11 +122,19 @@ class ScriptedEndpoint(Endpoint):
         self._happened: list[Happening] = []
 
     def open(self, side: Side) -> None:
-        """Synthesise all lines. InputError for a line that cannot be spoken, or would clip at the script's level."""
+        """Synthesise all lines. InputError for a line that cannot be spoken, or would clip at the script's level.
+
+        SettingsError for a line that calls a tool if there are none.
+        """
         self._side = side
+        calling = [number for number, line in enumerate(self._script.lines, 1) if line.call is not None]
+        if calling and not self._has_tools:
+            raise SettingsError(f"{self._script.path}: line {calling[0]} calls a tool, but side {side} has no tools")
         self._speech = [self._frames(number, line) for number, line in enumerate(self._script.lines, 1)]
 
     def _frames(self, number: int, line: Line) -> Sequence[Pcm]:
+        if line.call is not None:
+            return ()
         try:
             pcm = read_clip(line.clip)[0] if line.clip else synthesise(str(line.say), self._script.voice)
             pcm, _ = levelled(pcm, self._script.level_dbov)
@@ -101,13 +146,18 @@ class ScriptedEndpoint(Endpoint):
         """The frame of `tick`, int16 (480,): of the present line, or the noise between lines."""
         if self._start is not None and (tick >= self._stop or tick - self._start >= len(self._speech[self._line])):
             self._end_line(tick)
-        if self._line == len(self._speech):
-            if tick >= self._waiting_since + round(self._script.tail_s * TICKS_PER_S):
-                self.left = "finished"
-                return None
-        elif self._start is None and (cue := self._cue(tick, self._script.lines[self._line])):
+        while self._start is None and self._line < len(self._speech):
+            line = self._script.lines[self._line]
+            if (cue := self._cue(tick, line)) is None:
+                break
             self._start = tick
             self._happened.append(Happening(tick, "line_start", {"line": self._line + 1, "cue": cue}))
+            if line.call is not None:
+                self._own.make(line.call, line.arguments)
+                self._end_line(tick)
+        if self._line == len(self._speech) and tick >= self._waiting_since + round(self._script.tail_s * TICKS_PER_S):
+            self.left = "finished"
+            return None
         if self._start is None:
             return self._noise.under(SILENT_FRAME)
         frame = self._speech[self._line][tick - self._start]
@@ -122,6 +172,7 @@ class ScriptedEndpoint(Endpoint):
             "own_end": self._waiting_since,
             "other_start": self._other.first_start,
             "other_end": self._other.last_end,
+            "result": self._own.answered_tick,
         }[line.cue]
         if origin is not None and tick >= origin + round(line.delay_s * TICKS_PER_S):
             return line.cue
@@ -147,6 +198,18 @@ class ScriptedEndpoint(Endpoint):
             if event.kind == "speech_start" and is_speaking and self._script.lines[self._line].stop_when_interrupted:
                 self._stop = min(self._stop, tick + self._script.yield_ms // TICK_MS)
 
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """Let the script call tools."""
+        self._has_tools = True
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """The calls of the lines that began since this was last asked."""
+        return self._own.drain()
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Take the result of a call, which may be a cue, or an argument of a later call."""
+        self._own.take_result(tick, result)
+
     def log(self) -> Sequence[Happening]:
         """Where each line began and by which cue, and where it ended and whether it was cut off."""
         happened, self._happened = self._happened, []
@@ -156,6 +219,8 @@ class ScriptedEndpoint(Endpoint):
         """The whole script and the synthesiser, as JSON values."""
         script = asdict(self._script)
         for line in script["lines"]:
+            if line["call"] is None:
+                del line["call"], line["arguments"]
             line["clip"] = line["clip"] and str(line["clip"])
             line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
         synthesiser = describe_synthesiser(self._script.voice)

@@ -15,7 +15,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_text
 from fdbcore.report.call import agent_log as marks
-from fdbcore.report.call import certificate, health, sections
+from fdbcore.report.call import certificate, health, sections, tools
 from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url
 from fdbcore.report.call.screen import last_turn
@@ -74,6 +74,7 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
         marks=marks.section(content["marks"]) if content["marks"] else None,
+        tools=tools.section(content),
         outcome=certificate.outcome_text(content),
         timing=certificate.section(content),
         evidence=sections.evidence(content),

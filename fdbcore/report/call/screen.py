@@ -16,6 +16,7 @@ from fdbcore.report import columns as columns_of
 from fdbcore.report.call.certificate import disturbances, replay_text, verdict
 from fdbcore.report.call.document import told_first
 from fdbcore.report.call.health import health_text
+from fdbcore.report.call.tools import tools_text
 from fdbcore.report.format import (
     ITEMS_FOR_P90,
     amount,
@@ -85,11 +86,12 @@ def with_echo(measures: Measures) -> Measures:
 
 
 def _held(content: Document) -> list[str]:
-    """The lines about the timing of a live call, and about whether a replay gave the same results."""
+    """The lines about the timing of a live call, its tool calls, and whether a replay gave the same results."""
     if content["held"] is None:
         return []
     replayed, disturbed = replay_text(content), disturbances(content)
     lines = [_labelled("timing", " | ".join(filter(None, [verdict(content), disturbed])))]
+    lines += [_labelled("tools", calls)] if (calls := tools_text(content)) else []
     return lines + ([_labelled("replay", replayed)] if replayed else [])
 
 

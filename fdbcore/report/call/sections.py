@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import Measure, Unit
+from fdbcore.report.call.tools import tools_of
 from fdbcore.report.format import amount, headline, limits, number, shown_unit, vad_bias_text
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, SETTINGS, in_words
 from fdbcore.report.html.values import NOTES, Cell, Fact, Row, Shown, flat
@@ -133,9 +134,12 @@ def evidence(content: Document) -> dict[str, list[Fact]]:
     parties = (content["held"] or recording)["parties"] or {}
     turns = [(name, Cell(str(value), SETTINGS.get(name, ""))) for name, value in settings["turns"].items()]
     sha256 = flat({"settings SHA-256": recording["settings_sha256"]})
+    tools = tools_of(content)
+    described = {name: value for name, value in tools["described"].items() if name != "functions"} if tools else {}
     return {
         "Voice activity and turns": [*voice_activity(settings), *turns, *sha256],
         "Sources": flat(recording["source"] or {}),
+        **({"Tools": flat(described)} if described else {}),
         "Parties and versions": [*flat(parties), *flat(recording["versions"] or {})],
     }
 

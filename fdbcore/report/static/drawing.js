@@ -12,8 +12,10 @@ const STAGE_HEIGHT = 0.2;
 const LABEL_ROWS = { A: 3.62, B: -3.62 };
 const LABEL_HEIGHT = 0.36;
 const TOP = 3.5;
-const TOP_WITH_LABELS = 4.2;
+const TOP_WITH_ROWS = 4.2;
 const LOG_ABOVE_BOTTOM = 0.2;
+const CALL_HEIGHT = 0.3;
+const CALL_ROWS = [-4.02, -3.66];
 const PX_PER_CHARACTER = 7;
 const SMALL_PX = 600;
 const WIDEST_LABEL_PX = 52;
@@ -35,14 +37,14 @@ function drawTimeline(data, scene) {
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
   const below = [missed, overlaps].map((trace) => trace(data, drawn));
-  const above = [bars, stages, labels, delays, logged].map((trace) => trace(data, drawn));
+  const above = [bars, stages, called, labels, delays, logged].map((trace) => trace(data, drawn));
   const traces = [...below, ...lanes, ...above];
   return { traces, layout: timelineLayout(data, drawn) };
 }
 
 /** How far the plot reaches from the middle. */
 function topOf(data) {
-  return data.labels.length ? TOP_WITH_LABELS : TOP;
+  return data.labels.length || data.toolCalls.length ? TOP_WITH_ROWS : TOP;
 }
 
 function sideColour(side) {
@@ -123,6 +125,34 @@ function stages(data, { from, to, secondsPerPx }) {
     width: STAGE_HEIGHT,
     marker: { color: seen.map((stage) => faded(palette.b, stage.depth)), line: { width: 1, color: palette.surface } },
     hovertext: seen.map((stage) => `${stage.name}: ${Math.round(1000 * length(stage))} ms, by the agent's log`),
+    hoverinfo: "text",
+  };
+}
+
+/** Calls of tools: bars at the lower edge of the plot, named where there is room for the name. */
+function called(data, { from, to, secondsPerPx }) {
+  const seen = data.toolCalls.filter((call) => call.end_s >= from && call.start_s <= to);
+  const lengths = seen.map((call) => Math.max(call.end_s - call.start_s, 2 * secondsPerPx));
+  const text = (call) => `${call.side} calls ${call.name}: ${call.status} after ${seconds(call.end_s - call.start_s)}`;
+  return {
+    type: "bar",
+    orientation: "h",
+    base: seen.map((call) => call.start_s),
+    x: lengths,
+    y: seen.map((call) => CALL_ROWS[call.row]),
+    width: CALL_HEIGHT,
+    marker: {
+      color: palette.surface,
+      line: { width: 1, color: palette.text },
+      pattern: { shape: seen.map((call) => (call.status === "ok" ? "" : "/")), fgcolor: palette.line, size: 9 },
+    },
+    text: seen.map(({ label }, index) => (lengths[index] / secondsPerPx > PX_PER_CHARACTER * label.length ? label : "")),
+    textposition: "inside",
+    insidetextanchor: "middle",
+    textangle: 0,
+    constraintext: "none",
+    insidetextfont: { size: 10, color: palette.text },
+    hovertext: seen.map((call) => `${clockText(call.start_s, 2)} ${text(call)}`),
     hoverinfo: "text",
   };
 }

@@ -17,11 +17,27 @@ async function main() {
     moments: content.moments,
     logged: content.marks?.marks ?? [],
     stages: stagesOf(content.marks?.answers ?? []),
+    toolCalls: toolCalls(content.held?.tools?.calls ?? [], content.recording.n_ticks),
     labels: content.labels?.labels ?? [],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
   await new Page(content, data).start();
+}
+
+/**
+ * Calls of tools as spans that end with the result, or with the recording: in the first row that is free, or without a
+ * name where none is.
+ */
+function toolCalls(calls, n_ticks) {
+  const free_s = CALL_ROWS.map(() => 0);
+  return calls.map((call) => {
+    const [start_s, end_s] = [call.begun_tick, call.end_tick ?? n_ticks].map((tick) => tick / TICKS_PER_S);
+    const free = free_s.findIndex((each) => each <= start_s);
+    const row = Math.max(free, 0);
+    free_s[row] = Math.max(free_s[row], end_s);
+    return { ...call, start_s, end_s, row, label: free < 0 ? "" : call.name };
+  });
 }
 
 /** Missed ticks, as [start_s, end_s], and changes of the delay of a side. */
@@ -77,6 +93,7 @@ class Page {
   listKinds() {
     document.getElementById("legend-marks").hidden = !this.data.logged.length;
     document.getElementById("legend-stages").hidden = !this.data.stages.length;
+    document.getElementById("legend-tools").hidden = !this.data.toolCalls.length;
     document.getElementById("legend-labels").hidden = !this.data.labels.length;
     document.getElementById("legend-missed").hidden = !this.data.missed.length;
     document.getElementById("legend-delay").hidden = !this.data.delays.length;

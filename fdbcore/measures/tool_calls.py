@@ -1,0 +1,53 @@
+"""The calls of tools in a recorded conversation, put together from its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fdbcore.types.tools import TOOL_CALL, TOOL_RESULT
+
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldToolCall
+
+
+def tool_calls(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
+    """Each call with its result, in the order in which they began. events: the lines of events.jsonl."""
+    found: list[HeldToolCall] = []
+    for event in events:
+        if event["kind"] not in (TOOL_CALL, TOOL_RESULT):
+            continue
+        stage, tick = event.get("stage"), event["tick"]
+        if stage == "begun":
+            found.append(
+                {
+                    "id": event["id"],
+                    "name": event["name"],
+                    "side": event["side"],
+                    "status": "incomplete",
+                    "begun_tick": tick,
+                    "complete_tick": None,
+                    "end_tick": None,
+                    "latency_ms": None,
+                    "arguments": None,
+                }
+            )
+            continue
+        # An id that was used twice: its calls and their results come in the same order.
+        call = next((call for call in found if call["id"] == event["id"] and _goes_on(call, stage)), None)
+        if call is None:
+            continue
+        if stage == "complete":
+            call["name"], call["arguments"] = event["name"], event["arguments"]
+            call["complete_tick"], call["latency_ms"] = tick, event["latency_ms"]
+        else:
+            call["status"], call["end_tick"] = event.get("status", "cancelled"), tick
+            call |= {name: event[name] for name in ("result", "error") if name in event}  # type: ignore[typeddict-item]
+    return found
+
+
+def _goes_on(call: HeldToolCall, stage: str | None) -> bool:
+    """Whether a call can have an event of this stage; None: a result."""
+    if call["end_tick"] is not None:
+        return False
+    return (call["complete_tick"] is None) == (stage == "complete") or stage == "cancelled"

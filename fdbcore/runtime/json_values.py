@@ -1,0 +1,64 @@
+"""JSON values that others sent: read so that they can be written again, and looked up by references."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+MOST_DEPTH: Final = 32
+
+_REFERENCE: Final = re.compile(r"\$RESULT_(\d+)((?:\.[\w-]+|\[\d+\])*)", re.ASCII)
+_STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
+
+
+def json_value(text: str | bytes) -> Any:  # noqa: ANN401
+    """The JSON value in a text that can be written as JSON again; ValueError if the text holds none.
+
+    JSON may hold half a surrogate pair, which is not text, and 1e999, which is read as infinity. Values deeper than
+    MOST_DEPTH are refused too.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not _is_sound(value, MOST_DEPTH):
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH}, or holds text or numbers that are not valid")
+    return value
+
+
+def resolved(value: Any, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    """A JSON value with the values of earlier results in place of references such as "$RESULT_0.flights[0].id".
+
+    results: by number, from 0. A text that refers to nothing stays as it is.
+    """
+    if isinstance(value, dict):
+        return {name: resolved(item, results) for name, item in value.items()}
+    if isinstance(value, list):
+        return [resolved(item, results) for item in value]
+    if not isinstance(value, str) or not (reference := _REFERENCE.fullmatch(value)):
+        return value
+    try:
+        found = results[int(reference[1])]
+        for name, index in _STEP.findall(reference[2]):
+            found = found[name] if name else found[int(index)]
+    except (LookupError, TypeError):
+        return value
+    return found
+
+
+def _refuse(constant: str) -> None:  # json.loads takes NaN and Infinity unless this callback refuses them
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _is_sound(value: object, depth: int) -> bool:
+    """Whether a JSON value can be written again: it is not too deep, and all text and numbers are valid."""
+    if isinstance(value, str):
+        return value.isascii() or value.encode(errors="replace").decode() == value
+    if isinstance(value, float):
+        return abs(value) != float("inf")
+    if isinstance(value, list | dict):
+        inner = [*value, *value.values()] if isinstance(value, dict) else value
+        return depth > 0 and all(_is_sound(item, depth - 1) for item in inner)
+    return True

@@ -1,0 +1,177 @@
+"""The tools of a file: a Python file of functions, or a JSON file of schemas, each with a command.
+
+    file:tools.py?latency=normal&timeout_s=10
+
+`fdbcore.worlds.host` runs them, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.protocols import World
+from fdbcore.runtime.address import Setting, parsed
+from fdbcore.runtime.guard import Guard
+from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.network import await_result
+from fdbcore.runtime.process_group import GRACE_S, end_group, exit_status
+from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
+from fdbcore.worlds.latency import LATENCY, latency_of
+
+START_S: Final = 30.0
+"""How long the file may take to load."""
+
+SETTINGS: Final = (
+    LATENCY,
+    Setting("timeout_s", "after which a call has failed", float, 30.0, unit="s", least=0.01, most=600),
+)
+
+_CLOSE_S: Final = 4 * GRACE_S
+
+
+def tools_file(address: str) -> ToolsFile:
+    """The world "file:PATH?SETTINGS". SettingsError if there is no such file, or for a wrong setting."""
+    _, place, settings = parsed(address, SETTINGS, file=True)
+    return ToolsFile(Path(place), settings["latency"], settings["timeout_s"])
+
+
+class ToolsFile(World):
+    """The tools of a file, in a process that is started by `open` and ended by `close`.
+
+    latency: a profile or a range, as `latency_of` takes it.
+    """
+
+    def __init__(self, path: Path, latency: str = "instant", timeout_s: float = 30.0) -> None:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise SettingsError(f"tools: {path}: expected a Python or a JSON file, got: {error.strerror}") from None
+        self.timeout_s = timeout_s
+        self._path, self._sha256 = path, sha256(content).hexdigest()
+        self._latency_text, self._latency = latency, latency_of(latency)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._number = 0
+        self._ended = ""  # why the process will answer no more
+
+    def open(self) -> None:
+        """Start the process and wait until it has loaded the file. SettingsError if the file cannot be used."""
+        try:
+            import msgspec as msgspec
+        except ImportError:
+            raise MissingExtraError("tools need msgspec: pip install 'fdbcore[live]'") from None
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "fdbcore.worlds.host", str(self._path)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                process_group=0,
+            )
+        self._guard = Guard(self._process.pid)
+        try:
+            told = await_result(self._load(ours), START_S)
+        except TimeoutError:
+            raise SettingsError(f"{self._path}: expected it to load within {START_S:g} s, but it has not") from None
+        if "error" in told:
+            raise SettingsError(str(told["error"]))
+        self.tools = tuple(Tool(**tool) for tool in told["tools"])
+
+    async def _load(self, ours: socket.socket) -> dict[str, Any]:
+        reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=2 * MOST_RESULT_BYTES)
+        assert self._process is not None
+        told: dict[str, Any]
+        if line := await reader.readline():
+            told = json_value(line)
+        else:
+            status = await exit_status(self._process, GRACE_S)
+            told = {"error": f"{self._path}: the process that loads it {status or 'closed its output'}"}
+        self._reading = asyncio.create_task(self._read(reader))
+        return told
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        """Hand over the answers of the process until it ends."""
+        assert self._process is not None
+        while line := await reader.readline():
+            answer = json.loads(line)
+            waiting = self._waiting.get(answer["number"])
+            if waiting is None or waiting.done():
+                continue
+            if "error" in answer:
+                waiting.set_exception(InputError(answer["error"]))
+            else:
+                waiting.set_result(answer["result"])
+        status = await exit_status(self._process, GRACE_S)
+        self._ended = f"the process of the tools {status or 'closed its output'}"
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(InputError(self._ended))
+
+    def latency_ticks(self, name: str, earlier: int, random: Random) -> int:
+        """As the profile says; the same for all tools."""
+        assert self._latency is not None
+        return self._latency.draw_ticks(earlier, random)
+
+    async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """What the function returns, or the command prints. InputError says what went wrong."""
+        assert self._writer is not None
+        if self._ended:
+            raise InputError(self._ended)
+        self._number = number = self._number + 1
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send({"number": number, "name": name, "arguments": arguments})
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._send({"number": number, "abandon": True})
+            raise
+        finally:
+            del self._waiting[number]
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._writer is not None
+        if not self._writer.is_closing():
+            self._writer.write(json.dumps(message).encode() + b"\n")
+
+    def describe(self) -> Mapping[str, Any]:
+        """The file with its hash, the settings, and the tools, as JSON values."""
+        return {
+            "kind": "file",
+            "path": os.fspath(self._path),
+            "sha256": self._sha256,
+            "latency": self._latency_text,
+            "timeout_s": self.timeout_s,
+            "functions": [tool.to_json() for tool in self.tools],
+        }
+
+    def close(self) -> None:
+        """End the process and all that its tools have started. Calls that still run fail."""
+        if self._process is None:
+            return
+        try:
+            await_result(self._part(self._process), _CLOSE_S)
+        finally:
+            if self._guard is not None:
+                self._guard.release()
+
+    async def _part(self, process: subprocess.Popen[bytes]) -> None:
+        if self._writer is not None:
+            self._writer.transport.abort()
+        if self._reading is not None:
+            await self._reading
+        await end_group(process, (signal.SIGKILL,))

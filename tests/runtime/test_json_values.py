@@ -1,0 +1,63 @@
+"""JSON of others: read if it can be written again, and looked up by references."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdbcore.runtime.json_values import MOST_DEPTH, json_value, resolved
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(VALUES)
+def test_what_was_written_is_read(value: Any) -> None:
+    assert json_value(json.dumps(value)) == value
+    assert json_value(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "NaN", "[-Infinity]", "1e999", '"\\ud800"', '{"\\ud800": 1}', "9" * 5000, "[" * 100_000,
+     "[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1)],
+)  # fmt: skip
+def test_what_could_not_be_written_again_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        json_value(text)
+
+
+RESULTS: list[Any] = [{"flights": [{"id": "FL1", "stops": [1, 2]}], "x-y": 0}, [None, "text"], "abc"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("$RESULT_0.flights[0].id", "FL1"),
+        ("$RESULT_0.flights[0].stops[1]", 2),
+        ("$RESULT_0.flights", [{"id": "FL1", "stops": [1, 2]}]),
+        ("$RESULT_0.x-y", 0),
+        ("$RESULT_1[0]", None),
+        ("$RESULT_1", [None, "text"]),
+    ],
+)
+def test_a_reference_becomes_what_it_refers_to(reference: str, found: Any) -> None:
+    assert resolved(reference, RESULTS) == found
+    assert resolved({"a": [reference, 1], "b": {"c": reference}}, RESULTS) == {"a": [found, 1], "b": {"c": found}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["$RESULT_0.flights[1].id", "$RESULT_0.hotels", "$RESULT_9", "$RESULT_1.name", "$RESULT_2.a", "$RESULT_0[0]",
+     "$RESULT_0.flights[0].id and more", "$RESULT_", "$RESULT_0.", "$5", "", "RESULT_0"],
+)  # fmt: skip
+def test_a_text_that_refers_to_nothing_stays(text: str) -> None:
+    assert resolved(text, RESULTS) == text
