@@ -32,7 +32,8 @@ MEASURES: Final = (
     Measure(
         "response_latency_ms", "values", "ms", GROUP, "Answer time",
         "From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", FTO,
-        better="less", shown=_SLOW, headline="answer time", column=Column(1, "median", "median"),
+        better="less", shown=_SLOW, headline="answer time",
+        column=Column(1, "answer time", "median", "of the answer time"),
     ),
     Measure(
         "response_latency_minus_harness_ms", "values", "ms", GROUP, "Answer time without the harness",
@@ -47,20 +48,22 @@ MEASURES: Final = (
         better="less", shown=_SLOW,
     ),
     Measure(
-        "answered_per_turn", "share", "share", GROUP, "Opportunities that B answered",
-        "B began within {response_window_ms}, and at most 0.2 s before A had finished.", "response rate",
+        "answered_per_turn", "share", "share", GROUP, "Answered",
+        "Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
+        "response rate",
         better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"),
     ),
     Measure(
-        "premature_per_turn", "share", "share", GROUP, "Opportunities at which B cut A off",
-        "B took the floor more than 0.2 s before A had finished: it cut A off.", "premature response, false cut-in",
-        better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off by B",
+        "premature_per_turn", "share", "share", GROUP, "Cut off",
+        "Opportunities at which B took the floor more than 0.2 s before A had finished.",
+        "premature response, false cut-in",
+        better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off",
         column=Column(2, "cut off", "cut off", "by B"),
     ),
     Measure(
-        "no_response_per_turn", "share", "share", GROUP, "Opportunities without an answer",
-        f"After A there was {UNANSWERED}.", "missing response",
-        better="less", shown=_NONE, headline="no answer", column=Column(3, "no answer", "none", "no answer"),
+        "no_response_per_turn", "share", "share", GROUP, "No answer",
+        f"Opportunities at which there was {UNANSWERED}.", "missing response",
+        better="less", shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
     ),
     Measure(
         "a_unanswered_wait_s", "values", "s", GROUP, "Waits after which A went on by itself",

@@ -62,7 +62,7 @@ def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
     lengths = f"{low_ms / 1000:g} s and over" if high_ms is None else f"{low_ms / 1000:g} to {high_ms / 1000:g} s"
     return Measure(
         f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", "share", "share", GROUP,
-        f"Pauses of A of {lengths} in which B cut in", "The same, by the length of the pause.",
+        f"False cut-offs in pauses of {lengths}", "The same, by the length of the pause.",
     )  # fmt: skip
 
 
@@ -83,12 +83,12 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
 _FALSE_CUT_OFF: Final = ShownMoments(("false_cut_off",), "B")
 MEASURES: Final = (
     Measure(
-        "cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in",
-        "Pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is labelled a backchannel "
-        "of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF,
+        "cut_off_per_labelled_a_pause", "share", "share", GROUP, "False cut-offs",
+        "Labelled pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is labelled a "
+        "backchannel of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF,
     ),
     Measure(
-        "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Pauses of A in which B cut in for longer",
+        "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Long false cut-offs",
         "The same, where B then spoke for longer than {short_ms}.", "false cut-off", shown=_FALSE_CUT_OFF,
     ),
     *(_of_pauses(*limits) for limits in PAUSE_BINS_MS),

@@ -29,12 +29,12 @@ KINDS: Final = (
         TICKS_PER_S,
     ),
     KindOfMoment(
-        "cut_off", "A cut off", "B takes the floor before A has finished.", "cut A off {:.1f} s early",
+        "cut_off", "Cut off", "B takes the floor before A has finished.", "cut A off {:.1f} s early",
         -PREMATURE_FTO_TICKS,
     ),
     KindOfMoment(
         "false_cut_off", "False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished.",
-        "spoke {:.1f} s in a pause of A", TICKS_PER_S // 5,
+        "false cut-off of {:.1f} s", TICKS_PER_S // 5,
     ),
     KindOfMoment(
         "talk_over", "Talking over each other", "Longest stretches in which both speak.", "talk-over {:.1f} s",
@@ -42,7 +42,7 @@ KINDS: Final = (
     ),
     KindOfMoment(
         "lapse", "Other long silences",
-        "Longest silences of both that are neither a missing nor a slow answer of B.", "both silent {:.1f} s", None,
+        "Longest silences of both that are neither a missing nor a slow answer of B.", "long silence {:.1f} s", None,
     ),
 )  # fmt: skip
 _BY_ID: Final = {kind.id: kind for kind in KINDS}

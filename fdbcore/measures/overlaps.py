@@ -77,7 +77,7 @@ def _measures(x: Side) -> list[Measure]:
     return found
 
 
-_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A spoke over it")
+_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
 MEASURES: Final = tuple(measure for side in SIDES for measure in _measures(side))
 
 

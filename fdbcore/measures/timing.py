@@ -31,7 +31,7 @@ _OF_TURNS: Final = (
         "lapse_s", "values", "s", TURNS, "Long silences",
         "Silences of both over {lapse_ms}, between the first and the last word.", "lapse",
         better="less", shown=ShownMoments(("lapse", "no_answer", "slow_answer"), None),
-        column=Column(5, "lapses", "lapses", "long silences", is_count=True),
+        column=Column(5, "long silences", "silent", "long silences", is_count=True),
     ),
     Measure(
         "b_initial_silence_s", "values", "s", TURNS, "B silent at the start",

@@ -11,7 +11,7 @@ from fdbcore.types import TurnKind, TurnSettings
 EXCLUSIONS: Final = {
     "censored": "undecided when the recording ended",
     "premature": "cut off",
-    "no_response": "without an answer",
+    "no_response": "no answer",
     "no_long_ipu": "without speech longer than 1 s",
     "simultaneous": "started together",
     "terminal": "the other was just ending",
@@ -45,8 +45,8 @@ SETTINGS: Final = {
     "yield_hold_ms": "A silence must last this long to count as giving way.",
     "simultaneous_ms": "Starts at most this far apart are simultaneous.",
     "terminal_ms": "A side that ends this soon after the other's start was ending anyway.",
-    "response_window_ms": "After a silence of this length, an answer is missing.",
-    "lapse_ms": "Longer silences of both sides are lapses; if A then goes on by itself, B's answer is missing.",
+    "response_window_ms": "A silence of this length after a turn of A counts as no answer of B.",
+    "lapse_ms": "A longer silence of both sides is a long silence; if A then goes on by itself, it is no answer of B.",
 }
 
 TERMS: Final = {
@@ -78,14 +78,15 @@ TERMS: Final = {
     "Known at": "The moment at which an event became certain. It does not change afterwards.",
     "Label": "What a person calls a span: the end of a turn, a pause, an interruption, a backchannel, side talk that "
     "is not meant for the other side, noise, or speech.",
-    "Lapse": "Both silent for longer than {lapse_ms}, between the first and the last word of the conversation.",
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
     "overdue by more is missed if a side follows real time: it is silent on both sides.",
+    "Long silence": "Both silent for longer than {lapse_ms}, between the first and the last word of the conversation. "
+    "The literature calls it a lapse.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",
     "Opportunity": "A moment at which B should answer: every end of A's turn, and every silence of both longer than "
     "{lapse_ms} in which B did not speak and A went on by itself. A silence that a label or a suite calls a pause is "
     "not one, whether B waited or began in it. "
-    "After A's last turn an answer is missing if the call was live and {response_window_ms} of silence were recorded, "
+    "A's last turn counts as no answer if the call was live and {response_window_ms} of silence were recorded, "
     "or if the line is known to have stayed open (samples of one turn, recorded users, --line-open); otherwise A may "
     "have hung up.",
     "Outcome": "Done; failed, if the system is at fault; invalid, if the harness or side A is. A failed call is scored "

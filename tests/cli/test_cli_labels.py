@@ -53,10 +53,10 @@ def test_labels_of_one_call_are_kept_measured_and_shown(call: Path, tmp_path: Pa
     )
     result = replayed(call, "--labels", labels, "--out", tmp_path / "RUN")
     assert result.exit_code == 0
-    assert re.search(r"B cut into 1/1 pauses of A \| answered 1/1 turn ends, median 0\.(49|50|51) s\n", result.stdout)
+    assert re.search(r"false cut-offs 1/1 pauses \| answered 1/1 turn ends, median 0\.(49|50|51) s\n", result.stdout)
     assert "names in l.csv that fit a call that is not here, with their labels: 1: x (1)" in result.stderr
     page = (tmp_path / "RUN" / "call" / "report.html").read_text()
-    assert "Pauses of A in which B cut in" in page
+    assert "False cut-offs" in page
     given = given_labels(tmp_path / "RUN" / "call")
     assert given is not None
     assert given[0] == str(labels)
@@ -94,7 +94,7 @@ def test_labels_of_many_calls_are_joined_and_may_change_without_a_new_replay(cal
     assert odd["names in l.csv that fit a call that is not here, with their labels"] == ["four (1)"]
     made = {name: (run / name / ACTIVITY).stat().st_mtime_ns for name in ("one", "two")}
     table(labels, "one,A,pause,2,3", "two,A,pause,2,2.9", "three,A,pause,5,6")
-    assert "B cut into 2/2 pauses of A" in replayed(tmp_path / "calls", "--labels", labels, "--out", run).stdout
+    assert "false cut-offs 2/2 pauses" in replayed(tmp_path / "calls", "--labels", labels, "--out", run).stdout
     assert made == {name: (run / name / ACTIVITY).stat().st_mtime_ns for name in made}
     again = {call.name: call.quantities[CUT_OFF] for call in Run(run).calls}
     assert again["two"] == read_quantities(Reading(run / "two"))[0][CUT_OFF]

@@ -21,7 +21,7 @@ from fdbcore.types import TurnSettings
     [
         ("A 0-2 | B 2.4-5", []),
         ("A 0-2 6-7 | B 3.9-5", [("slow_answer", "B", 2.0, 3.9, "slow answer 1.9 s")]),
-        ("A 0-2 8-10 | B 2.5-4", [("lapse", "A", 4.0, 8.0, "both silent 4.0 s")]),
+        ("A 0-2 8-10 | B 2.5-4", [("lapse", "A", 4.0, 8.0, "long silence 4.0 s")]),
         ("A 0-2 6-8 | B 8.5-9", [("no_answer", "B", 2.0, 6.0, "no answer 4.0 s")]),
         ("A 0-2 13-15 |", [("no_answer", "B", 2.0, 13.0, "no answer 11.0 s")]),
         ("A 0-2 | B 13-15", [("no_answer", "B", 2.0, 13.0, "no answer 11.0 s")]),
@@ -30,7 +30,7 @@ from fdbcore.types import TurnSettings
         ("A 2-2.4 | B 0-5", []),
         ("A 2-3.5 | B 0-5", [("talk_over", "A", 2.0, 3.5, "talk-over 1.5 s")]),
         ("A 3-6 | B 0-3.7", [("talk_over", "A", 3.0, 3.7, "talk-over 0.7 s")]),
-        ("A 0-3 | B 3.2-4 18-19", [("lapse", "B", 4.0, 18.0, "both silent 14.0 s")]),
+        ("A 0-3 | B 3.2-4 18-19", [("lapse", "B", 4.0, 18.0, "long silence 14.0 s")]),
     ],
 )
 def test_a_moment_says_what_happened_and_where(

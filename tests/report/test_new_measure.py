@@ -65,7 +65,7 @@ def test_it_stands_in_the_tables_of_a_call_and_in_its_glossary(run: Path) -> Non
 
 def test_it_stands_in_the_tables_of_a_run(run: Path) -> None:
     screen = told("report", run)
-    assert "stopped lapses sighs" in screen
+    assert "stopped silent sighs" in screen
     assert "sighs: how long B sighs" in screen
     assert '"title":"long sighs","is":"time","first":-1' in (run / "index.html").read_text().replace(": ", ":").replace(
         ", ", ","

@@ -48,13 +48,13 @@ def _answered(measures: Measures, settings: TurnSettings, last_turn: str) -> tup
     answered = measures["answered_per_turn"]
     last = f" A's last turn: {last_turn}." if answered["excluded"].get("censored") else ""
     if not answered["n"]:
-        return "Answers", NONE, f"{NOTHING_TO_ANSWER}{last}"
+        return "Answered", NONE, f"{NOTHING_TO_ANSWER}{last}"
     early, none = measures["premature_per_turn"]["count"], measures["no_response_per_turn"]["count"]
     text = (
-        f"opportunities that B answered: ends of A's turns, and long waits of A. {early} cut off by B, {none} without "
-        f"an answer: {UNANSWERED}.{last}"
+        f"opportunities: ends of A's turns, and long waits of A. Cut off: {early}, before A had finished. "
+        f"No answer: {none}, {UNANSWERED}.{last}"
     )
-    return "Answers", f"{answered['count']} of {answered['n']}", in_words(text, settings)
+    return "Answered", f"{answered['count']} of {answered['n']}", in_words(text, settings)
 
 
 def _answer_time(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]:
@@ -105,7 +105,7 @@ def _silence(measures: Measures, settings: TurnSettings) -> tuple[str, str, str]
         "Long silences",
         _times(lapses["n"]),
         in_words(
-            f"both silent for more than {{lapse_ms}} between the first and the last word{longest}. {start}",
+            f"of both, over {{lapse_ms}}, between the first and the last word{longest}. {start}",
             settings,
         ),
     )

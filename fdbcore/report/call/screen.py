@@ -74,8 +74,8 @@ def _figure_texts(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
     """The lines of figures by their labels; empty for a line without figures. measures: those of the dialogue."""
     return {
         "B answers": _answers(dialogue, measures),
-        "A speaks over B": _over(measures),
-        "B speaks over A": _over_a_and_silence(dialogue.settings, measures),
+        "A talks over B": _over(measures),
+        "B talks over A": _over_a_and_silence(dialogue.settings, measures),
         "by your labels": by_labels(measures),
     }
 
@@ -231,7 +231,7 @@ def _over_a_and_silence(settings: TurnSettings, measures: Measures) -> str:
     start = f"B silent at start {amount(first['median'], 's')}" if first["n"] else "no speech of B"
     at_once = measures["a_stopped_at_once_per_long_b_onset"]
     fast = f" | A stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
-    silent = f"both silent > {limit}: {lapses['n']}x{longest}"
+    silent = f"long silences (> {limit}) {lapses['n']}{longest}"
     return f"{long_onsets(measures, 'B')}{fast} | short ones {short} | {silent} | {start}"
 
 
@@ -239,7 +239,7 @@ def by_labels(measures: Measures) -> str:
     """The line about false cut-offs, answers and stops by labels, as far as there are labels; empty without labels."""
     cut_off = measures.get("cut_off_per_labelled_a_pause")
     latency = measures.get("response_latency_ms_per_labelled_turn_end")
-    parts = [f"B cut into {_fraction(cut_off)} pauses of A"] if cut_off else []
+    parts = [f"false cut-offs {_fraction(cut_off)} pauses"] if cut_off else []
     if latency:
         answered = f"answered {_fraction(measures['answered_per_labelled_turn_end'])} turn ends"
         parts.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)

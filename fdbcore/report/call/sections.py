@@ -41,8 +41,8 @@ def curve(measures: Measures, settings: TurnSettings) -> str:
         return "There was nothing for B to answer, so there is no curve."
     text = (
         "The share of opportunities that B has begun to answer, over the time since A finished. "
-        f"All {eligible} opportunities count: B answered {counts['answered']['count']}, cut A off at "
-        f"{counts['premature']['count']}, and gave no answer at {counts['no_response']['count']}: {UNANSWERED}. "
+        f"All {eligible} opportunities count: answered {counts['answered']['count']}, cut off "
+        f"{counts['premature']['count']}, no answer {counts['no_response']['count']}: {UNANSWERED}. "
         "Only answers raise the curve."
     )
     return in_words(text, settings)

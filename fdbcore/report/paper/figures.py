@@ -57,7 +57,7 @@ def curve_figure(systems: Sequence[SystemTransfers]) -> str:
     counts = "; ".join(f"{name}: {n} answered" for name, n in legend)
     about = (
         f"Cumulative share of the opportunities that the system has begun to answer ({counts}). All are in the "
-        "denominator: those cut off and those without an answer never raise the curve."
+        "denominator: cut off and no answer never raise the curve."
     )
     return paper(parts, WIDTH, HEIGHT, about)
 

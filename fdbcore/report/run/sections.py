@@ -191,9 +191,14 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
             Axis(0, 4, 0.1, range(5), "seconds"),
             {"B": medians_s},
         ),
-        histogram("Both speak", "Lengths of the overlaps.", Axis(0, 3, 0.1, range(4), "seconds"), {"": run.overlaps_s}),
         histogram(
-            "Both silent",
+            "Overlaps",
+            "Lengths of the stretches in which both speak.",
+            Axis(0, 3, 0.1, range(4), "seconds"),
+            {"": run.overlaps_s},
+        ),
+        histogram(
+            "Long silences",
             in_words("Silences of more than {lapse_ms} in the middle of a call.", settings),
             Axis(3, 15, 0.5, range(3, 16, 3), "seconds"),
             {"": run.values("lapse_s")},
@@ -209,7 +214,7 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
         drawn.append(
             plane(
                 "False cut-offs against answer time",
-                "Share of A's labelled pauses in which B cut in, over the median answer time: lower left is better. "
+                "False cut-offs, the share of A's labelled pauses, over the median answer time: lower left is better. "
                 "One point per system, with 95 % intervals over calls.",
                 Axis(0, 2, 0.1, range(11), "seconds until B answers"),
                 [_point(system) for system in found],

@@ -69,7 +69,7 @@ function describe(event) {
     gap: () => `${other} has finished, and ${side} takes the floor after a gap of ${lasting}.`,
     pause: () => `${side} pauses for ${lasting} inside its turn${event.other_spoke ? `; ${other} speaks in it` : ""}.`,
     overlap_between: () => `${side} begins ${lasting} before ${other} has finished, and gets the floor.`,
-    overlap_within: () => `${side} speaks over ${other} for ${lasting}; ${other} keeps the floor.`,
+    overlap_within: () => `${side} talks over ${other} for ${lasting}; ${other} keeps the floor.`,
     no_response: () =>
       event.censored
         ? `${other}'s last turn: unanswered by ${side}, or hung up. Not counted.`
