@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.measures.dialogue import Dialogue
@@ -24,6 +26,7 @@ EARLIEST_S: Final = -0.5
 LEAST_SHARE: Final = 0.2
 """A known event is shown if this share of the answers has it; a name that stands for no known event needs half."""
 
+_time_s = attrgetter("time_s")
 _Answers = Sequence[tuple[tuple[float, float], Mapping[str, float]]]
 """A's end and B's onset of each answer, and the time (s) of the last mark of each name in it."""
 
@@ -71,7 +74,8 @@ def _answers(marks: Sequence[Mark], dialogue: Dialogue) -> _Answers:
     last_onset_s, answers = -math.inf, []
     for end_s, onset_s in spans:
         first_s = max(min(end_s, onset_s) + EARLIEST_S, last_onset_s + TOLERANCE_S)
-        times_s = {mark.name: mark.time_s for mark in marks if first_s < mark.time_s <= onset_s + TOLERANCE_S}
+        own = marks[bisect_right(marks, first_s, key=_time_s) : bisect_right(marks, onset_s + TOLERANCE_S, key=_time_s)]
+        times_s = {mark.name: mark.time_s for mark in own}
         answers.append(((end_s, onset_s), times_s))
         last_onset_s = onset_s
     return answers

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.sources.agent_logs import Mark
-from fdbcore.sources.mark_names import Place, place_of
+from fdbcore.sources.mark_names import Place, event_of, last_event, place_of
 from fdbcore.types import TICK_MS, ticks_to_s
 
 TOLERANCE_S: Final = 0.06
@@ -28,6 +28,8 @@ BURST_S: Final = 0.5
 """If marks of one name follow each other faster than this (frames, chunks), only the first counts."""
 FEWEST: Final = 6
 """The fewest marks that fit: with fewer, order statistics give no 95 % interval of a median."""
+MOST_PER_TURN: Final = 5
+"""Marks that come more often than this for each turn fit anywhere."""
 LEAST_SHARE: Final = 0.6
 RIVAL_SHARE: Final = 0.7
 NEARLY_AS_MANY: Final = 0.8
@@ -39,6 +41,8 @@ LEAST_DRIFT_S: Final = 0.02
 DRIFT_ERRORS: Final = 4.0
 FEWEST_FOR_DRIFT: Final = 20
 """A drift shows if so many marks fit, and if it is DRIFT_ERRORS of its standard errors from none."""
+LONGEST_WAY_S: Final = 5.0
+"""All marks of an answer lie within this time before B begins."""
 MOST_SPANS: Final = 20.0
 
 Floats = npt.NDArray[np.float64]
@@ -87,9 +91,10 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
     """The clock with which marks of one name keep a constant distance to starts or ends of turns, with 95 % limits.
 
     A name may fit only what it can lie close to (`mark_names.place_of`). Names that come before B begins are tried
-    first: the way of the sound from them to the ear is the shortest. Of those that fit nearly as many starts as the
-    best, and nearly as steadily, the latest is taken. Raises InputError if no name fits FEWEST starts or ends and
-    LEAST_SHARE of them, or if it fits another offset nearly as well, as in a very regular conversation.
+    first: the way of the sound from them to the ear is the shortest. Of the known events of an answer only the last
+    counts, such as playback: whatever comes earlier varies at least as much. Of the names that fit nearly as many
+    starts as the best, and nearly as steadily, the latest is taken. Raises InputError if no name fits FEWEST starts or
+    ends and LEAST_SHARE of them, or if it fits another offset nearly as well, as in a very regular conversation.
     """
     firsts = first_of_bursts(marks)
     turns = [event for event in dialogue.events if event.kind == "turn"]
@@ -104,14 +109,16 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         for name in dict.fromkeys(mark.name for mark in marks)
         if (place := place_of(name)) is not None
     ]
+    last = last_event([fit.name for fit in fits if fit.of_marks >= FEWEST])
     for place in get_args(Place):
-        if found := [fit for fit in fits if fit.place == place and not fit.why_not]:
+        found = [fit for fit in fits if fit.place == place and not fit.why_not and event_of(fit.name) in (None, last)]
+        if found:
             return _latest(found)
     if not fits:
         names = ", ".join(list(dict.fromkeys(mark.name for mark in marks))[:3])
         why_not = f"no mark says that somebody begins or ends to speak (but {names})"
     else:
-        closest = max(fits, key=lambda fit: len(fit.distances_s))
+        closest = max((fit for fit in fits if fit.why_not), key=lambda fit: len(fit.distances_s))
         why_not = f"{closest.name!r} {closest.why_not}{_unit_hint(marks, dialogue)}"
     raise InputError(f"its clock cannot be found: {why_not}. If it is the log of this call, give --marks-offset-ms")
 
@@ -119,21 +126,26 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
 class _Fit(NamedTuple):
     """How marks of a name fit what is heard at a place, and why they do not if they do not.
 
-    rate: the drift. middle_s: the time of the log at which it is none. distances_s: of what is heard from the marks
-    that fit, without the drift.
+    of: how much is heard there. of_marks: how many marks there are. distances_s: of what is heard from the marks that
+    fit, without the drift. rate: the drift. middle_s: the time of the log at which it is none.
     """
 
     name: str
     place: Place
     of: int
+    of_marks: int
     distances_s: Floats
     rate: float
     middle_s: float
     why_not: str
 
+    def offset_s(self) -> float:
+        """The median of the distances."""
+        return float(np.median(self.distances_s))
+
     def spread_s(self) -> float:
         """The median absolute deviation of the distances."""
-        return float(np.median(np.abs(self.distances_s - np.median(self.distances_s))))
+        return float(np.median(np.abs(self.distances_s - self.offset_s())))
 
 
 def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
@@ -141,9 +153,12 @@ def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
     needed = max(FEWEST, math.ceil(LEAST_SHARE * possible))
     if possible < FEWEST:
         why_not = f"can fit only {possible} {place}; at least {FEWEST} are needed"
-        return _Fit(name, place, len(heard_s), np.zeros(0), 0.0, 0.0, why_not)
+        return _Fit(name, place, len(heard_s), len(times_s), np.zeros(0), 0.0, 0.0, why_not)
+    if len(times_s) > MOST_PER_TURN * len(heard_s):
+        why_not = f"comes {len(times_s):,} times, too often to say which of them lie at the {len(heard_s):,} {place}"
+        return _Fit(name, place, len(heard_s), len(times_s), np.zeros(0), 0.0, 0.0, why_not)
     middle_s = float(np.median(times_s))
-    rate, centre_s, rival = _best(heard_s, times_s, middle_s)
+    rate, centre_s, rival = _best(heard_s, times_s, middle_s, needed)
     at_s, distances_s = _matched(heard_s, times_s, middle_s, rate, centre_s)
     if len(at_s) >= needed:
         rate = _drift(at_s, distances_s)
@@ -154,18 +169,25 @@ def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
         why_not = f"fits at most {len(at_s)} of {possible} {place}; at least {needed} are needed"
     elif rival > RIVAL_SHARE * len(at_s):
         why_not = f"fits {len(at_s)} {place} with one offset, but {rival} with another"
-    return _Fit(name, place, len(heard_s), distances_s - rate * (at_s - middle_s), rate, middle_s, why_not)
+    rest_s = distances_s - rate * (at_s - middle_s)
+    return _Fit(name, place, len(heard_s), len(times_s), rest_s, rate, middle_s, why_not)
 
 
-def _best(heard_s: Floats, times_s: Floats, middle_s: float) -> tuple[float, float, int]:
+def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tuple[float, float, int]:
     """The rate and the offset with which the most marks fit, and how many fit the best other offset at that rate.
 
     Of rates alike the smallest is taken. They are so close that none moves a mark by more than half of TOLERANCE_S.
     """
-    steps = math.floor(MOST_DRIFT * float(np.ptp(times_s)) / TOLERANCE_S)
+    span_s = float(np.ptp(times_s))
+    steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S)
+    if steps:
+        distances_s = np.sort((heard_s[:, None] - times_s).ravel())
+        reach_s = 2 * TOLERANCE_S + MOST_DRIFT * span_s
+        within = np.searchsorted(distances_s, distances_s + reach_s, side="right") - np.arange(len(distances_s))
+        steps = steps if within.max() >= needed else 0  # else no rate can bring enough marks together
     best, most = (0.0, 0.0, 0), 0
     for step in sorted(range(-steps, steps + 1), key=abs):
-        rate = step * TOLERANCE_S / float(np.ptp(times_s))
+        rate = step * TOLERANCE_S / span_s if step else 0.0
         distances_s = np.sort((heard_s[:, None] - times_s - rate * (times_s - middle_s)).ravel())
         ends = np.searchsorted(distances_s, distances_s + 2 * TOLERANCE_S, side="right")
         counts = ends - np.arange(len(distances_s))
@@ -201,11 +223,16 @@ def _drift(at_s: Floats, distances_s: Floats) -> float:
 
 
 def _latest(fits: Sequence[_Fit]) -> LogClock:
-    """The clock by the name that comes latest, of those that fit nearly as many as the best, and nearly as steadily."""
-    enough = NEARLY_AS_MANY * max(len(fit.distances_s) for fit in fits)
-    many = [fit for fit in fits if len(fit.distances_s) >= enough]
+    """The clock by the name that comes latest, of those that fit nearly as many as the best, and nearly as steadily.
+
+    A name that is LONGEST_WAY_S or more from the best fits by chance.
+    """
+    best = max(fits, key=lambda fit: (len(fit.distances_s), -fit.spread_s()))
+    enough = NEARLY_AS_MANY * len(best.distances_s)
+    near = [fit for fit in fits if abs(fit.offset_s() - best.offset_s()) < LONGEST_WAY_S]
+    many = [fit for fit in near if len(fit.distances_s) >= enough]
     steady_s = NEARLY_AS_STEADY * min(fit.spread_s() for fit in many) + TICK_MS / 1000
-    fit = min((fit for fit in many if fit.spread_s() <= steady_s), key=lambda fit: float(np.median(fit.distances_s)))
+    fit = min((fit for fit in many if fit.spread_s() <= steady_s), key=_Fit.offset_s)
     low_s, offset_s, high_s = (
         (distance_s - fit.rate * fit.middle_s) / (1 + fit.rate) for distance_s in _median_with_limits(fit.distances_s)
     )

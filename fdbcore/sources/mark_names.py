@@ -44,7 +44,7 @@ _EVENTS: Final[Mapping[str, Sequence[str]]] = {
         r"(audio|playback|playout) (out|sent|plays|starts?|started|begins|began)|spoke",
     ),
 }
-"""The events that split an answer, each with its names in logs, the most exact first."""
+"""The events that split an answer in their order, each with its names in logs, the most exact first."""
 
 _OF_A: Final = re.compile(
     r"\b(user|caller|customer|human|examiner|vad|stt|asr|heard|hears?|transcript(ion)?|eou|eot|endpoint(ing|ed)?"
@@ -89,6 +89,12 @@ def event_of(name: str) -> str | None:
     """The event that a name stands for, None for a name that is not known."""
     known = (event for event, patterns in _EVENTS.items() if any(re.fullmatch(each, plain(name)) for each in patterns))
     return next(known, None)
+
+
+def last_event(names: Sequence[str]) -> str | None:
+    """The last of the known events that the names stand for; None if they stand for none."""
+    found = {event_of(name) for name in names}
+    return next((event for event in reversed([*_EVENTS]) if event in found), None)
 
 
 def _splits_nothing(text: str) -> bool:

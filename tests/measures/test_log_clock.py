@@ -128,3 +128,24 @@ def test_a_log_in_another_unit_is_told_so() -> None:
     marks = [Mark(1000 * exchange.onset_s, "audio_out") for exchange in found]
     with pytest.raises(InputError, match=r"its times span [\d,]+, the recording \d+ s: times are expected in seconds"):
         find_clock(marks, dialogue(drawing))
+
+
+def test_an_earlier_event_is_no_anchor_where_a_later_one_is_logged() -> None:
+    """The model always needs the same time before B is heard, but playback is noted at any time: not a good clock."""
+    rng = np.random.default_rng(11)
+    drawing, found = exchanges(rng)
+    tokens = [Mark(exchange.onset_s - 0.5, "first token") for exchange in found]
+    assert find_clock(tokens, dialogue(drawing)).anchor == "first token"
+    loose = [Mark(exchange.onset_s - rng.uniform(0, 0.4), "playback started") for exchange in found]
+    with pytest.raises(InputError, match="its clock cannot be found: 'playback started' fits at most"):
+        find_clock(sorted([*tokens, *loose]), dialogue(drawing))
+
+
+def test_a_name_that_fits_by_chance_elsewhere_does_not_win() -> None:
+    rng = np.random.default_rng(12)
+    drawing, found = exchanges(rng)
+    marks = log_of(rng, found, jitter_s=0.02, without=["playback_finished"])
+    elsewhere = [Mark(exchange.onset_s + 1030 + rng.uniform(-0.05, 0.05), "heartbeat") for exchange in found]
+    clock = find_clock(sorted([*marks, *elsewhere]), dialogue(drawing))
+    assert clock.anchor == "audio_out"
+    assert clock.offset_s == pytest.approx(-1000 + TRANSPORT_S, abs=0.03)
