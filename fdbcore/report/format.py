@@ -190,15 +190,6 @@ def vad_text(settings: Settings) -> str:
     return " / ".join(dict.fromkeys(named))
 
 
-def vad_bias_text(settings: Settings) -> str:
-    """The measured bias of the detector, such as "onset +10 ms, FTO -10 ms"; empty if it is not known."""
-    stated = []
-    for vad in _vads(settings):
-        bias = vad.get("bias_ms") or {}
-        stated.append(", ".join(f"{name.replace('fto', 'FTO')} {value:+g} ms" for name, value in bias.items()))
-    return " / ".join(filter(None, dict.fromkeys(stated)))
-
-
 def vad_bias_sentence(settings: Settings) -> str:
     """What the measured bias of the detectors means for answer times, in words; empty if it is not known.
 

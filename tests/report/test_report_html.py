@@ -99,12 +99,21 @@ def test_the_data_is_the_document_and_the_levels(sample: Reading) -> None:
 def test_texts_from_files_stay_texts(tmp_path: Path) -> None:
     source = {"files": [{"path": "x"}, {"path": HOSTILE, "sha256": HOSTILE}], "playable_in_browser": False}
     source["sides"] = {side: {"file": 1, "channel": HOSTILE} for side in "AB"}
-    vad = {side: {"name": HOSTILE, "bias_ms": {HOSTILE: 1.5}} for side in "AB"}
+    vad = {side: {"name": HOSTILE, "bias_ms": {"onset": 10.0, "offset": 20.0, HOSTILE: 1.5}} for side in "AB"}
     settings = {**META["settings"], "vad": vad}
     recording = drawn_recording(
-        tmp_path / "<b>bold", "A 0-2 |", source=source, settings=settings, parties={"A": {HOSTILE: HOSTILE}}
+        tmp_path / "<b>bold",
+        "A 0-2 |",
+        source=source,
+        settings=settings,
+        parties={"A": {"kind": HOSTILE, "path": HOSTILE}},
     )
-    harmless = drawn_recording(tmp_path / "harmless", "A 0-2 |", parties={"A": {"kind": "replay"}})
+    plain = {
+        "files": [{"path": "x"}, {"path": "y", "sha256": "0"}],
+        "playable_in_browser": False,
+        "sides": source["sides"],
+    }
+    harmless = drawn_recording(tmp_path / "harmless", "A 0-2 |", source=plain, parties={"A": {"kind": "replay"}})
     found = read(recording)
     tags = [tag for tag, _ in found.elements if tag not in ("dt", "dd", "code")]
     assert tags == [tag for tag, _ in read(harmless).elements if tag not in ("dt", "dd", "code")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from fdbcore.report.format import NONE, clock_text, duration_text
 from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
-from fdbcore.report.html.values import Cell, Row, flat
+from fdbcore.report.html.values import Cell, Fact, Row
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, ticks_to_s
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 LATENESS_COLUMNS: Final = ("p50", "p99", "p99.9", "max")
 LISTED: Final = 50  # delay changes
 SET: Final = "anchor"  # the reason of a delay change when a side is first heard; it is no disturbance
-_ELSEWHERE: Final = ("realtime", "late", "missed", "sides")  # keys of a certificate that the page shows elsewhere
 
 
 def verdict(content: Document) -> str:
@@ -86,7 +85,7 @@ def section(content: Document) -> dict[str, Any]:
         "sides": list(_side_rows(content)),
         "delay_changes": changes,
         "more_delay_changes": f"{more:,}" if more else "",
-        "rest": flat({k: v for k, v in timing.items() if k not in _ELSEWHERE and not _is_histogram(v)}),
+        "rest": list(_conditions(timing)),
     }
 
 
@@ -122,12 +121,37 @@ def _lateness_row(name: str, side: str, summary: LatenessSummary) -> Row:
     return label, [f"{summary['n']:,}", *numbers]
 
 
+def _conditions(timing: Mapping[str, Any]) -> Iterator[Fact]:
+    """Under which conditions a live call ran: its clock, its priority, and the load of the machine."""
+    if not timing.get("realtime"):
+        return
+    clock, priority = timing.get("clock") or {}, timing.get("priority") or {}
+    if clock:
+        yield "clock", ", ".join(str(clock[key]) for key in ("name", "hardware") if clock.get(key))
+    if fifo := priority.get("fifo"):
+        granted = f"real time (FIFO {fifo.get('priority')})"
+        yield "priority", granted if fifo.get("granted") else f"normal, {fifo.get('why_not') or 'not asked for more'}"
+    machine = timing.get("machine") or {}
+    if load := machine.get("load_average"):
+        averages = ", ".join(f"{each:.1f}" for each in load)
+        yield "load", f"{averages} over 1, 5 and 15 minutes, on {machine.get('cpu_count')} processors"
+    processors = timing.get("processors") or {}
+    if (stolen := processors.get("steal_share")) is not None:
+        yield "taken by the host", f"{100 * stolen:.1f} % of the processors' time"
+    if (waited_ms := processors.get("waited_ms")) is not None:
+        yield "waited for a processor", duration_text(waited_ms / 1000)
+    for key, name in (("suspends", "suspended"), ("clock_steps", "wall clock set")):
+        if found := timing.get(key):
+            total_s = sum(each["ms"] for each in found) / 1000
+            yield name, f"{len(found)} times, {duration_text(total_s)} in all"
+
+
 def _side_rows(content: Document) -> Iterator[Row]:
     """The counts of each side, those with a description first, and how its audio arrived."""
     sides = [_leaves(_measured(content).get(side, {})) for side in SIDES]
     for key in dict.fromkeys([*SIDE_COUNTS, *sides[0], *sides[1]]):
-        if any(key in measured for measured in sides):
-            known = SIDE_COUNTS.get(key)
+        known = SIDE_COUNTS.get(key)
+        if any(key in measured and (known or measured[key]) for measured in sides):
             unknown = key.replace("_samples", "").replace("_", " ")
             label = Cell(known.label, known.meaning) if known else Cell(unknown)
             yield label, [_count_text(key, m[key]) if key in m else "" for m in sides]

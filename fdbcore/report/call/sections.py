@@ -10,14 +10,14 @@ from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import Measure, Unit
 from fdbcore.report.call.tools import tools_of
-from fdbcore.report.format import amount, headline, limits, number, shown_unit, vad_bias_text
-from fdbcore.report.glossary import EVENTS, EXCLUSIONS, SETTINGS, in_words
-from fdbcore.report.html.values import NOTES, Cell, Fact, Row, Shown, flat
+from fdbcore.report.evidence import Evidence, of_parties, of_settings, of_source, of_versions
+from fdbcore.report.format import amount, headline, limits, number, shown_unit
+from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
+from fdbcore.report.html.values import NOTES, Cell, Row, Shown, flat
 from fdbcore.types import SIDES, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Summary
-    from fdbcore.recording.meta_types import Settings
     from fdbcore.report.call.document_types import Document, Event
 
 
@@ -128,24 +128,16 @@ def events(found: Sequence[Event], settings: TurnSettings) -> list[Row]:
     ]
 
 
-def evidence(content: Document) -> dict[str, list[Fact]]:
-    """The facts about settings, sources and versions."""
-    recording, settings = content["recording"], content["settings"]
+def evidence(content: Document) -> Evidence:
+    """The facts about settings, sources, parties and versions."""
+    recording = content["recording"]
     parties = (content["held"] or recording)["parties"] or {}
-    turns = [(name, Cell(str(value), SETTINGS.get(name, ""))) for name, value in settings["turns"].items()]
-    sha256 = flat({"settings SHA-256": recording["settings_sha256"]})
     tools = tools_of(content)
     described = {name: value for name, value in tools["described"].items() if name != "functions"} if tools else {}
-    return {
-        "Voice activity and turns": [*voice_activity(settings), *turns, *sha256],
-        "Sources": flat(recording["source"] or {}),
-        **({"Tools": flat(described)} if described else {}),
-        "Parties and versions": [*flat(parties), *flat(recording["versions"] or {})],
+    found = {
+        "Voice activity and turns": of_settings(content["settings"], filter(None, [recording["settings_sha256"]])),
+        "Sources": of_source(recording["source"] or {}),
+        "Tools": flat(described),
+        "Parties and versions": [*of_parties(parties), *of_versions(recording["versions"] or {})],
     }
-
-
-def voice_activity(settings: Settings) -> list[Fact]:
-    """The facts about the voice activity detector, and its measured bias."""
-    bias, vad = vad_bias_text(settings), settings["vad"]
-    stated: list[Fact] = [("measured bias", Cell(bias, "It shifts every latency."))] if bias else []
-    return [*stated, *flat({"voice activity": vad["A"] if vad["A"] == vad["B"] else vad})]
+    return {title: facts for title, facts in found.items() if facts}

@@ -9,10 +9,11 @@ from urllib.parse import quote
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison import words
+from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.html.templates import INDEX, render
-from fdbcore.report.html.values import Cell, Row, Shown, flat
+from fdbcore.report.html.values import Cell, Fact, Row, Shown
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def page(document: Comparison, folder: Path) -> str:
         gates=_gates(gates, folder) if gates else None,
         comparisons=[_compared(compared, settings) for compared in document["comparisons"]],
         not_corrected=NOT_CORRECTED,
-        evidence=flat({name: _evidence(side) for name, side in words.sides(document)}),
+        evidence={f"{name[:1].upper()}{name[1:]}": _evidence(side) for name, side in words.sides(document)},
         terms=terms(settings),
     )
 
@@ -62,10 +63,10 @@ def _facts(document: Comparison) -> list[str]:
     return [words.scored_calls(document["run"]), *against, *([f"by {document['by']}"] if document["by"] else [])]
 
 
-def _evidence(described: DescribedRun) -> dict[str, Any]:
-    return {key: described[key] for key in ("path", "versions", "settings")} | {
-        "settings SHA-256": list(described["settings_sha256s"])
-    }
+def _evidence(described: DescribedRun) -> list[Fact]:
+    settings = described["settings"]
+    decided = of_settings(settings, described["settings_sha256s"]) if settings else []
+    return [("folder", described["path"]), *decided, *of_versions(described["versions"])]
 
 
 def _gates(gates: DecidedGates, folder: Path) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
+from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import counted, headline, scaled, shown_unit
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.groups import words
 from fdbcore.report.html.templates import INDEX, render
-from fdbcore.report.html.values import flat
 from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
 
@@ -50,7 +50,7 @@ def page(content: Statements, folder: Path) -> str:
         measures=[_measure(content, name, settings) for name in headlines()],
         told=[(label or "\N{NO-BREAK SPACE}", text) for label, text in lines if not label.startswith("!!")],
         reference=_reference(content, content["reference"]) if "reference" in content else None,
-        evidence=flat({key: content[key] for key in ("run", "versions", "settings")}),
+        evidence={"": [("run", content["run"]), *of_settings(content["settings"]), *of_versions(content["versions"])]},
         terms=terms(settings),
     )
 

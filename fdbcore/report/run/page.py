@@ -84,8 +84,8 @@ def page(run: Survey, shown: PageParts, heard: ClipCounts) -> str:
         facts=corpus_sections.header(run),
         gates=corpus_gates.banner(run.gated) if run.gated else None,
         findings=corpus_findings.listed(run, page_of),
-        noticed=corpus_sections.noticed(run, cautions(measures_by_system(run, compared))),
-        odd=corpus_sections.odd(run.corpus.path),
+        noticed=corpus_sections.noticed(run),
+        remarks=corpus_sections.remarks(run.corpus.path, cautions(measures_by_system(run, compared))),
         evidence=corpus_sections.evidence(run),
         terms=terms(settings),
         footer=corpus_sections.footer(run),
@@ -107,7 +107,9 @@ def _scored(
     return {
         "health": corpus_health.panel(run, page_of),
         "logs": agent_logs.section(run, page_of),
-        "lead": f"{len(compared)} systems, each with its own calls alone." if compared else corpus_sections.lead(run),
+        "lead": f"{len(compared)} systems. Each row counts only that system's calls."
+        if compared
+        else corpus_sections.lead(run),
         "systems": system_table.section(compared) if compared else None,
         "figures": None if compared else corpus_sections.figures(run, settings),
         "worst": worst,

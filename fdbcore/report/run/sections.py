@@ -15,11 +15,11 @@ from fdbcore.measures.catalogue import MOMENTS, shown_by
 from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
-from fdbcore.report.call.sections import voice_activity
 from fdbcore.report.comparison import limits as gate_limits
+from fdbcore.report.evidence import Evidence, of_settings, of_versions
 from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, vad_text
 from fdbcore.report.glossary import in_words
-from fdbcore.report.html.values import Fact, KeyFigure, flat
+from fdbcore.report.html.values import KeyFigure
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
@@ -45,12 +45,12 @@ def header(run: Survey) -> list[str]:
     return [*parts, *([f"voice activity by {vad_text(settings)}"] if settings else [])]
 
 
-def noticed(run: Survey, intervals: Iterable[str]) -> list[dict[str, Any]]:
-    """The notices that a reader must see before any number, each with names. intervals: warnings about intervals."""
-    return [_notice(what, names) for what, names in _noticed(run, intervals)]
+def noticed(run: Survey) -> list[dict[str, Any]]:
+    """The notices that a reader must see before any number, each with names."""
+    return [_notice(what, names) for what, names in _noticed(run)]
 
 
-def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def _noticed(run: Survey) -> Iterator[tuple[str, list[str]]]:
     for status in dict.fromkeys(row.call.status for row in run.rows):
         rows = [row for row in run.rows if row.call.status == status and row.call.unscored is not None]
         if rows:
@@ -62,8 +62,6 @@ def _noticed(run: Survey, intervals: Iterable[str]) -> Iterator[tuple[str, list[
     for text, names in run.warned().items():
         if not all(name in " ".join(damaged) for name in names):
             yield f"{text}: {counted(len(names), 'call')}", names
-    for text in intervals:
-        yield f"{text[:1].upper()}{text[1:]}", []
     settings = run.corpus.settings_sha256s
     if len(settings) > 1:
         counts = [f"{counted(count, 'call')}: settings {sha256[:12]}" for sha256, count in settings.items()]
@@ -82,10 +80,11 @@ def in_short(call: Call, text: str) -> str:
     return text
 
 
-def odd(path: Path) -> list[dict[str, Any]]:
-    """The input that did not fit together, by kind, each with names."""
+def remarks(path: Path, intervals: Iterable[str]) -> list[dict[str, Any]]:
+    """What is good to know, and needs no action: cautions about intervals, and input that did not fit together."""
     oddities = read_corpus(path)["oddities"] if is_replayed(path) else {}
-    return [_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items()]
+    cautions = [_notice(f"{text[:1].upper()}{text[1:]}.", []) for text in intervals]
+    return [*cautions, *(_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items())]
 
 
 def _notice(what: str, names: Sequence[str]) -> dict[str, Any]:
@@ -187,7 +186,7 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
         ),
         histogram(
             "Answer time of each call",
-            "The median of each call: a second hump is a group of calls to look at.",
+            "Each call's median answer time. A second peak to the right is a group of slow calls.",
             Axis(0, 4, 0.1, range(5), "seconds"),
             {"B": medians_s},
         ),
@@ -283,14 +282,12 @@ def _strip(found: CallMoment) -> str:
     return f'<svg class="strip" {box} aria-hidden="true">{"".join(parts)}</svg>'
 
 
-def evidence(run: Survey) -> list[Fact]:
+def evidence(run: Survey) -> Evidence:
     """The facts about settings and versions."""
     settings = run.corpus.settings
     if settings is None:
-        return []
-    turns = flat({"turns": settings["turns"]})
-    made = flat({"settings SHA-256": list(run.corpus.settings_sha256s), "versions": run.corpus.versions})
-    return [*voice_activity(settings), *turns, *made]
+        return {}
+    return {"": [*of_settings(settings, run.corpus.settings_sha256s), *of_versions(run.corpus.versions)]}
 
 
 def footer(run: Survey) -> str:

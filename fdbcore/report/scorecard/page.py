@@ -60,7 +60,7 @@ def page(card: Scorecard, suite: Suite, document: Mapping[str, Any]) -> str:
         listed=packed(listed(card, cases)),
         pictures=[packed(chunk) for chunk in pictures(suite, cases)],
         per_chunk=PER_CHUNK,
-        evidence=flat(card.evidence),
+        evidence={"": flat(card.evidence)} if card.evidence else {},
         footer=f"fdbcore {__version__} · {document['schema']}",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
@@ -66,13 +66,31 @@ def card(document: Document) -> Scorecard:
         subsets_by="topic",
         cases=cases,
         terms=TERMS,
-        evidence={
-            **settings,
-            **{f"set {of['name']}": {k: of[k] for k in of if k != "name"} for of in document["sets"]},
-        },
+        evidence=_evidence(document),
         level=settings.get("level", 0.95),
     )
     return replace(found, statements=leads(found))
+
+
+def _evidence(document: Document) -> dict[str, str]:
+    """What the figures rest on, in words."""
+    settings = document["settings"]
+    in_words: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "fdbcore": ("made with", lambda version: f"fdbcore {version}"),
+        "annotators": ("annotators", ", ".join),
+        "repeats": ("annotations of each reply", str),
+        "as_given": ("importances", lambda as_given: "as given" if as_given else "scaled so that they sum to 1"),
+        "level": ("level of intervals", lambda level: f"{100 * level:g} %"),
+        "resamples": ("resamples", lambda n: f"{n:,}"),
+        "seed": ("seed", str),
+        "power": ("power of a detectable difference", lambda power: f"{100 * power:g} %"),
+    }
+    found = {name: text(settings[key]) for key, (name, text) in in_words.items() if key in settings}
+    for of in document["sets"]:
+        topics = ", ".join(f"{topic} {n}" for topic, n in of["topics"].items())
+        by = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
+        found[f"set {of['name']}"] = f"{of['n']:,} records in {of['locale']}{by}: {topics}"
+    return found
 
 
 def _facts(document: Document) -> list[str]:

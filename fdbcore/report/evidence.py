@@ -1,0 +1,96 @@
+"""What the numbers of a page rest on, in words: detectors, settings, sources, parties, versions.
+
+Each page shows these facts folded. They are a selection: meta.json of a recording has all of them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.report.format import clock_text, vad_bias_sentence, vad_text
+from fdbcore.report.glossary import SETTINGS
+from fdbcore.report.html.values import Cell, Fact
+from fdbcore.types import SIDES, Side
+
+if TYPE_CHECKING:
+    from fdbcore.recording.meta_types import Settings
+
+Evidence = Mapping[str, Sequence[Fact]]
+"""Facts by the title of their part; "" for a part without a title."""
+
+SETTING_NAMES: Final = {
+    "min_speech_ms": "shortest speech",
+    "min_silence_ms": "shortest silence",
+    "short_ms": "short contribution",
+    "resume_ms": "time to resume",
+    "yield_hold_ms": "giving way",
+    "simultaneous_ms": "simultaneous start",
+    "terminal_ms": "ending anyway",
+    "response_window_ms": "wait for an answer",
+    "lapse_ms": "long silence",
+}
+SHA_CHARACTERS: Final = 12
+_CHANNELS: Final = {1: "mono", 2: "stereo"}
+_WHICH: Final = ("party", "model", "path", "address", "url", "command")
+"""What of a party's description says which one it is; the first that there is."""
+
+
+def of_settings(settings: Settings, sha256s: Iterable[str] = ()) -> list[Fact]:
+    """The detector, and each setting of the turn detector with its meaning. sha256s: the hashes of all settings."""
+    bias = vad_bias_sentence(settings)
+    facts: list[Fact] = [("voice activity", Cell(vad_text(settings), f"{bias[:1].upper()}{bias[1:]}." if bias else ""))]
+    facts += [
+        (SETTING_NAMES.get(name, name.replace("_", " ")), Cell(f"{value:,} ms", SETTINGS.get(name, "")))
+        for name, value in settings["turns"].items()
+    ]
+    if settings.get("line_open"):
+        facts.append(("line", "taken as open until the end: B could still answer"))
+    hashes = ", ".join(sha256[:SHA_CHARACTERS] for sha256 in sha256s)
+    return [*facts, *([("hash of the settings", Cell(hashes, is_code=True))] if hashes else [])]
+
+
+def of_versions(versions: Mapping[str, str | Sequence[str]]) -> list[Fact]:
+    """The programs that made the recordings; several versions of one where there are several."""
+    named = [f"{name} {each if isinstance(each, str) else ' and '.join(each)}" for name, each in versions.items()]
+    return [("made with", ", ".join(named))] if named else []
+
+
+def of_source(source: Mapping[str, Any]) -> list[Fact]:
+    """The files of a recorded call, and which side is where. source: as `meta.json` describes it; may be empty."""
+    files: Sequence[Mapping[str, Any]] = source.get("files", ())
+    facts: list[Fact] = [("file", Cell(str(file.get("path", "")), _file_text(file), is_code=True)) for file in files]
+    sides = source.get("sides", {})
+    if sides and len(files) == 1:
+        facts.append(("sides", ", ".join(f"{side} {sides[side]['channel']}" for side in SIDES)))
+    elif sides:
+        names = {side: Path(str(files[sides[side]["file"]].get("path"))).name for side in SIDES}
+        facts.append(("sides", ", ".join(f"{side} {names[side]}" for side in SIDES)))
+    if offset_ms := source.get("offset_ms"):
+        later, by_ms = ("B", offset_ms) if offset_ms > 0 else ("A", -offset_ms)
+        facts.append(("beginning", f"{later} begins {by_ms:,} ms later"))
+    return facts
+
+
+def _file_text(file: Mapping[str, Any]) -> str:
+    """What kind of audio a file holds: "wav, pcm_s16le, 24,000 Hz, stereo, 1:06; content 044bf335805a"."""
+    rate_hz, samples, sha256 = file.get("rate_hz"), file.get("samples"), file.get("sha256")
+    channels = file.get("channels")
+    parts = [file.get("container"), file.get("codec"), f"{rate_hz:,} Hz" if rate_hz else None]
+    parts += [_CHANNELS.get(channels, f"{channels} channels") if channels else None]
+    parts += [clock_text(samples / rate_hz) if rate_hz and samples else None]
+    text = ", ".join(str(part) for part in parts if part)
+    content = f"content {sha256[:SHA_CHARACTERS]}" if sha256 else ""
+    return "; ".join(filter(None, [text, content, *file.get("notes", ()), file.get("damage")]))
+
+
+def of_parties(parties: Mapping[Side, Mapping[str, Any]]) -> list[Fact]:
+    """Who spoke on each side: its kind, and which one it is."""
+    return [(side, _party_text(party)) for side, party in parties.items() if "kind" in party]
+
+
+def _party_text(party: Mapping[str, Any]) -> str:
+    which = next((str(party[key]) for key in _WHICH if isinstance(party.get(key), str)), "")
+    kind = "a recording" if party["kind"] == "replay" else str(party["kind"])
+    return f"{kind}: {which}" if which else kind
