@@ -11,14 +11,16 @@ from typing import Final
 DAY_LENGTH: Final = len("2026-11-23")
 MONTH_LENGTH: Final = len("2026-11")
 _DATE: Final = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
-_VERSION: Final = re.compile(r"(?P<prefix>\D*)(?P<numbers>\d+(?:\.\d+)*)")
+_VERSION: Final = re.compile(
+    r"(?P<prefix>(?:v|ver|version|r|rel|release|build)?[ ._-]?)(?P<numbers>\d+(?:\.\d+)*)", re.IGNORECASE
+)
 
 
 def positions(names: Sequence[str]) -> list[float] | None:
     """Where each name stands on an axis, if all are dates or all are versions; None otherwise.
 
-    Dates ("2026-11-23", with or without a time, or "2026-11") stand at their day. Versions ("v2", "1.10", "7"; any text
-    before the numbers must be the same for all) stand at their rank, so that v10 comes after v2.
+    Dates ("2026-11-23", with or without a time, or "2026-11") stand at their day. Versions ("v2", "1.10", "release-7",
+    all with the same text before the numbers) stand at their rank, so that v10 comes after v2.
     """
     if len(names) < 2:
         return None

@@ -137,6 +137,18 @@ def difference_text(each: GroupDifference, unit: str) -> str:
     return " | ".join(parts)
 
 
+def verdicts(differences: Sequence[GroupDifference]) -> str:
+    """What differs between two groups: "better in answered; worse in answer time; no difference found in 5"."""
+    told = []
+    for verdict in ("better", "worse", "different"):
+        labels = [headlines()[each["measure"]] for each in differences if each["verdict"] == verdict]
+        told += [f"{verdict} in {', '.join(labels)}"] if labels else []
+    for verdict, text in (("no difference found", "no difference found in {}"), ("undecided", "{} undecided")):
+        count = sum(each["verdict"] == verdict for each in differences)
+        told += [text.format(count)] if count else []
+    return "; ".join(told) or "nothing to compare"
+
+
 def settings(content: Statements) -> Iterator[Line]:
     """The settings that were varied, and where groups change places."""
     found = content.get("sensitivity")

@@ -28,6 +28,7 @@ from fdbcore.report.call import sections
 from fdbcore.report.call.audio import CLIP_TYPE, audio_url, clip
 from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
+from fdbcore.report.groups.section import groups_of_calls
 from fdbcore.report.html.templates import INDEX, embedded_json, render
 from fdbcore.report.run import agent_logs
 from fdbcore.report.run import findings as corpus_findings
@@ -114,6 +115,7 @@ def _scored(
         "figures": None if compared else corpus_sections.figures(run, settings),
         "worst": worst,
         "absent": absent,
+        "groups": groups_of_calls(run, sounds.place(run.corpus.path)),
         "charts": corpus_sections.charts(run, settings),
         "intervals": sections.intervals(run.measures),
         "measures": sections.measures(run.measures, settings),

@@ -1,0 +1,107 @@
+"""The calls of a run by each of their columns: the groups, their headline measures, and what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.analysis.groups import NO_VALUE, CallGroup, groups
+from fdbcore.analysis.matching import group_differences
+from fdbcore.analysis.order import positions
+from fdbcore.analysis.score import summarise
+from fdbcore.analysis.survey import Survey
+from fdbcore.errors import InputError
+from fdbcore.measures.catalogue import headlines
+from fdbcore.stats.bootstrap import FEW_CLUSTERS
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import GroupDifference
+    from fdbcore.analysis.summary_types import Measures
+
+MOST_UNORDERED: Final = 20
+MOST_ORDERED: Final = 60
+"""The most groups of a column that are shown: of dates and versions there may be more, as they make a line."""
+MOST_COMPARED: Final = 6
+"""With more groups, not every two are compared: there would be too many comparisons to find anything."""
+LEAST_CALLS: Final = 2
+"""A column with fewer calls per value, on average, names single calls and no groups."""
+_OF_THE_RUN: Final = ("clip", "trial", "outcome")
+"""Columns of a live run that are no groups to compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """A group of calls: how many, and its headline measures. at: where it stands among dates or versions, None if it
+    has no place there."""
+
+    name: str
+    calls: int
+    measures: Measures
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The calls by one column. differences: between every two groups, none if there are more than MOST_COMPARED."""
+
+    column: str
+    points: Sequence[GroupFigures]
+    differences: Sequence[GroupDifference]
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the groups are dates or versions."""
+        return any(point.at is not None for point in self.points)
+
+
+def breakdowns(run: Survey) -> list[Breakdown]:
+    """The calls of a run by each column that groups them, in the order of the columns. Intervals resample calls."""
+    calls = CallGroup("", [row.call for row in run.scored], run.pooled)
+    columns = dict.fromkeys(name for call in calls.calls for name in call.columns if name not in _OF_THE_RUN)
+    found = []
+    for column in columns:
+        by = _groups(calls, column)
+        if len(by) > 1 and LEAST_CALLS * len(by) <= len(calls.calls):
+            differences = group_differences(by, None) if len(by) <= MOST_COMPARED else []
+            found.append(Breakdown(column, points(by), differences))
+    return found
+
+
+def _groups(calls: CallGroup, column: str) -> list[CallGroup]:
+    """The groups of a column; none if there are too many to show."""
+    try:
+        found = groups(calls, column, MOST_ORDERED)
+    except InputError:
+        return []
+    has_order = positions([group.name for group in found if group.name != NO_VALUE]) is not None
+    return found if has_order or len(found) <= MOST_UNORDERED else []
+
+
+def points(by: Sequence[CallGroup]) -> list[GroupFigures]:
+    """The headline measures of each group, with intervals over calls, and its place among dates or versions."""
+    names = [group.name for group in by if group.name != NO_VALUE]
+    places: Mapping[str, float] = dict(zip(names, positions(names) or [], strict=False))
+    return [
+        GroupFigures(
+            group.name,
+            len(group.calls),
+            summarise([{name: each[name] for name in headlines() if name in each} for each in group.quantities]),
+            places.get(group.name),
+        )
+        for group in by
+    ]
+
+
+def repeated(run: Survey) -> str | None:
+    """The first column with values that several calls share, neither dates nor versions: such as the caller.
+
+    Calls of one value may resemble each other, so intervals should resample its values.
+    """
+    columns = dict.fromkeys(name for row in run.scored for name in row.call.columns if name not in _OF_THE_RUN)
+    for column in columns:
+        values = [value for row in run.scored if (value := row.call.columns.get(column))]
+        names = sorted({*values})
+        if FEW_CLUSTERS <= len(names) <= len(values) / 1.5 and positions(names) is None:
+            return column
+    return None

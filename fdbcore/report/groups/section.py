@@ -1,0 +1,140 @@
+"""Groups of calls on a page: a table with intervals, a line over dates or versions, and every two groups compared."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.analysis.breakdowns import breakdowns, repeated
+from fdbcore.analysis.groups import MOST_GROUPS
+from fdbcore.measures.catalogue import MEASURES, headlines
+from fdbcore.report.format import NONE, amount, counted, difference, headline, limits, p_value, scaled
+from fdbcore.report.groups import words
+from fdbcore.report.html.values import Cell, Row, Shown
+from fdbcore.report.svg.charts import Chart
+from fdbcore.report.svg.trend import TrendPoint, trend
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.breakdowns import Breakdown, GroupFigures
+    from fdbcore.analysis.statement_types import GroupDifference
+    from fdbcore.analysis.summary_types import Summary
+    from fdbcore.analysis.survey import Survey
+
+LEAST_POINTS: Final = 3
+"""Fewer points make no line."""
+
+
+def groups_of_calls(run: Survey, path: str) -> dict[str, Any] | None:
+    """The values for the part of index.html about groups; None if no column groups the calls. path: of the run, for the
+    command that it names."""
+    found = breakdowns(run)
+    if not found:
+        return None
+    shared = repeated(run)
+    example = f", such as {shared}" if shared else ""
+    note = (
+        "Intervals and p values count each call by itself; p is corrected for all comparisons of a column (Holm). "
+        "Calls that share a caller or a scenario resemble each other, and then both are too sure. To count such calls "
+        f"together, name that column{example}:"
+    )
+    quoted = shlex.quote(path)
+    command = f"fdbcore score {quoted} --by {shlex.quote(found[0].column)} --cluster {shlex.quote(shared or 'COLUMN')}"
+    return {"note": note, "command": command, "columns": [section(each, quoted) for each in found]}
+
+
+def section(found: Breakdown, run: str) -> dict[str, Any]:
+    """The values for the macro `groups.breakdown`. run: its path, for a command."""
+    names = [point.name for point in found.points]
+    return {
+        "column": found.column,
+        "groups": ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else ""),
+        "charts": charts(found.points),
+        "table": table(found.points, found.column),
+        "pairs": pairs(found),
+        "command": f"fdbcore score {run} --by {shlex.quote(found.column)}" if len(names) <= MOST_GROUPS else None,
+    }
+
+
+def table(points: Sequence[GroupFigures], column: str) -> dict[str, Any]:
+    """A row for each group: its calls, and its headline measures with their intervals."""
+    shown = _measured(points)
+    return {
+        "columns": [column, "calls", *(headlines()[name] for name in shown)],
+        "rows": [(point.name, [f"{point.calls:,}", *(_cell(point, name) for name in shown)]) for point in points],
+    }
+
+
+def _measured(points: Sequence[GroupFigures]) -> list[str]:
+    """The headline measures of which some group has any item."""
+    return [name for name in headlines() if any(name in p.measures and p.measures[name]["n"] for p in points)]
+
+
+def _cell(point: GroupFigures, name: str) -> Shown:
+    summary = point.measures.get(name)
+    if summary is None or headline(summary) is None:
+        return NONE
+    return Cell(amount(headline(summary), summary["unit"]), limits(summary["ci95"], summary["unit"]))
+
+
+def charts(points: Sequence[GroupFigures]) -> list[Chart]:
+    """A line for each headline measure; none if fewer than LEAST_POINTS groups have a place among dates or versions."""
+    placed = [point for point in points if point.at is not None]
+    return [_chart(placed, name) for name in _measured(placed)] if len(placed) >= LEAST_POINTS else []
+
+
+def _chart(points: Sequence[GroupFigures], name: str) -> Chart:
+    drawn = [_drawn(point, point.measures.get(name), MEASURES[name].unit) for point in points]
+    label = headlines()[name]
+    return trend(f"{label[:1].upper()}{label[1:]}", f"{words.unit_text(name)}, 95 % intervals", drawn)
+
+
+def _drawn(point: GroupFigures, summary: Summary | None, unit: str) -> TrendPoint:
+    value, calls = headline(summary), counted(point.calls, "call")
+    interval = summary["ci95"] if summary else None
+    figure = " ".join(filter(None, [amount(value, unit), limits(interval, unit)]))
+    return TrendPoint(
+        point.name,
+        point.at or 0.0,
+        None if value is None else scaled(value, unit),
+        (scaled(interval[0], unit), scaled(interval[1], unit)) if interval and value is not None else None,
+        calls,
+        f"{point.name}: {figure}, {calls}",
+    )
+
+
+def pairs(found: Breakdown) -> list[dict[str, Any]]:
+    """Every two groups: a sentence that says what differs, and a table."""
+    by_name = {point.name: point for point in found.points}
+    listed = dict.fromkeys((each["a"], each["b"]) for each in found.differences)
+    return [
+        pair(by_name[a], by_name[b], [each for each in found.differences if (each["a"], each["b"]) == (a, b)])
+        for a, b in listed
+    ]
+
+
+def pair(a: GroupFigures, b: GroupFigures, differences: Sequence[GroupDifference]) -> dict[str, Any]:
+    """Two groups: a sentence that says what differs, and a row for each measure."""
+    shown = [each for each in differences if each["value"] is not None]
+    return {
+        "a": a.name,
+        "b": b.name,
+        "verdict": words.verdicts(shown),
+        "columns": ["measure", "verdict", a.name, b.name, "difference, 95 % interval", "p"],
+        "rows": [_row(a, b, each) for each in shown],
+    }
+
+
+def _row(a: GroupFigures, b: GroupFigures, each: GroupDifference) -> Row:
+    name, unit = each["measure"], MEASURES[each["measure"]].unit
+    assert each["value"] is not None
+    told = each["verdict"]
+    reason = each["reason"] if told == "undecided" or each["interval"] is None else ""
+    cells: list[Shown] = [
+        Cell(told, verdict=told.replace(" ", "-")),
+        _cell(a, name),
+        _cell(b, name),
+        Cell(difference(each["value"], each["interval"], unit), reason),
+        p_value(each["p_holm"]),
+    ]
+    return headlines()[name], cells
