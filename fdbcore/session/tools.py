@@ -31,7 +31,7 @@ _ENDED: Final = "the conversation ended before the result was due"
 _Answer: TypeAlias = tuple[ResultStatus, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _UnderWay:
     """A complete call whose result is not due, or not there.
 

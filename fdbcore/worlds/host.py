@@ -33,6 +33,7 @@ from fdbcore.worlds.runnable import Runnable
 
 _MOST_THREADS: Final = 256  # a function that never ends keeps its thread
 _MOST_LINE_BYTES: Final = 16 * 1024 * 1024
+_MOST_REASON_CHARACTERS: Final = 1000
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ async def _serve(path: Path, connection: socket.socket) -> None:
     try:
         tools = commands_in(path) if path.suffix.lower() == ".json" else functions_in(path)
     except FdbError as error:
-        writer.write(_line({"error": " ".join(str(error).split())}))
+        writer.write(_line({"error": _told(str(error))}))
         await writer.drain()
         return
     writer.write(_line({"tools": [each.tool.to_json() for each in tools.values()]}))
@@ -69,8 +70,8 @@ async def _serve(path: Path, connection: socket.socket) -> None:
         except Exception as error:
             if not isinstance(error, FdbError):
                 traceback.print_exc()
-            told = str(error) if isinstance(error, FdbError) else f"{type(error).__name__}: {error}"
-            writer.write(_line({"number": number, "error": told}))
+            kind = "" if isinstance(error, FdbError) else f"{type(error).__name__}: "
+            writer.write(_line({"number": number, "error": _told(f"{kind}{error}")}))
         finally:
             del running[number]
 
@@ -83,6 +84,11 @@ async def _serve(path: Path, connection: socket.socket) -> None:
             continue
         running[number] = asyncio.create_task(answer(number, tools[message["name"]], message["arguments"]))
     os._exit(0)  # a normal exit would wait for the threads
+
+
+def _told(reason: str) -> str:
+    """A reason in one line of limited length that can be encoded."""
+    return " ".join(reason[:_MOST_REASON_CHARACTERS].encode(errors="replace").decode().split())
 
 
 def _line(message: Mapping[str, Any]) -> bytes:

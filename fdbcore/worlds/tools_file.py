@@ -76,13 +76,18 @@ class ToolsFile(World):
         except ImportError:
             raise MissingExtraError("tools need msgspec: pip install 'fdbcore[live]'") from None
         ours, theirs = socket.socketpair()
-        with theirs:
+        try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "fdbcore.worlds.host", str(self._path)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 process_group=0,
             )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         self._guard = Guard(self._process.pid)
         try:
             told = await_result(self._load(ours), START_S)
@@ -110,7 +115,7 @@ class ToolsFile(World):
         while line := await reader.readline():
             answer = json.loads(line)
             waiting = self._waiting.get(answer["number"])
-            if waiting is None or waiting.done():
+            if waiting is None or waiting.done():  # it was given up meanwhile
                 continue
             if "error" in answer:
                 waiting.set_exception(InputError(answer["error"]))

@@ -88,6 +88,11 @@ def fail() -> None:
     raise ValueError("no room left")
 
 
+def rant() -> None:
+    """Raise at length, and what is no text."""
+    raise ValueError("\\ud800\\n" + "x" * 1_000_000)
+
+
 def crash() -> None:
     """End the process."""
     os._exit(3)
@@ -179,7 +184,20 @@ def test_functions_become_tools_with_schemas(functions: Path) -> None:
     with opened(functions) as tools:
         described = json.loads(json.dumps(tools.describe()))
         by_name = {tool.name: tool for tool in tools.tools}
-    assert list(by_name) == ["search", "book", "add", "wait", "stuck", "fail", "crash", "odd", "huge", "long", "read"]
+    assert list(by_name) == [
+        "search",
+        "book",
+        "add",
+        "wait",
+        "stuck",
+        "fail",
+        "rant",
+        "crash",
+        "odd",
+        "huge",
+        "long",
+        "read",
+    ]
     assert by_name["search"].description == "Find hotels.\n\nArgs:\n    city: where"
     assert by_name["search"].parameters == {
         "type": "object",
@@ -210,6 +228,7 @@ def test_functions_give_what_they_return(functions: Path) -> None:
             ("odd", {}),
             ("huge", {}),
             ("long", {}),
+            ("rant", {}),
             ("add", {"item": "tea"}),
         ]
         found = done(tools, *calls)
@@ -222,7 +241,9 @@ def test_functions_give_what_they_return(functions: Path) -> None:
     assert found[4].startswith("expected a JSON value as its result, got object")
     assert found[5].startswith("expected a JSON value as its result, got int")
     assert found[6] == f"expected a result of at most {MOST_RESULT_BYTES} bytes, got 300002"
-    assert found[7] == ["tea"]
+    assert found[7].startswith("ValueError: ? xxx")
+    assert len(found[7]) <= 1000
+    assert found[8] == ["tea"]
 
 
 def test_functions_run_one_after_the_other_and_coroutines_beside_them(functions: Path) -> None:
