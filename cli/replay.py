@@ -41,9 +41,14 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
+@click.option(
+    "--from", "start", metavar="TIME", help="Leave out what comes before: 12.5, 0:12 or, from the end, -1:00."
+)
+@click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
 @click.option("--jobs", type=click.IntRange(1), help="Sessions replayed at a time (default: one per processor).")
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
-              "agent_channel says which channel is B.")  # fmt: skip
+              "agent_channel says which channel is B; measure_from, measure_to and leave_out (0:00-0:12; 1:30-2:05) "
+              "say what to leave out.")  # fmt: skip
 @click.option("--labels", type=FILE, help="Labels by people: a CSV, TextGrid, RTTM or Audacity file, or a folder of "
               "them.")  # fmt: skip
 @options.marks
@@ -61,6 +66,8 @@ def replay(
     changes: Sequence[str],
     real_time: bool,
     line_open: bool,
+    start: str | None,
+    end: str | None,
     jobs: int | None,
     meta: Path | None,
     labels: Path | None,
@@ -88,6 +95,7 @@ def replay(
     from fdbcore.runs.replay_many import check_run_folder
     from fdbcore.sources.agent_logs import read_marks
     from fdbcore.sources.calls import named_calls
+    from fdbcore.sources.left_out import measured_between
     from fdbcore.sources.names import Oddities
 
     from .corpus import replay_calls
@@ -109,6 +117,7 @@ def replay(
             labels=labels,
             marks=marks,
             marks_offset_ms=marks_offset_ms,
+            leave_out=measured_between(start, end),
         )
         several = len(calls) > 1 or pair is not None or meta is not None or is_replayed(out)
         if several:

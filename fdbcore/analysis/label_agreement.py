@@ -153,7 +153,7 @@ def _labels_of_file(
         recording = recording_of(number) if recording_of is not None and number in by_call else None
         if recording is None:
             return by_call.get(number)
-        within, notes = within_session(by_call[number], recording.n_ticks)
+        within, notes = within_session(by_call[number], recording.n_ticks, recording.kept)
         oddities.add("calls with labels that do not fit", [f"{recording.name}: {note}" for note in notes])
         return within
 

@@ -119,7 +119,7 @@ def reread(path: Path, chosen: Sequence[Variant]) -> Reread:
         a, b = echo_free_activity(activity, reading.suspect_spans)
         members = [n for n, variant in enumerate(chosen) if (variant.other_detector and True in tracks) == other]
         settings = [replace(own, **chosen[number].changes) for number in members]
-        for number, one, events in zip(members, settings, sweep_turns(a, b, settings), strict=True):
+        for number, one, events in zip(members, settings, sweep_turns(a, b, settings, kept=reading.kept), strict=True):
             found[number] = headline_quantities(replace(reading.dialogue, detected=events, settings=one))
     return Reread([found[number] for number in range(len(chosen))], unheard)
 
@@ -162,7 +162,7 @@ def other_detector(settings: Settings) -> str:
 
 def _detected(recording: Recording, detector: str) -> Tracks:
     with session_of(recording).open() as source:
-        vads, sides = make_vads(detector, source.rates_hz), replayed_sides(source.blocks())
+        vads, sides = make_vads(detector, source.rates_hz, recording.heard), replayed_sides(source.blocks())
         tracks: tuple[list[bool], list[bool]] = ([], [])
         for tick in range(recording.n_ticks):
             for side, vad, track in zip(sides, vads, tracks, strict=True):

@@ -20,6 +20,7 @@ from fdbcore.measures.moments import Moment
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.run import FAILED
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
@@ -59,14 +60,15 @@ class CallMoment:
 class CallRow:
     """The row of one call in tables.
 
-    length_s: None if it is not scored. figures: the value and n of each measure; with_echo: the same for measures that
-    echo would change. counts: the count of each measure that is a share. findings, warnings: what a reader must know
-    before any number. health: None if the audio was not examined. worst: its worst moment. verdict: what the gates say
-    of it; None without gates, and for a call that is not scored.
+    length_s: None if it is not scored. left_out: what no measure counts. figures: the value and n of each measure;
+    with_echo: the same for measures that echo would change. counts: the count of each measure that is a share.
+    findings, warnings: what a reader must know before any number. health: None if the audio was not examined. worst:
+    its worst moment. verdict: what the gates say of it; None without gates, and for a call that is not scored.
     """
 
     call: Call
     length_s: float | None = None
+    left_out: Sequence[LeftOut] = ()
     figures: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     with_echo: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -75,6 +77,12 @@ class CallRow:
     health: CallHealth | None = None
     worst: Moment | None = None
     verdict: CallVerdict | None = None
+
+    @property
+    def measured_s(self) -> float | None:
+        """How much of it is measured; None if it is not scored."""
+        left_out = sum(ticks_to_s(span.end_tick - span.start_tick) for span in self.left_out)
+        return None if self.length_s is None else self.length_s - left_out
 
 
 @dataclass(slots=True)
@@ -99,6 +107,11 @@ class Survey:
     with_echo: list[Mapping[str, Quantity]] = field(default_factory=list)
     logs: list[tuple[Call, AgentLog]] = field(default_factory=list)
     gated: GatedRun | None = None
+
+    @property
+    def lengths_s(self) -> tuple[float, float]:
+        """The length of all scored calls together, and how much of it is measured."""
+        return sum(row.length_s or 0.0 for row in self.rows), sum(row.measured_s or 0.0 for row in self.rows)
 
     @property
     def scored(self) -> list[CallRow]:
@@ -184,6 +197,7 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     return CallRow(
         call,
         ticks_to_s(reading.n_ticks),
+        reading.left_out,
         {name: headline(quantity) for name, quantity in quantities.items()},
         {name: headline(quantity) for name, quantity in beside.items()},
         {name: quantity.count for name, quantity in quantities.items() if isinstance(quantity, Share)},

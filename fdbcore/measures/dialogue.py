@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import Line, at_the_end
+from fdbcore.recording.left_out import Span
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
@@ -26,7 +27,8 @@ class Dialogue:
 
     detected: the events as the turn detector found them. legs: the harness's delays to side B, if the session was live
     and its transport states them. line: whether B could answer after A's last turn. pauses: half-open spans of ticks
-    that labels or a suite call a pause of A.
+    that labels or a suite call a pause of A. kept: the spans of ticks that are measured, each as if it were alone (see
+    `fdbcore.recording.left_out`); none for the whole session.
     """
 
     detected: Sequence[TurnEvent]
@@ -35,11 +37,39 @@ class Dialogue:
     legs: HarnessLegs | None = None
     line: Line = "closed"
     pauses: Sequence[tuple[int, int]] = ()
+    kept: Sequence[Span] = ()
+
+    @cached_property
+    def spans(self) -> Sequence[Span]:
+        """The kept spans; one of the whole session if nothing is left out."""
+        return self.kept or [(0, self.n_ticks)]
+
+    @cached_property
+    def measured_ticks(self) -> int:
+        """The length of the kept spans together: the time that rates and shares of time are taken of."""
+        return sum(end - start for start, end in self.spans)
+
+    def span_at(self, tick: int) -> Span:
+        """The kept span that a tick lies in, or that ends at it."""
+        within = [span for span in self.spans if span[0] <= tick <= span[1]]
+        return within[-1]  # the later, if one ends and another begins there
+
+    def line_at(self, end_tick: int) -> Line:
+        """Whether B could still answer where a kept span ends: before the end of the session, A did not hang up."""
+        return self.line if end_tick == self.n_ticks else "held"
+
+    def measured_before(self, tick: int) -> int:
+        """How many ticks of kept spans lie before a tick."""
+        return sum(max(min(end, tick) - start, 0) for start, end in self.spans)
 
     @cached_property
     def events(self) -> Sequence[TurnEvent]:
-        """The events as measures count them: those of the detector, with A's last turn decided by the line."""
-        return at_the_end(self.detected, self.n_ticks, self.settings, self.line)
+        """The events as measures count them: those of the detector, A's last turn in a span decided by the line."""
+        decided: list[TurnEvent] = []
+        for start, end in self.spans:
+            found = [event for event in self.detected if start <= event.start_tick <= end]
+            decided += at_the_end(found, end, self.settings, self.line_at(end))
+        return decided
 
     def uncensored(self, *kinds: TurnKind, side: Side | None = None) -> list[TurnEvent]:
         """Events of these kinds (and this side) that became known before the end of the recording."""
@@ -77,19 +107,19 @@ class Dialogue:
 
     @cached_property
     def lapses(self) -> Spans:
-        """All silences of both sides between the first and the last speech, int64 (n, 2) in ticks."""
+        """All silences of both sides between the first and the last speech of a span, int64 (n, 2) in ticks."""
         any_speech = np.flatnonzero(self.speaking["A"] | self.speaking["B"])
-        jumps = np.flatnonzero(np.diff(any_speech) > 1)
+        jumps = np.flatnonzero((np.diff(any_speech) > 1) & (any_speech[1:] < self._ends[any_speech[:-1]]))
         return np.stack([any_speech[jumps] + 1, any_speech[jumps + 1]], axis=1).astype(np.int64)
 
     def ticks_until_stop(self, side: Side) -> npt.NDArray[np.int64]:
         """For each tick (n_ticks,), how many ticks later `side` falls silent for at least yield_hold_ms.
 
-        It is more than NEVER_TICKS / 2 if it never does. The end of the recording is no stop, since nobody knows how
-        long that silence would have lasted.
+        It is more than NEVER_TICKS / 2 if it never does. The end of the recording (or of a kept span) is no stop, since
+        nobody knows how long that silence would have lasted.
         """
         spans, hold = self.ipus[side], self.settings.ticks("yield_hold_ms")
-        following = np.append(spans[1:, 0], self.n_ticks) if len(spans) else np.zeros(0, dtype=np.int64)
+        following = np.minimum(np.append(spans[1:, 0], NEVER_TICKS)[: len(spans)], self._ends[spans[:, 0]])
         stops = spans[following - spans[:, 1] >= hold, 1]
         return self._until(stops)
 
@@ -105,7 +135,16 @@ class Dialogue:
         return since
 
     def _until(self, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each tick (n_ticks,), how many ticks later the next of the sorted moments of its span comes."""
         ticks = np.arange(self.n_ticks)
-        moments = np.append(moments, NEVER_TICKS)
-        until: npt.NDArray[np.int64] = moments[np.searchsorted(moments, ticks, side="right")] - ticks
+        following = np.append(moments, NEVER_TICKS)[np.searchsorted(moments, ticks, side="right")]
+        until: npt.NDArray[np.int64] = np.where(following > self._ends, NEVER_TICKS, following) - ticks
         return until
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        """For each tick (n_ticks,), the end of the kept span that it lies in; 0 if it is left out."""
+        ends = np.zeros(self.n_ticks, dtype=np.int64)
+        for start, end in self.spans:
+            ends[start:end] = end
+        return ends

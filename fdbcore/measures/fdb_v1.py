@@ -8,7 +8,7 @@ merges segments across gaps of 0.6 s (user) and 0.5 s (system), which hides shor
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -18,8 +18,9 @@ from fdbcore.measures.labelled import CALLED
 from fdbcore.measures.measure import Measure, MeasureGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
+from fdbcore.recording.left_out import is_kept
 from fdbcore.recording.reader import Recording
-from fdbcore.types import SIDES, TICKS_PER_S
+from fdbcore.types import SIDES, TICKS_PER_S, Side
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import Annotation
@@ -80,19 +81,35 @@ MEASURES: Final = (
 
 
 def compat(recording: Recording) -> dict[str, Quantity]:
-    """Those measures of v1 and v1.5 that can be computed from this recording."""
+    """Those measures of v1 and v1.5 that can be computed from this recording; v1.5 in each kept span by itself."""
     measures: dict[str, Quantity] = {}
-    words = recording.words("B")
-    if words is not None:
-        measures |= takeover(words, recording.meta.get("annotations", []))
+    words, annotations = recording.words("B"), recording.meta.get("annotations", [])
+    starts_s, ends_s = counted_from(annotations)
+    if words is not None and all(is_kept(int(time_s * TICKS_PER_S), recording.kept) for time_s in starts_s + ends_s):
+        measures |= takeover(words, annotations)
     probabilities = recording.evidence("silero_16khz_probability")
     if probabilities is not None:
         labels = recording.labels
-        user, system = (
-            segments(track, recording.length_s(side)) for side, track in zip(SIDES, probabilities, strict=True)
-        )
-        measures |= overlap_v15(user, system, labels.labels if labels else ())
+        user, system = (_by_span(recording, side, track) for side, track in zip(SIDES, probabilities, strict=True))
+        spans = [overlap_v15(*both, labels.labels if labels else ()) for both in zip(user, system, strict=True)]
+        measures |= {name: _joined([found[name] for found in spans]) for name in spans[0]}
     return measures
+
+
+def _by_span(recording: Recording, side: Side, probabilities: npt.NDArray[np.float32]) -> Iterator[list[Segment]]:
+    """The segments of a side in each span that was heard; the probabilities of a window belong to one span."""
+    first = 0
+    for start, end in recording.heard:
+        windows = probabilities[first : first + math.ceil(round((end - start) / TICKS_PER_S / WINDOW_S, 6))]
+        start_s = start / TICKS_PER_S
+        length_s = min(recording.length_s(side), end / TICKS_PER_S) - start_s
+        yield [(start_s + begins_s, start_s + ends_s) for begins_s, ends_s in segments(windows, max(length_s, 0.0))]
+        first += len(windows)
+
+
+def _joined(found: Sequence[Values]) -> Values:
+    values, spans = [value for each in found for value in each.values], [span for each in found for span in each.spans]
+    return Values(found[0].unit, values, spans=spans)
 
 
 def takeover(words: Sequence[Segment], annotations: Sequence[Annotation]) -> dict[str, Quantity]:
@@ -101,12 +118,17 @@ def takeover(words: Sequence[Segment], annotations: Sequence[Annotation]) -> dic
     words: start and end in s. No words, or at most three words within less than a second, are no takeover. A negative
     latency counts as 0. In samples of an interruption, only words after its *end* count, and the latency starts there.
     """
-    starts_s = [note["start_s"] for note in annotations if note["kind"] == "turn_taking"]
-    ends_s = [note["end_s"] for note in annotations if note["kind"] == "interrupt"]
+    starts_s, ends_s = counted_from(annotations)
     if ends_s:
         after = [(max(start, ends_s[0]), end) for start, end in words if end > ends_s[0]]
         return _takeover("compat_v1_interruption", after, ends_s[0])
     return _takeover("compat_v1", words, starts_s[0] if starts_s else None)
+
+
+def counted_from(annotations: Sequence[Annotation]) -> tuple[list[float], list[float]]:
+    """The times from which v1 counts, in s: the starts of intervals of turn taking, and the ends of interruptions."""
+    starts_s = [note["start_s"] for note in annotations if note["kind"] == "turn_taking"]
+    return starts_s, [note["end_s"] for note in annotations if note["kind"] == "interrupt"]
 
 
 def _takeover(name: str, words: Sequence[Segment], since_s: float | None) -> dict[str, Quantity]:
@@ -166,9 +188,7 @@ def merged(found: Sequence[Segment], gap_s: float) -> list[Segment]:
     return joined
 
 
-def overlap_v15(
-    user: Sequence[Segment], system: Sequence[Segment], labels: Sequence[Label] = ()
-) -> dict[str, Quantity]:
+def overlap_v15(user: Sequence[Segment], system: Sequence[Segment], labels: Sequence[Label] = ()) -> dict[str, Values]:
     """v1.5: stop latency and response latency, from the segments of both sides in s.
 
     The stop latency is the length of an overlap; of overlaps with the same end (to 1 ms) the shortest counts. The
@@ -178,7 +198,7 @@ def overlap_v15(
     """
     user, system = merged(user, USER_MERGE_S), merged(system, SYSTEM_MERGE_S)
     stops, responses = _stops(user, system), _responses(user, system)
-    measures: dict[str, Quantity] = {}
+    measures: dict[str, Values] = {}
     for kind in (None, *CONTRIBUTIONS):
         spans = [(label.start_s, label.end_s) for label in labels if (label.side, label.kind) == ("A", kind)]
         if kind is None or spans:

@@ -18,6 +18,7 @@ from fdbcore.measures.dialogue import Dialogue, Spans
 from fdbcore.measures.health.finding import ECHOES
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label
+from fdbcore.recording.left_out import kept_ticks
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, clock_text, other_side, ticks_to_s
 
@@ -82,9 +83,19 @@ class CheckedCall:
         return self.reading.dialogue
 
     @property
-    def n_ticks(self) -> int:
-        """The length of the recording in ticks."""
-        return self.reading.n_ticks
+    def start_tick(self) -> int:
+        """Where the first kept span of the recording begins."""
+        return self.reading.kept[0][0]
+
+    @property
+    def end_tick(self) -> int:
+        """Where the last kept span of the recording ends."""
+        return self.reading.kept[-1][1]
+
+    @property
+    def peaks(self) -> npt.NDArray[np.uint16]:
+        """The largest absolute sample of each tick that is measured, uint16 (n, 2): A, B."""
+        return _heard_peaks(self.reading)
 
     @cached_property
     def times(self) -> dict[Side, Spans]:
@@ -109,8 +120,12 @@ def nothing_to_measure(recording: Recording) -> str | None:
     """Why there is nothing to measure: nobody speaks in the recording. None if somebody does."""
     if any(event.kind == "speech_start" for event in recording.turn_events):
         return None
-    level = loudest(recording.peaks)
+    level = loudest(_heard_peaks(recording))
     return f"nothing to measure: both {level if level == SILENT else f'silent, {level}'}"
+
+
+def _heard_peaks(recording: Recording) -> npt.NDArray[np.uint16]:
+    return recording.peaks[kept_ticks(recording.heard, len(recording.peaks))]
 
 
 def loudest(peaks: npt.NDArray[np.uint16]) -> str:
@@ -128,8 +143,8 @@ def never_spoke(heard: CheckedCall) -> Iterator[Finding]:
                 text = f"{name}: all of it is echo of {other_side(side)}{_echo_figures(heard.reading, side)}"
             else:
                 name = f"{side} never spoke"
-                text = f"{name}: no speech found, {loudest(heard.reading.peaks[:, number])}"
-            yield Finding("never_spoke", side, name, text, 0, heard.n_ticks)
+                text = f"{name}: no speech found, {loudest(heard.peaks[:, number])}"
+            yield Finding("never_spoke", side, name, text, heard.start_tick, heard.end_tick)
 
 
 def _echo_figures(recording: Recording, side: Side) -> str:
@@ -149,12 +164,14 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
     lapse_ticks = heard.dialogue.settings.ticks("lapse_ms")
     lapses = [start for start, end in heard.dialogue.lapses.tolist() if end - start > lapse_ticks]
     for side in SIDES:
-        for start, end in _between(heard.dialogue.ipus[side], heard.n_ticks):
+        for start, end in _between(heard.dialogue.ipus[side], heard.start_tick, heard.end_tick):
             spoken = [span for span in heard.times[other_side(side)].tolist() if start <= span[0] < end]
             waits = sum(start <= lapse < end for lapse in lapses)
-            gone = side == "B" and end == heard.n_ticks and bool(spoken) and spoken[-1][1] - start >= LEAST_SILENT_TICKS
+            last = spoken[-1][1] if spoken else start
+            went_on_ticks = heard.dialogue.measured_before(last) - heard.dialogue.measured_before(start)
+            gone = side == "B" and end == heard.end_tick and went_on_ticks >= LEAST_SILENT_TICKS
             if len(spoken) >= FEWEST_TIMES and (gone or waits >= FEWEST_TIMES - 1):
-                until = "the end" if end == heard.n_ticks else _clock(end)
+                until = "the end" if end == heard.reading.n_ticks else _clock(end)
                 text = (
                     f"{side} silent from {_clock(start)} to {until} while {other_side(side)} spoke {len(spoken)} times"
                 )
@@ -169,7 +186,9 @@ def one_sided(heard: CheckedCall) -> Iterator[Finding]:
     known = heard.silent(other_side(side)) or any(fell_silent(heard))
     if not known and total >= LEAST_SPEECH_TICKS and speech[side] >= MOST_OF_THE_SPEECH * total:
         text = f"one side holds {100 * speech[side] / total:.0f} % of the speech: {side}"
-        yield Finding("one_sided", side, f"{side} holds nearly all of the speech", text, 0, heard.n_ticks)
+        yield Finding(
+            "one_sided", side, f"{side} holds nearly all of the speech", text, heard.start_tick, heard.end_tick
+        )
 
 
 def file_ends(heard: CheckedCall) -> Iterator[Finding]:
@@ -178,12 +197,13 @@ def file_ends(heard: CheckedCall) -> Iterator[Finding]:
     if not source or len(heard.reading.source_files) != len(SIDES):
         return
     for side in SIDES:
-        end = int(source["sides"][side].get("samples", heard.n_ticks * FRAME_SAMPLES)) // FRAME_SAMPLES
-        early = heard.n_ticks - end
+        n_ticks = heard.reading.n_ticks
+        end = int(source["sides"][side].get("samples", n_ticks * FRAME_SAMPLES)) // FRAME_SAMPLES
+        early = heard.dialogue.measured_ticks - heard.dialogue.measured_before(end)
         if early > FILE_ENDS_EARLY_TICKS and not (side == "A" and heard.dialogue.line == "open"):
             name = f"{side}'s file ends early"
             text = f"{side}'s file ends {early / TICKS_PER_S:.0f} s early, at {_clock(end)}"
-            yield Finding("file_ends", side, name, text, end, heard.n_ticks)
+            yield Finding("file_ends", side, name, text, end, n_ticks)
 
 
 def labels_elsewhere(heard: CheckedCall) -> Iterator[Finding]:
@@ -224,9 +244,9 @@ def _joined(spans: Spans, apart_ticks: int) -> Spans:
     return np.stack([starts, ends], axis=1)
 
 
-def _between(spans: Spans, n_ticks: int) -> Sequence[tuple[int, int]]:
+def _between(spans: Spans, start_tick: int, end_tick: int) -> Sequence[tuple[int, int]]:
     """The stretches before, between and after the spans; none if there are no spans."""
-    edges = [0, *spans.ravel().tolist(), n_ticks]
+    edges = [start_tick, *spans.ravel().tolist(), end_tick]
     return list(zip(edges[::2], edges[1::2], strict=True)) if len(spans) else []
 
 

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
 from fdbcore.measures.line import is_missing
 from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
@@ -224,25 +224,26 @@ def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
 
 def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
     """Ticks from the end of A's turn to B's start; or the reason why there is no answer."""
-    earliest = max(end_tick + PREMATURE_FTO_TICKS, 0)
+    first, last = dialogue.span_at(end_tick)
+    earliest = max(end_tick + PREMATURE_FTO_TICKS, first)
     window_ticks = dialogue.settings.ticks("response_window_ms")
     if _speaks_through(dialogue.ipus["B"], earliest, end_tick):
         return "b_was_speaking"
     starts_b, starts_a = (dialogue.ipus[side][:, 0] for side in ("B", "A"))
-    answer = first_from(starts_b, earliest)
-    if first_from(starts_a, end_tick + 1) < min(answer, end_tick + window_ticks):
+    answer, goes_on = first_within(starts_b, earliest, last), first_within(starts_a, end_tick + 1, last)
+    if goes_on < min(answer, end_tick + window_ticks):
         return "a_went_on"
     if answer <= end_tick + window_ticks:
         return answer - end_tick
-    anybody_later = min(answer, first_from(starts_a, end_tick + 1)) < dialogue.n_ticks
-    missing = anybody_later or is_missing(dialogue.n_ticks - end_tick, dialogue.settings, dialogue.line)
+    anybody_later = min(answer, goes_on) < last
+    missing = anybody_later or is_missing(last - end_tick, dialogue.settings, dialogue.line_at(last))
     return "no_response" if missing else "censored"
 
 
-def first_from(starts: Ticks, tick: int) -> int:
-    """The first of the sorted starts (n,) at or after `tick`; the largest int64 if there is none."""
+def first_within(starts: Ticks, tick: int, end_tick: int) -> int:
+    """The first of the sorted starts (n,) in [tick, end_tick); NEVER_TICKS if there is none."""
     row = int(np.searchsorted(starts, tick))
-    return int(starts[row]) if row < len(starts) else int(np.iinfo(np.int64).max)
+    return int(starts[row]) if row < len(starts) and starts[row] < end_tick else NEVER_TICKS
 
 
 def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:

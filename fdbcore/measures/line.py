@@ -64,7 +64,7 @@ def is_missing(silent_ticks: int, settings: TurnSettings, line: Line) -> bool:
 
 
 def at_the_end(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings, line: Line) -> list[TurnEvent]:
-    """The detector's events, with A's last turn decided by the line, if nobody spoke after it.
+    """The detector's events, with A's last turn decided by the line, if nobody spoke after it. n_ticks: where they end.
 
     Either the answer is missing and the turn counts, or both are censored. All other events stay as they are.
     """

@@ -128,7 +128,8 @@ def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
     starts = np.sort(np.concatenate([dialogue.ipus[side][:, 0] for side in SIDES]))
     for event in opportunities(dialogue).missed:
         following = starts[np.searchsorted(starts, event.start_tick) :]
-        end_tick = int(following[0]) if len(following) else dialogue.n_ticks
+        _, last = dialogue.span_at(event.start_tick)
+        end_tick = min(int(following[0]), last) if len(following) else last
         yield _moment(dialogue, "no_answer", "B", event.start_tick, end_tick)
 
 

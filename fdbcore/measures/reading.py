@@ -41,11 +41,12 @@ class Reading(Recording):
             HarnessLegs.of(self, "B"),
             line_of(self),
             pauses_of(self),
+            self.kept,
         )
 
     def dialogue_by(self, settings: TurnSettings) -> Dialogue:
         """The dialogue without echo, detected with other settings of the turn detector."""
-        events = detect_turns(*echo_free_activity(self.activity, self.suspect_spans), settings)
+        events = detect_turns(*echo_free_activity(self.activity, self.suspect_spans), settings, kept=self.kept)
         return replace(self.dialogue_with_echo, detected=events, settings=settings)
 
     @cached_property

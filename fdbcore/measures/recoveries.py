@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_from
+from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_within
 from fdbcore.measures.measure import Measure
 from fdbcore.measures.quantities import Quantity, Share, Span, Values
 from fdbcore.recording.labels import KeptLabels, Label
@@ -69,9 +69,11 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
         if stop_tick - label.start_tick > STOP_S * TICKS_PER_S:
             others["did_not_stop"] += 1
             continue
-        again, limit = first_from(dialogue.ipus["B"][:, 0], stop_tick), dialogue.settings.ticks("response_window_ms")
+        _, last = dialogue.span_at(label.start_tick)
+        again = first_within(dialogue.ipus["B"][:, 0], stop_tick, last)
+        limit = dialogue.settings.ticks("response_window_ms")
         if again > label.end_tick + limit:
-            others["censored" if label.end_tick + limit > dialogue.n_ticks else "no_response"] += 1
+            others["censored" if label.end_tick + limit > last else "no_response"] += 1
             continue
         latencies_ms.append(float((again - label.end_tick) * TICK_MS))
         span = label.start_tick, max(label.end_tick, again)

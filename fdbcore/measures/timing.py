@@ -102,10 +102,11 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
     limit_ticks = dialogue.settings.ticks("lapse_ms")
     lapses = [(start, end) for start, end in dialogue.lapses.tolist() if end - start > limit_ticks]
     silent = [(0, start) for start in dialogue.ipus["B"][:1, 0].tolist()]
+    silent_s = [dialogue.measured_before(end) / TICKS_PER_S for _, end in silent]
     measures: dict[str, Quantity] = {
         "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a], spans=[e.span for e in to_a]),
         "lapse_s": Values("s", _lengths_s(lapses), spans=lapses),
-        "b_initial_silence_s": Values("s", _lengths_s(silent), {} if silent else {"never_spoke": 1}, silent),
+        "b_initial_silence_s": Values("s", silent_s, {} if silent else {"never_spoke": 1}, silent),
     }
     for side in SIDES:
         turns = [e for e in dialogue.events if e.kind == "turn" and e.side == side]
@@ -118,7 +119,7 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
 
 def composition(dialogue: Dialogue) -> dict[str, Quantity]:
     """Number and seconds per minute of IPUs, pauses, gaps and overlaps; and shares of the time."""
-    minutes = dialogue.n_ticks / TICKS_PER_S / 60
+    minutes = dialogue.measured_ticks / TICKS_PER_S / 60
     stretches = [e.span for e in dialogue.uncensored("overlap_within")]
     stretches += [span for e in dialogue.uncensored("overlap_between") for span in e.stretches or ()]
     spans = {"gap": [e.span for e in dialogue.uncensored("gap")], "overlap": stretches}
@@ -135,7 +136,7 @@ def composition(dialogue: Dialogue) -> dict[str, Quantity]:
     for side in SIDES:
         ticks = int(dialogue.speaking[side].sum())
         spoken = [(start, end) for start, end in dialogue.ipus[side].tolist()]
-        measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.n_ticks, len(spoken), spoken)
+        measures[f"{side.lower()}_talk_share"] = Ratio("share", ticks, dialogue.measured_ticks, len(spoken), spoken)
     return measures | {"overlap_share_of_speech": Ratio("share", both, either, len(stretches), stretches)}
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import LABELS, read_json, write_json
+from fdbcore.recording.left_out import Span
 from fdbcore.types import TICKS_PER_S, Side
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
@@ -100,8 +101,12 @@ def given_labels(recording: Path) -> tuple[str, list[Label]] | None:
         raise RecordingError(f"{path}: expected labels of schema {LABELS_SCHEMA}, got {error!r}") from error
 
 
-def within_session(labels: Sequence[Label], n_ticks: int) -> tuple[list[Label], list[str]]:
-    """The labels without doubles and cut at the end of the session; and notes, a line each, on changes and overlaps."""
+def within_session(labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]) -> tuple[list[Label], list[str]]:
+    """The labels without doubles, and cut at the edges of the kept spans; and notes, a line each, on what was changed.
+
+    kept: the spans of the session that are measured. A label lies in the span in which it is decided: a turn ends at
+    its end, speech counts as far as it lies in any span, and all others begin at their start.
+    """
     length_s = n_ticks / TICKS_PER_S
     once = sorted(set(labels))
     outside = {
@@ -115,13 +120,46 @@ def within_session(labels: Sequence[Label], n_ticks: int) -> tuple[list[Label], 
         for label in once
         if label not in outside
     ]
+    measured, unmeasured, cut = _within_spans(within, n_ticks, kept)
     noted = (
         ("given twice, counted once", [label for label, count in Counter(labels).items() if count > 1]),
         (f"after the end at {length_s:.2f} s, left out", sorted(outside)),
         (f"past the end at {length_s:.2f} s, cut there", beyond),
-        ("overlapping an earlier one of its side and kind, counted all the same", list(_overlapping(within))),
+        ("in what was left out of the call, left out too", unmeasured),
+        ("running into what was left out of the call, cut there", cut),
+        ("overlapping an earlier one of its side and kind, counted all the same", list(_overlapping(measured))),
     )
-    return within, [_note(found, what) for what, found in noted if found]
+    return measured, [_note(found, what) for what, found in noted if found]
+
+
+def _within_spans(
+    labels: Sequence[Label], n_ticks: int, kept: Sequence[Span]
+) -> tuple[list[Label], list[Label], list[Label]]:
+    """The labels as far as they lie in kept spans; those that do not; and those that were cut."""
+    if list(kept) == [(0, n_ticks)]:
+        return list(labels), [], []
+    measured: list[Label] = []
+    unmeasured: list[Label] = []
+    cut: list[Label] = []
+    for label in labels:
+        parts = [
+            Label(label.side, label.kind, max(label.start_s, first / TICKS_PER_S), min(label.end_s, last / TICKS_PER_S))
+            for first, last in kept
+            if _is_decided_in(label, first, last)
+        ]
+        measured += parts
+        unmeasured += [] if parts else [label]
+        cut += [label] if parts and parts != [label] else []
+    return sorted(measured), unmeasured, cut
+
+
+def _is_decided_in(label: Label, first_tick: int, last_tick: int) -> bool:
+    """Whether a label counts in a kept span."""
+    if label.kind == "speech":
+        return label.start_tick < last_tick and label.end_tick > first_tick
+    if label.kind == "turn_end":
+        return first_tick <= label.end_tick <= last_tick
+    return first_tick <= label.start_tick < last_tick
 
 
 def _note(found: Sequence[Label], what: str, shown: int = 3) -> str:

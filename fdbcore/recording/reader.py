@@ -35,6 +35,7 @@ from fdbcore.recording.files import (
     read_json,
 )
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
+from fdbcore.recording.left_out import LeftOut, Span, heard_spans, is_kept, kept_spans, left_out_of
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnEvent
 
 if TYPE_CHECKING:
@@ -91,6 +92,26 @@ class Recording:
         if "n_ticks" not in self.meta:
             raise self._unfinished()
         return int(self.meta["n_ticks"])
+
+    @cached_property
+    def left_out(self) -> list[LeftOut]:
+        """The spans that no measure counts, by time; `fdbcore.recording.left_out` has the rule."""
+        return left_out_of(self.meta)
+
+    @cached_property
+    def kept(self) -> list[Span]:
+        """The spans of ticks that are measured: all of it, but for what was left out."""
+        return kept_spans(self.left_out, self.n_ticks)
+
+    @property
+    def heard(self) -> list[Span]:
+        """The spans of ticks that the detectors heard: the kept ones, without the ticks at their edges."""
+        return heard_spans(self.kept, self.n_ticks)
+
+    @property
+    def measured_ticks(self) -> int:
+        """The length of the kept spans together, in ticks."""
+        return sum(end - start for start, end in self.kept)
 
     def length_s(self, side: Side) -> float:
         """The length of a side's own audio: up to the last sample of its file, or of the session if it has no file."""
@@ -197,9 +218,12 @@ class Recording:
         return int((self._words[side] or {}).get("left_out", 0))
 
     def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
-        """Text, start and end (s) of each word of a side; None if its words are not known."""
+        """Text, start and end (s) of each word of a side that begins in a kept span; None if they are not known."""
         known = self._words[side]
-        return None if known is None else [(word["text"], word["start_s"], word["end_s"]) for word in known["words"]]
+        if known is None:
+            return None
+        words = [(word["text"], word["start_s"], word["end_s"]) for word in known["words"]]
+        return [word for word in words if is_kept(int(word[1] * TICKS_PER_S), self.kept)] if self.left_out else words
 
     @cached_property
     def _words(self) -> Mapping[Side, Mapping[str, Any] | None]:
@@ -208,9 +232,9 @@ class Recording:
 
     @cached_property
     def labels(self) -> KeptLabels | None:
-        """The labels that people gave, within the session; None if nobody labelled it."""
+        """The labels that people gave, within the kept spans of the session; None if nobody labelled it."""
         given = given_labels(self.path)
-        return None if given is None else KeptLabels(given[0], *within_session(given[1], self.n_ticks))
+        return None if given is None else KeptLabels(given[0], *within_session(given[1], self.n_ticks, self.kept))
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:

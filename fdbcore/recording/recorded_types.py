@@ -64,6 +64,14 @@ class Lost(TypedDict):
     events: int
 
 
+class LeftOutSpan(TypedDict):
+    """A span that no measure counts."""
+
+    start_tick: Tick
+    end_tick: Tick
+    by: Annotated[str, Meta(description="what left it out: --from, --to, a column of the table of calls")]
+
+
 class OptionalMeta(TypedDict, total=False):
     """What not every meta.json says of its recording."""
 
@@ -77,6 +85,7 @@ class OptionalMeta(TypedDict, total=False):
     parties: Parties
     timing: TimingCertificate
     annotations: list[Annotation]
+    left_out: list[LeftOutSpan]
     outcome: Outcome
     case: PlannedCase
     attempts: list[Outcome]

@@ -142,8 +142,14 @@ def long_onsets(measures: Measures, side: Side) -> int:
 
 
 def length_text(recording: Recording) -> str:
-    """The length of the recording, such as "1:06"."""
-    return clock_text(ticks_to_s(recording.n_ticks))
+    """The length of the recording, such as "1:06"; and how much of it is measured, if that is less."""
+    length_s = ticks_to_s(recording.n_ticks)
+    return f"{clock_text(length_s)}{measured_text(length_s, ticks_to_s(recording.measured_ticks))}"
+
+
+def measured_text(length_s: float, measured_s: float) -> str:
+    """How much of a length is measured: ", 3:28 of it measured"; empty if that is all of it."""
+    return f", {clock_text(measured_s)} of it measured" if measured_s < length_s else ""
 
 
 def duration_text(seconds: float) -> str:

@@ -37,6 +37,7 @@ from fdbcore.recording.files import (
     write_json,
 )
 from fdbcore.recording.labels import given_labels, keep_labels
+from fdbcore.recording.left_out import heard_spans, kept_spans
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
 from fdbcore.recording.versions import versions
@@ -44,6 +45,7 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runs.amend import keep_log, lay_again
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
+from fdbcore.sources.left_out import asked_spans, within_call
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
@@ -74,6 +76,7 @@ def replay(
     settings: TurnSettings | None = None,
     real_time: bool = False,
     line_open: bool = False,
+    leave_out: Sequence[tuple[float, float | None]] | None = None,
 ) -> Reading:
     """Replay one recorded session and score it. Its folder in `out` gets the recording, the scores and the report.
 
@@ -81,7 +84,9 @@ def replay(
     recording. Or give `a` and `b`, a file for each side. swap: exchange the sides. offset_ms: how much later B begins
     than A. vad, settings: if not given, those of the recording, else "silero" and the defaults. real_time: keep the
     real clock. line_open: B could have answered until the end, so a last turn of A without an answer counts as
-    unanswered. InputError for files that cannot be used, RecordingError if `out` cannot be written.
+    unanswered. leave_out: spans that no measure counts, in seconds: [(0.0, 12.0), (220.0, None)]. None is the end, and
+    negative times count from it. If not given, those of the recording. InputError for files that cannot be used,
+    RecordingError if `out` cannot be written.
     """
     from fdbcore.report.call.document import document
     from fdbcore.report.call.page import write_report
@@ -94,7 +99,8 @@ def replay(
             f"{out}: expected a folder for single sessions, got a run with tables: fdbcore replay renews it"
         )
     changes = asdict(settings) if settings else {}
-    reading = replay_session(sessions[0], Path(out), vad, changes, real_time, line_open=line_open)
+    session = replace(sessions[0], leave_out=asked_spans(leave_out))
+    reading = replay_session(session, Path(out), vad, changes, real_time, line_open=line_open)
     write_report(reading, document(reading, score(reading)))
     return reading
 
@@ -121,12 +127,18 @@ def replay_session(
     clock = MonotonicClock() if real_time else VirtualClock()
     with session.open() as source, HealthProbe() as probe:
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
-        vads = vads_of(held) if held and vad is None else make_vads(vad or DEFAULT_VAD, source.rates_hz)
+        left_out = session.left_out(held, source.stated_ticks)
+        kept = kept_spans(left_out) if left_out else None
+        heard = None if kept is None else heard_spans(kept)
+        if held and vad is None:
+            vads = vads_of(held, heard)
+        else:
+            vads = make_vads(vad or DEFAULT_VAD, source.rates_hz, heard)
         meta = _meta(vads, settings, line_open)
         with RecordingWriter(path, meta, keep_audio=keep_audio and not source.playable_in_browser) as recording:
-            sides = replayed_sides(probe.tap(source.blocks()))
+            sides = replayed_sides(probe.tap(source.blocks(), heard))
             with clock.undisturbed() if isinstance(clock, MonotonicClock) else nullcontext():
-                ticks = run(*sides, clock, vads, settings, recording, partial(on_tick, source.stated_s))
+                ticks = run(*sides, clock, vads, settings, recording, partial(on_tick, source.stated_s), kept=kept)
             lengths = {side: source.sides[side].samples for side in SIDES}
             for side in SIDES:
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
@@ -134,6 +146,8 @@ def replay_session(
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
             annotations = _keep_v1(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
+            if left_out:
+                recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
             if held is not None:
                 _keep_live_facts(recording, held)
         reading = Reading(path)

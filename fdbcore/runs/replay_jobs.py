@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
-from fdbcore.errors import FdbError, RecordingError
+from fdbcore.errors import FdbError, RecordingError, SettingsError
 from fdbcore.measures.health.examine import HEALTH_SCHEMA
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, META, settings_hash, write_json
@@ -29,6 +29,7 @@ from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.process import RunProcess, messages
 from fdbcore.runs.replay import decided_by, replay_session
 from fdbcore.session.vad import DEFAULT_VAD, vads_of
+from fdbcore.sources.left_out import within_call
 from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
@@ -191,12 +192,12 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
         return None
     try:
         recording = Reading(path)
-        same = recording.meta["status"] == "complete" and _same(recording.meta, session, settings)
+        same = recording.meta["status"] == "complete" and _same(recording, session, settings)
         if same:
             read_quantities(recording), read_scores(recording), recording.turn_events  # RecordingError if damaged
             examined = recording.health is not None and recording.health["schema"] == HEALTH_SCHEMA
             same = examined and len(recording.activity[0]) == recording.n_ticks
-    except (RecordingError, KeyError, OSError):
+    except (RecordingError, SettingsError, KeyError, OSError):
         return None
     if not same:
         return None
@@ -207,19 +208,21 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
     return recording
 
 
-def _same(meta: Mapping[str, Any], session: SessionInput, settings: ReplaySettings) -> bool:
-    source = meta["source"]
+def _same(recording: Recording, session: SessionInput, settings: ReplaySettings) -> bool:
+    meta, source = recording.meta, recording.meta["source"]
     kinds = (source["swap"], source["offset_ms"], len(source["files"]))
     if session.words or kinds != (session.swap, session.offset_ms, len(session.paths)):
         return False
-    if meta["versions"] != _versions() or meta["settings_sha256"] != _expected_settings(source, session, settings):
+    held = open_recorded(session.recording) if session.recording is not None else None
+    if recording.left_out != within_call(session.left_out(held, recording.n_ticks), recording.n_ticks):
+        return False
+    if meta["versions"] != _versions() or meta["settings_sha256"] != _expected_settings(source, held, settings):
         return False
     return all(file["sha256"] == content_hash(path) for file, path in zip(source["files"], session.paths, strict=True))
 
 
-def _expected_settings(source: Mapping[str, Any], session: SessionInput, settings: ReplaySettings) -> str:
-    """The hash of the settings that a replay of this session would have now."""
-    held = open_recorded(session.recording) if session.recording is not None else None
+def _expected_settings(source: Mapping[str, Any], held: Recording | None, settings: ReplaySettings) -> str:
+    """The hash of the settings that a replay would have now. held: the recording that it replays."""
     turns = replace(settings_of(held) if held else TurnSettings(), **settings.changes)
     if held and settings.vad is None:
         return settings_hash(decided_by(turns, [vad.describe() for vad in vads_of(held)], settings.line_open))

@@ -23,6 +23,7 @@ from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import PlannedCall, named_calls
+from fdbcore.sources.left_out import asked_spans
 from fdbcore.sources.names import Oddities, real_path
 from fdbcore.types import TurnSettings
 
@@ -231,18 +232,19 @@ def replay_all(
     labels: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
     marks_offset_ms: float | None = None,
+    leave_out: Sequence[tuple[float, float | None]] | None = None,
     jobs: int | None = None,
 ) -> Run:
     """Replay and score many recorded sessions into one run, with tables and a page. Finished calls are kept.
 
     paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. pair: if
     each call has two files, the patterns of side A's and side B's ("*-caller.wav", "*-agent.wav"). meta: a CSV table of
-    the calls, joined by path and file name; its columns a_file and b_file pair files, too. labels: a label file, or a
-    folder of them. marks: agents' own logs, as a file, a folder or a pattern; or the table's column marks_file names
-    them. marks_offset_ms: what to add to their times (default: estimated). jobs: processes; by default one for each
-    processor. The other arguments are those of `replay`.
-    "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the result has the
-    status and the reason of each.
+    the calls, joined by path and file name; its columns a_file and b_file pair files, too, and measure_from, measure_to
+    and leave_out say what to leave out of a call. labels: a label file, or a folder of them. marks: agents' own logs,
+    as a file, a folder or a pattern; or the table's column marks_file names them. marks_offset_ms: what to add to their
+    times (default: estimated). jobs: processes; by default one for each processor. The other arguments are those of
+    `replay`. "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the result
+    has the status and the reason of each.
 
     InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
     cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
@@ -261,6 +263,7 @@ def replay_all(
         labels=labels,
         marks=marks,
         marks_offset_ms=marks_offset_ms,
+        leave_out=asked_spans(leave_out),
     )
     check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
     write_run(asked.run_path, replay_corpus(calls, asked, jobs or len(os.sched_getaffinity(0)), oddities))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Endpoint, Vad
+from fdbcore.recording.left_out import Span
 from fdbcore.recording.writer import RecordingWriter
-from fdbcore.session.turns import TurnDetector
+from fdbcore.session.turns import SpansTurnDetector, TurnDetector
 from fdbcore.types import SILENT_FRAME, Pcm, TurnSettings
 
 if TYPE_CHECKING:
@@ -26,14 +27,16 @@ def run(
     on_tick: Callable[[int], None] = lambda tick: None,
     over: Callable[[int, bool, bool], bool] = lambda tick, a_left, b_left: a_left and b_left,
     tools: ToolDesk | None = None,
+    kept: Sequence[Span] | None = None,
 ) -> int:
     """Step both sides through the ticks until the conversation is over; return the number of ticks.
 
     Both endpoints must be open; tick 0 is now. In each tick, `over(tick, a_left, b_left)` decides whether the
     conversation ended before this tick; a_left and b_left say whether a side will never speak again. `on_tick` is
-    called after each tick, for progress. tools: carries the tool calls of B, if it has tools. Errors of an endpoint go
-    to the caller, who closes `recording`, `tools` and both endpoints in every case. SettingsError if a virtual clock
-    would drive a side that follows real time, or if the two detectors differ in their delay.
+    called after each tick, for progress. tools: carries the tool calls of B, if it has tools. kept: the spans of ticks
+    to find turn events in; None for all. Errors of an endpoint go to the caller, who closes `recording`, `tools` and
+    both endpoints in every case. SettingsError if a virtual clock would drive a side that follows real time, or if the
+    two detectors differ in their delay.
 
     A tick that is overdue by more than MAX_LATE_TICKS is too late for a party that does not follow the tick. It is
     missed: both sides are silent in it. If both sides follow the tick, no tick is missed, however late it is.
@@ -46,7 +49,7 @@ def run(
     if vad_b.delay_ticks != delay:
         raise SettingsError(f"vads: expected the same delay on both sides, got {delay} and {vad_b.delay_ticks} ticks")
     can_miss = not a.clocking == b.clocking == "tick"
-    detector = TurnDetector(settings, delay)
+    detector = TurnDetector(settings, delay) if kept is None else SpansTurnDetector(settings, delay, kept)
     tick = 0
     while True:
         missed = clock.wait(tick) > MAX_LATE_TICKS and can_miss

@@ -31,16 +31,19 @@ min_silence + resume of silence; what that decides is censored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.turns import TurnDetector
+from fdbcore.recording.left_out import Span
 from fdbcore.types import TurnEvent, TurnSettings
 
-__all__ = ["TurnDetector", "detect_turns", "sweep_turns"]
+__all__ = ["SpansTurnDetector", "TurnDetector", "detect_turns", "sweep_turns"]
 
 
 def sweep_turns(
@@ -48,10 +51,11 @@ def sweep_turns(
     active_b: npt.NDArray[np.bool_],
     settings: Sequence[TurnSettings],
     vad_delay_ticks: int = 0,
+    kept: Sequence[Span] | None = None,
 ) -> list[list[TurnEvent]]:
     """`detect_turns` of one session under each of many settings, on all cores, to see how results depend on them."""
     with ThreadPoolExecutor() as pool:  # threads suffice: the detector releases the GIL
-        return list(pool.map(lambda one: detect_turns(active_a, active_b, one, vad_delay_ticks), settings))
+        return list(pool.map(lambda one: detect_turns(active_a, active_b, one, vad_delay_ticks, kept), settings))
 
 
 def detect_turns(
@@ -59,13 +63,72 @@ def detect_turns(
     active_b: npt.NDArray[np.bool_],
     settings: TurnSettings | None = None,
     vad_delay_ticks: int = 0,
+    kept: Sequence[Span] | None = None,
 ) -> list[TurnEvent]:
     """All turn events of a session, in the order in which they become known.
 
     active_a, active_b: the whole activity of each side, bool (n_ticks,). settings: None for the defaults.
-    vad_delay_ticks: how far the activity's decisions lag the audio; it is added to each event's known_tick. Raises
-    FrameError if the two sides differ in length.
+    vad_delay_ticks: how far the activity's decisions lag the audio; it is added to each event's known_tick. kept: the
+    spans to find events in, each as if it were alone (see `fdbcore.recording.left_out`); None for the whole session.
+    Raises FrameError if the two sides differ in length.
     """
+    if kept is not None:
+        found = []
+        for start, end in kept:
+            within = detect_turns(active_a[start:end], active_b[start:end], settings, vad_delay_ticks)
+            found += _placed(within, start, settings)
+        return found
     detector = TurnDetector(settings, vad_delay_ticks)
     tracks = (np.ascontiguousarray(track, dtype=np.bool_).view(np.uint8) for track in (active_a, active_b))
     return detector.push_all(*tracks) + detector.finish()
+
+
+class SpansTurnDetector:
+    """A turn detector that begins anew in each kept span; see `fdbcore.recording.left_out`.
+
+    kept: the spans of ticks, sorted. The recording may end within the last one.
+    """
+
+    def __init__(self, settings: TurnSettings, vad_delay_ticks: int, kept: Sequence[Span]) -> None:
+        self._settings, self._delay = settings, vad_delay_ticks
+        self._kept = deque(kept)
+        self._detector: TurnDetector | None = None  # of the present span
+
+    def push(self, tick: int, active_a: bool, active_b: bool) -> list[TurnEvent]:
+        """The events that become known with the activity of `tick`. Ticks come in order from 0."""
+        if not self._kept or tick < self._kept[0][0]:
+            return []
+        start, end = self._kept[0]
+        self._detector = self._detector or TurnDetector(self._settings, self._delay)
+        events = _placed(self._detector.push(tick - start, active_a, active_b), start, self._settings)
+        return events + (self.finish() if tick + 1 == end else [])
+
+    def finish(self) -> list[TurnEvent]:
+        """The events that only the end of the present span decides; all are censored."""
+        if self._detector is None:
+            return []
+        events, self._detector = self._detector.finish(), None
+        return _placed(events, self._kept.popleft()[0], self._settings)
+
+
+def _placed(events: Iterable[TurnEvent], start_tick: int, settings: TurnSettings | None) -> list[TurnEvent]:
+    """The events of a span that begins at `start_tick`, in ticks of the session; its first onsets are censored."""
+    if not start_tick:
+        return list(events)
+    found, bridged_ticks = [], (settings or TurnSettings()).ticks("min_silence_ms")
+    for event in events:
+        began_before = event.start_tick < bridged_ticks and event.kind in ("intrusion", "overlap_between")
+        stretches = event.stretches and tuple(
+            (first + start_tick, last + start_tick) for first, last in event.stretches
+        )
+        found.append(
+            replace(
+                event,
+                start_tick=event.start_tick + start_tick,
+                end_tick=None if event.end_tick is None else event.end_tick + start_tick,
+                known_tick=event.known_tick + start_tick,
+                censored=event.censored or began_before,
+                stretches=stretches,
+            )
+        )
+    return found

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -14,6 +16,7 @@ from fdbcore._ext.level import EnergyDetector
 from fdbcore._ext.resample import Resampler
 from fdbcore._version import __version__
 from fdbcore.protocols import Vad
+from fdbcore.recording.left_out import Span
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import VADS, resolve
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, Pcm
@@ -173,27 +176,84 @@ def _bias(onset_ms: float, offset_ms: float) -> dict[str, float]:
     return {"onset": onset_ms, "offset": offset_ms, "fto": round(onset_ms - offset_ms, 1)}
 
 
-def vads_of(recording: Recording) -> tuple[Vad, Vad]:
-    """New detectors for A and B with the settings that the recording states.
+class SpansVad:
+    """A detector that hears each kept span anew (see `fdbcore.recording.left_out`), and nothing of what lies between.
+
+    make: gives a new detector. kept: the spans of ticks, sorted. The recording may end within the last one.
+    """
+
+    def __init__(self, make: Callable[[], Vad], kept: Sequence[Span]) -> None:
+        self._make, self._kept = make, deque(kept)
+        self._vad = make()
+        self.name, self.delay_ticks = self._vad.name, self._vad.delay_ticks
+        self._tick = 0
+        self._heard_ticks = 0  # of the present span
+        self._decided: deque[bool] = deque()
+        self._evidence: list[Mapping[str, npt.NDArray[np.float32]]] = []
+
+    def push(self, frame: Pcm) -> bool:
+        """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
+        if not self._kept or self._tick < self._kept[0][0]:
+            self._decided.append(False)
+        else:
+            active = self._vad.push(frame)
+            self._heard_ticks += 1
+            if self._heard_ticks > self.delay_ticks:
+                self._decided.append(active)
+            if self._tick + 1 == self._kept[0][1]:
+                self._end_span()
+        self._tick += 1
+        return self._tick > self.delay_ticks and self._decided.popleft()
+
+    def _end_span(self) -> None:
+        self._decided.extend(self._vad.finish())
+        self._evidence.append(self._vad.evidence())
+        self._heard_ticks = 0
+        self._kept.popleft()
+        if self._kept:
+            self._vad = self._make()
+
+    def finish(self) -> list[bool]:
+        """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
+        if self._heard_ticks:
+            self._end_span()
+        return list(self._decided)
+
+    def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
+        """The evidence of all kept spans, one after the other."""
+        names = dict.fromkeys(name for each in self._evidence for name in each)
+        return {name: np.concatenate([each[name] for each in self._evidence]) for name in names}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, version, settings and measured bias (ms) of the detector, as JSON values."""
+        return self._vad.describe()
+
+
+def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:
+    """New detectors for A and B with the settings that the recording states; they hear the kept spans, or all of it.
 
     If those settings no longer exist, the detector of the same name with its present settings.
     """
-    vads = []
+    makes: list[Callable[[], Vad]] = []
     for side in SIDES:
         described = recording.meta["settings"]["vad"][side]
         make = resolve("vad", VADS, described["name"])
         # The source rate is not stored, but it decides between the two models: try both.
-        candidates: list[Vad] = [make(source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
-        vads.append(next((vad for vad in candidates if vad.describe() == described), candidates[0]))
-    a, b = vads
-    return a, b
+        candidates = [partial(make, source_rate_hz=rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]
+        makes.append(next((make for make in candidates if make().describe() == described), candidates[0]))
+    return _made(makes, kept)
 
 
-def make_vads(name: str, source_rates_hz: Sequence[int]) -> tuple[Vad, Vad]:
+def make_vads(name: str, source_rates_hz: Sequence[int], kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:
     """Detectors for A and B. A side recorded at telephone rate gets the detector's telephone model, if it has one.
 
-    name: one of `fdbcore.registry.VADS`, else SettingsError. source_rates_hz: the rates of A's and B's source.
+    name: one of `fdbcore.registry.VADS`, else SettingsError. source_rates_hz: the rates of A's and B's source. kept:
+    the spans of ticks that they hear; None for all.
     """
     make = resolve("vad", VADS, name)
-    a, b = (make(source_rate_hz=rate_hz) for rate_hz in source_rates_hz)
+    return _made([partial(make, source_rate_hz=rate_hz) for rate_hz in source_rates_hz], kept)
+
+
+def _made(makes: Sequence[Callable[[], Vad]], kept: Sequence[Span] | None) -> tuple[Vad, Vad]:
+    a, b = (make() if kept is None else SpansVad(make, kept) for make in makes)
     return a, b

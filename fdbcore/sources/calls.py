@@ -17,6 +17,7 @@ from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.label_files import read_labels
+from fdbcore.sources.left_out import AskedSpan, with_row
 from fdbcore.sources.log_files import joined_logs
 from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
@@ -51,14 +52,15 @@ def named_calls(
     labels: str | os.PathLike[str] | None = None,
     marks: str | os.PathLike[str] | None = None,
     marks_offset_ms: float | None = None,
+    leave_out: Sequence[AskedSpan] | None = None,
 ) -> list[PlannedCall]:
     """The calls that `paths` (see `named_files`) or the files of both sides name, with their columns and labels.
 
     pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`). meta: the file
     of a table with columns, which may name the two files itself, and the log. labels: a label file, or a folder of
     them. marks: agents' logs, as a file, a folder or a pattern; marks_offset_ms: what to add to their times, None to
-    find it out. Rows, labels, logs and files that fit nothing are added to `oddities`. InputError for what cannot be
-    used.
+    find it out. leave_out: what is not measured of each call, unless its row says otherwise. Rows, labels, logs and
+    files that fit nothing are added to `oddities`. InputError for what cannot be used.
     """
     table = None if meta is None else read_table(Path(meta))
     named = named_files(paths, oddities)
@@ -67,7 +69,7 @@ def named_calls(
     sessions = session_inputs(
         [] if pairs else named, file_a, file_b, pairs=pairs, swap=swap, offset_ms=offset_ms, searched=searched
     )
-    calls = planned(sessions, table, oddities)
+    calls = planned([replace(session, leave_out=leave_out) for session in sessions], table, oddities)
     if labels is not None:
         calls = with_labels(calls, Path(labels), oddities)
     return with_logs(calls, None if marks is None else Path(marks), marks_offset_ms, oddities)
@@ -267,18 +269,24 @@ def _known(session: SessionInput) -> tuple[str, list[Path]]:
 
 
 def _with_row(session: SessionInput, columns: dict[str, str]) -> PlannedCall:
-    """The session with its columns. Its sides are exchanged if the column agent_channel says so."""
-    channel = next((text for name, text in columns.items() if name.lower() == AGENT_CHANNEL), "")
-    if not channel:
-        return PlannedCall(session, columns)
-    swap = _SWAPPED.get(channel.lower())
-    if swap is None:
-        return PlannedCall(session, columns, f"{AGENT_CHANNEL}: expected left, right, 1 or 2, got {channel!r}")
-    if swap == session.swap:
-        return PlannedCall(session, columns)
+    """The session with its columns. They may exchange its sides (agent_channel), and say what to leave out of it."""
     try:
-        session.refuse_change()
+        leave_out = with_row(session.leave_out, columns)
+        return PlannedCall(replace(_on_channel(session, columns), leave_out=leave_out), columns)
     except SettingsError as error:
         return PlannedCall(session, columns, str(error))
+
+
+def _on_channel(session: SessionInput, columns: Mapping[str, str]) -> SessionInput:
+    """The session with side B on the channel that the column agent_channel names."""
+    channel = next((text for name, text in columns.items() if name.lower() == AGENT_CHANNEL), "")
+    if not channel:
+        return session
+    swap = _SWAPPED.get(channel.lower())
+    if swap is None:
+        raise SettingsError(f"{AGENT_CHANNEL}: expected left, right, 1 or 2, got {channel!r}")
+    if swap == session.swap:
+        return session
+    session.refuse_change()
     words = {other_side(side): path for side, path in session.words.items()}
-    return PlannedCall(replace(session, swap=swap, words=words), columns)
+    return replace(session, swap=swap, words=words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,7 +19,10 @@ from fdbcore.audio.decode import AudioFile, Block, resampler_to_48k
 from fdbcore.errors import AudioError, RecordingError, SettingsError
 from fdbcore.recording.files import AUDIO, META, read_json
 from fdbcore.recording.labels import Label
+from fdbcore.recording.left_out import LeftOut
+from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import LogFile
+from fdbcore.sources.left_out import AskedSpan, in_ticks
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm, Side
@@ -51,6 +55,7 @@ class SessionInput:
     recording: the folder of the recording that this audio belongs to, directly or by links; None if there is none.
     labels: the file that the labels came from, and the labels; None if no labels were given.
     log: the agent's own log; None if none was given.
+    leave_out: what is not measured; None: what the recording leaves out, if there is one.
     Raises SettingsError for an offset out of range.
     """
 
@@ -63,6 +68,7 @@ class SessionInput:
     recording: Path | None = None
     labels: tuple[str, Sequence[Label]] | None = None
     log: LogFile | None = None
+    leave_out: Sequence[AskedSpan] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.offset_ms, int) or abs(self.offset_ms) > MOST_OFFSET_MS:
@@ -82,6 +88,15 @@ class SessionInput:
             raise SettingsError(
                 f"{self.recording}: a recording keeps its sides and times: name {files} to swap or offset them"
             )
+
+    def left_out(self, held: Recording | None, n_ticks: int | None) -> Sequence[LeftOut]:
+        """What is not measured of this session, by time. n_ticks: its length, None if it is not known yet.
+
+        held: the recording that is replayed, if there is one. SettingsError as for `left_out.in_ticks`.
+        """
+        if self.leave_out is not None:
+            return in_ticks(self.leave_out, n_ticks)
+        return [] if held is None else held.left_out
 
     def open(self) -> SessionSource:
         """Open the files, to read the audio of both sides. AudioError if they cannot be used."""
@@ -270,6 +285,11 @@ class SessionSource:
         stated = [(side.file.stated_s, side.lead_samples / SAMPLE_RATE_HZ) for side in self.sides.values()]
         ends_s = [file_s + lead_s for file_s, lead_s in stated if file_s is not None]
         return max(ends_s) if len(ends_s) == len(stated) else None
+
+    @property
+    def stated_ticks(self) -> int | None:
+        """The same in ticks of 10 ms; the last may be incomplete."""
+        return None if self.stated_s is None else math.ceil(round(self.stated_s * TICKS_PER_S, 3))
 
     @property
     def rates_hz(self) -> tuple[int, int]:

@@ -27,5 +27,6 @@ def voices(drawing: str, tail_s: float = 1.5) -> Samples:
 
 
 def write(path: Path, samples: npt.NDArray[Any], rate_hz: int = RATE_HZ) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     wavfile.write(path, rate_hz, samples)
     return path

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from fakes.recordings import drawn_recording
 
-from fdbcore.measures.fdb_v1 import WINDOW_S, Segment, merged, overlap_v15, segments, takeover
+from fdbcore.measures.fdb_v1 import WINDOW_S, Segment, compat, merged, overlap_v15, segments, takeover
 from fdbcore.measures.quantities import Share, Values
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import write_json
 from fdbcore.recording.labels import Label
+from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.recorded_types import Annotation
 
 TURN_TAKING: list[Annotation] = [{"kind": "turn_taking", "start_s": 2.0, "end_s": 2.4}]
@@ -41,6 +46,21 @@ def test_latency_counts_from_the_start_of_the_interval_and_never_below_zero() ->
     assert late.values == [pytest.approx(1360)]
     assert early.values == [0.0]
     assert "compat_v1_latency_ms" not in takeover([(1.0, 3.9)], [])
+
+
+def test_v1_counts_nothing_that_is_left_out(tmp_path: Path) -> None:
+    for left_out, words, latencies in (
+        ((), [(1.0, 1.5), (2.5, 4.0)], [0.0]),
+        ([LeftOut(50, 150, "x")], [(1.0, 1.5), (2.5, 4.0)], [500.0]),  # only the second word is left
+        ([LeftOut(190, 250, "x")], [(1.0, 1.5), (2.5, 4.0)], None),  # what it counts from is left out
+    ):
+        spans = [span.to_json() for span in left_out]
+        path = tmp_path / str(len(list(tmp_path.iterdir())))
+        reading = drawn_recording(path, "A 0-2 | B 2.5-4", annotations=TURN_TAKING, left_out=spans)
+        told = [{"text": "x", "start_s": start_s, "end_s": end_s} for start_s, end_s in words]
+        write_json(reading.path / "derived" / "B.json", {"words": told})
+        latency = compat(Reading(path)).get("compat_v1_latency_ms")
+        assert latencies == (latency.values if isinstance(latency, Values) else None)
 
 
 def track(*runs: tuple[float, int]) -> npt.NDArray[np.float32]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -17,9 +18,10 @@ from benchmarks.speech import Accuracy, Span, int16, inter_pausal_units, make_di
 from fdbcore import __version__
 from fdbcore._ext.resample import Resampler
 from fdbcore.protocols import Vad
+from fdbcore.recording.left_out import NO_END
 from fdbcore.registry import VADS, resolve
-from fdbcore.session.vad import EnergyVad, SileroVad
-from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
+from fdbcore.session.vad import WINDOW_MS, EnergyVad, SileroVad, SpansVad
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_MS, TICKS_PER_S, Pcm
 
 Make: TypeAlias = Callable[[], Vad]
 
@@ -235,6 +237,25 @@ def test_real_speech_starts_near_the_start_of_a_word(make: Make, example: str) -
     assert len(known) >= 2
     for start in known:
         assert np.abs(starts - start).min() <= NEAR_TICKS
+
+
+@both
+def test_each_kept_span_is_heard_as_if_it_were_cut_out(make: Make, sample: list[Pcm]) -> None:
+    kept = [(105, 300), (302, 308), (310, 1_111), (1_500, NO_END)]  # the recording ends within the last one
+    pcm = sample[1][: 1_917 * FRAME_SAMPLES]
+    garbage, alone, evidence = noise(1_917, rms=9000.0), np.zeros(1_917, np.bool_), []
+    for start, end in kept:
+        within = slice(start * FRAME_SAMPLES, end * FRAME_SAMPLES)
+        garbage[within] = pcm[within]
+        vad = make()
+        alone[start:end] = detect(vad, pcm[within])
+        evidence += [probability for track in vad.evidence().values() for probability in track.tolist()]
+        windows = [math.ceil((min(end, 1_917) - start) * TICK_MS / WINDOW_MS)] * len(vad.evidence())
+        assert [len(track) for track in vad.evidence().values()] == windows  # as the measures of v1.5 expect
+    spans = SpansVad(make, kept)
+    assert detect(spans, garbage) == alone.tolist()
+    assert [probability for track in spans.evidence().values() for probability in track.tolist()] == evidence
+    assert alone.any()
 
 
 def test_a_model_that_served_another_stream_gives_the_same(sample: list[Pcm]) -> None:

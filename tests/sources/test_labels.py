@@ -318,7 +318,7 @@ def test_labels_beyond_the_end_twice_or_overlapping_are_told() -> None:
         Label("A", "turn_end", 10.5, 10.5),
         Label("A", "noise", 10, 12),
     ]
-    within, notes = within_session(given_labels, 1000)
+    within, notes = within_session(given_labels, 1000, [(0, 1000)])
     assert Label("A", "speech", 9, 10.0) in within
     assert Label("A", "turn_end", 10, 10) in within
     assert len(within) == 6
@@ -342,7 +342,7 @@ LABEL = st.builds(
 
 @given(st.lists(LABEL))
 def test_whatever_is_given_lies_within_the_session(given_labels: list[Label]) -> None:
-    within, _ = within_session(given_labels, 1000)
+    within, _ = within_session(given_labels, 1000, [(0, 1000)])
     assert all(0 <= label.start_tick < label.end_tick <= 1000 for label in within)
     assert len(within) == len({label for label in given_labels if label.start_s < 10})
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fdbcore.measures.health import echo, levels, sides, tones
-from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, runs
+from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, write_json
+from fdbcore.recording.left_out import NO_END, Span, kept_ticks
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side
@@ -26,13 +27,18 @@ HEALTH_SCHEMA: Final = "fdbcore.health/2"
 
 
 def examine(
-    heard: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], two_files: bool = False, live: bool = False
+    heard: Mapping[Side, SideAudio],
+    activity: Mapping[Side, Bools],
+    two_files: bool = False,
+    live: bool = False,
+    kept: Sequence[Span] = ((0, NO_END),),
 ) -> Health:
     """The input health of a session, as JSON values of schema HEALTH_SCHEMA.
 
     Keys: verdict ("ok", or the worst severity above "note"), sides {A, B: figures}, findings, and suspect {A, B}: the
     spans of ticks in which the activity of a side is echo of the other side. activity: bool (n_ticks,) per side.
-    two_files: each side has its own file. live: the sides are known, and share one clock.
+    two_files: each side has its own file. live: the sides are known, and share one clock. kept: the spans of the
+    session that were heard, one after the other; the result has spans of ticks of the session.
     """
     active = {side: np.pad(activity[side], (0, heard[side].n_ticks))[: heard[side].n_ticks] for side in SIDES}
     with without_lines(heard) as voices:
@@ -48,12 +54,13 @@ def examine(
     speech = {side: echo_free[side][: unpadded[side].n_ticks] for side in SIDES}
     figures = {side: levels.figures(unpadded[side], speech[side]) for side in SIDES}
     for side in SIDES:
-        of_tones = list(tones.checks(side, unpadded[side]))
+        of_tones = list(tones.checks(side, unpadded[side], kept))
         tonal = tones.ticks(of_tones, unpadded[side].n_ticks)
         of_side = [*levels.checks(side, unpadded[side], speech[side], tonal, figures[side]), *of_tones]
         findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
     findings += [] if live else sides.exchanged(unpadded, speech)
     findings += sides.out_of_step(echo_free) if two_files else []
+    findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
     worst = findings[0].severity if findings else "note"
     return {
@@ -61,7 +68,10 @@ def examine(
         "verdict": "ok" if worst == "note" else worst,
         "sides": {"A": figures["A"], "B": figures["B"]},
         "findings": [finding.to_json() for finding in findings],
-        "suspect": {"A": runs(suspect["A"]), "B": runs(suspect["B"])},
+        "suspect": {
+            "A": in_session(runs(suspect["A"]), kept),
+            "B": in_session(runs(suspect["B"]), kept),
+        },
     }
 
 
@@ -69,8 +79,9 @@ def keep_health(recording: Recording, probe: HealthProbe) -> None:
     """Examine the audio that a probe heard, and store the result with the recording's derived data."""
     live = any(party.get("kind") != "replay" for party in recording.parties.values())
     two_files = len(recording.source_files) == len(SIDES)
-    activity = dict(zip(SIDES, recording.activity, strict=True))
-    write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live))
+    tracks = zip(SIDES, recording.activity, strict=True)
+    activity = {side: active[kept_ticks(recording.heard, len(active))] for side, active in tracks}
+    write_json(recording.path / HEALTH, examine(probe.sides(), activity, two_files, live, recording.heard))
 
 
 def listen_again(recording: Recording) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.recording.left_out import Span
 from fdbcore.types import Side
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Span: TypeAlias = tuple[int, int]
 ECHOES: Final = ("echo", "repeats")
 """The ids of findings that make speech of a side count as echo of the other side."""
 
@@ -59,6 +59,21 @@ def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:
     apart = np.flatnonzero(edges[1:, 0] - edges[:-1, 1] > bridge_ticks)
     starts, ends = edges[np.concatenate(([0], apart + 1)), 0], edges[np.concatenate((apart, [len(edges) - 1])), 1]
     return [(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def in_session(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
+    """Spans of the kept ticks, counted as if they followed each other, in ticks of the session.
+
+    A span that runs from one kept span into the next becomes two.
+    """
+    found, before = [], 0  # how many ticks were kept before each of the kept spans
+    starts_before = [(start, end, before := before + end - start) for start, end in kept]
+    for first, last in spans:
+        for start, end, through in starts_before:
+            offset = end - through
+            part = max(first + offset, start), min(last + offset, end)
+            found += [part] if part[0] < part[1] else []
+    return found
 
 
 def near(ticks: Bools, distance_ticks: int) -> Bools:

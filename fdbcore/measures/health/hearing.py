@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Final, Self, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.hearing import Ear
+from fdbcore.recording.left_out import NO_END, Span
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side
 
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -112,12 +113,21 @@ class HealthProbe:
     def __init__(self) -> None:
         self._tracks: Mapping[Side, _Track] = {side: _Track() for side in SIDES}
 
-    def tap(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """Pass on the blocks and listen to them: int16 (n,) at 48 kHz for A and for B, None once a side has ended."""
+    def tap(self, blocks: Iterable[Block], heard: Sequence[Span] | None = None) -> Iterator[Block]:
+        """Pass on the blocks and listen to them: int16 (n,) at 48 kHz for A and for B, None once a side has ended.
+
+        heard: the spans of ticks to listen to, as if they followed each other; None for all.
+        """
+        reached = 0
         for block in blocks:
             for track, pcm in zip(self._tracks.values(), block, strict=True):
-                if pcm is not None and len(pcm):
-                    track.push(pcm)
+                if pcm is None:
+                    continue
+                for start, end in heard or [(0, NO_END)]:
+                    within = pcm[max(start * FRAME_SAMPLES - reached, 0) : max(end * FRAME_SAMPLES - reached, 0)]
+                    if len(within):
+                        track.push(within)
+            reached += max(len(pcm) for pcm in block if pcm is not None)
             yield block
 
     def sides(self) -> dict[Side, SideAudio]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import Bools, HealthFinding, Span, near, runs
+from fdbcore.measures.health.finding import Bools, HealthFinding, in_session, near, runs
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.recording.left_out import Span
 from fdbcore.types import TICKS_PER_S, Side, ticks_to_s
 
 BLOCK_TICKS: Final = 1_000
@@ -58,8 +59,8 @@ class Peaks(NamedTuple):
     second_share: Floats
 
 
-def checks(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
-    """The findings about sounds of one side that are not speech."""
+def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[HealthFinding]:
+    """The findings about sounds of one side that are not speech. kept: where the audio lies in the session."""
     peaks = _peaks(heard)
     digits = list(_digits(peaks))
     if digits:
@@ -75,7 +76,7 @@ def checks(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
         for start, end in runs(tonal, 1)
         if end - start >= LEAST_TONE_TICKS and np.ptp(np.quantile(peaks.hz[start:end], [0.05, 0.95])) < 2 * TONE_HZ
     ]
-    yield from _ringing_or_tones(side, peaks, tones)
+    yield from _ringing_or_tones(side, peaks, tones, kept)
     for start, end in tones:
         dialled[start:end] = True
     yield from _music(side, heard, _in_notes(heard, peaks, tonal), dialled)
@@ -154,7 +155,7 @@ def _tonal(peaks: Peaks) -> Bools:
     return tonal
 
 
-def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[HealthFinding]:
+def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span], kept: Sequence[Span]) -> Iterator[HealthFinding]:
     hz = np.array([np.median(peaks.hz[start:end]) for start, end in tones])
     rings = [
         span
@@ -163,7 +164,8 @@ def _ringing_or_tones(side: Side, peaks: Peaks, tones: list[Span]) -> Iterator[H
     ]
     means = "It is not speech, but an energy detector takes it for speech: it adds false turns, overlaps and answers."
     if len(rings) >= LEAST_RINGS:
-        text = f"ringing, {len(rings)} times from {ticks_to_s(rings[0][0]):.0f} s"
+        [(first, _), *_] = in_session(rings, kept)
+        text = f"ringing, {len(rings)} times from {ticks_to_s(first):.0f} s"
         yield HealthFinding(
             "ringing", side, "warn", text, means, {"hz": float(np.median(hz)), "rings": len(rings)}, rings
         )

@@ -17,7 +17,7 @@ from fdbcore.types import ticks_to_s
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Scores
     from fdbcore.recording.agent_log_types import AgentLog
-    from fdbcore.report.call.document_types import Described, Document, Event, Labels
+    from fdbcore.report.call.document_types import Described, Document, Event, Labels, LeftOut, Unmeasured
 
 DOCUMENT_SCHEMA: Final = "fdbcore.replay/2"
 
@@ -62,6 +62,7 @@ def _described(recording: Recording) -> Described:
         "name": recording.name,
         "n_ticks": recording.n_ticks,
         "length_s": ticks_to_s(recording.n_ticks),
+        **_left_out(recording),
         "created": meta.get("created"),
         "status": meta["status"],
         "reason": meta.get("reason"),
@@ -71,6 +72,22 @@ def _described(recording: Recording) -> Described:
         "versions": meta.get("versions"),
         "platform": meta.get("platform"),
     }
+
+
+def _left_out(recording: Recording) -> Unmeasured:
+    """What no measure counts, and how much is measured; empty if that is all of it."""
+    if not recording.left_out:
+        return {}
+    spans: list[LeftOut] = [
+        {
+            **span.to_json(),
+            "start_s": ticks_to_s(span.start_tick),
+            "end_s": ticks_to_s(span.end_tick),
+            "text": span.text,
+        }
+        for span in recording.left_out
+    ]
+    return {"measured_s": ticks_to_s(recording.measured_ticks), "left_out": spans}
 
 
 def _marks(recording: Recording) -> AgentLog | None:

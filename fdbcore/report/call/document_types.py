@@ -15,12 +15,27 @@ from fdbcore.measures.live_record_types import Held
 from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.labels import LabelKind
 from fdbcore.recording.meta_types import Count, RecordingStatus, Seconds, Settings, Tick
-from fdbcore.recording.recorded_types import Health, Parties, Source
+from fdbcore.recording.recorded_types import Health, LeftOutSpan, Parties, Source
 from fdbcore.types import Side, TurnKind
 from fdbcore.types.timing_types import TimingCertificate
 
 
-class Described(TypedDict):
+class LeftOut(LeftOutSpan):
+    """A span that no measure counts, in seconds and in words, too."""
+
+    start_s: Seconds
+    end_s: Seconds
+    text: str
+
+
+class Unmeasured(TypedDict, total=False):
+    """What is not measured of a recording; nothing if it is measured as a whole."""
+
+    measured_s: Annotated[float, Meta(ge=0, description="the length of what is measured")]
+    left_out: Annotated[list[LeftOut], Meta(description="by time")]
+
+
+class Described(Unmeasured):
     """What a recording is, and what it was made of."""
 
     name: str

@@ -63,6 +63,7 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
         content=content,
         title=title(reading),
         length=length_text(reading),
+        left_out=[span.brief for span in reading.left_out],
         origins=origins(reading),
         vad=vad_text(reading.meta["settings"]),
         created=str(reading.meta.get("created") or "")[:10],

@@ -25,6 +25,7 @@ from fdbcore.report.format import (
     headline,
     length_text,
     long_onsets,
+    measured_text,
     origins,
     title,
     vad_bias_sentence,
@@ -32,7 +33,7 @@ from fdbcore.report.format import (
     with_interval,
 )
 from fdbcore.report.terminal import laid_out, shortened, shortened_at_end
-from fdbcore.types import TICKS_PER_S, TurnSettings, ticks_to_s
+from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Scores, Summary
@@ -48,7 +49,9 @@ WORST: Final = 2
 
 def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
     """The text about one session, several lines without a final newline. content: its document."""
-    lines = [header(reading), *(f"!! {text}" for text in told_first(content))]
+    lines = [header(reading)]
+    lines += [_labelled("left out", " | ".join(span.brief for span in reading.left_out))] if reading.left_out else []
+    lines += [f"!! {text}" for text in told_first(content)]
     lines += [_labelled("health", text) for text in [health_text(content)] if text]
     reason = content["unscored"]
     lines += [_labelled("not scored", reason)] if reason else _figures(reading, content)
@@ -97,26 +100,26 @@ def _held(content: Document) -> list[str]:
 
 def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COLUMNS) -> str:
     """One line per call, and the figures of all scored calls. pooled: the measures of their `summary`."""
-    head = f"{len(readings)} call{'s' if len(readings) != 1 else ''}, {clock_text(_seconds(readings))}"
+    length_s, measured_s = _seconds(readings)
+    head = f"{len(readings)} call{'s' if len(readings) != 1 else ''}, {clock_text(length_s)}"
+    head += measured_text(length_s, measured_s)
     rows = [["call", "length", *columns_of.titles(), "worst"]]
     scored: list[tuple[Reading, Scores]] = []
     for reading in readings:
         scores = read_scores(reading)
         measures, reason = scores["measures"], scores.get("unscored")
         if reason:
-            rows.append([reading.name, length_text(reading), *columns_of.cells({}), f"!! {reason}"])
+            rows.append([reading.name, _length(reading), *columns_of.cells({}), f"!! {reason}"])
         else:
             scored.append((reading, scores))
-            cells = [length_text(reading), *columns_of.cells(measures), _remark(reading, scores)]
+            cells = [_length(reading), *columns_of.cells(measures), _remark(reading, scores)]
             rows.append([reading.name, *cells])
     if not scored:
         return "\n".join([head, *_lines(rows, columns), "no call could be scored"])
     failed = sum(bool(reading.outcome and reading.outcome.get("kind") == "failed") for reading, _ in scored)
     head += f"; {failed} of {len(scored)} scored calls failed, and count as far as they went" if failed else ""
-    name, length = (
-        "all" if len(scored) == len(readings) else "scored",
-        clock_text(_seconds([reading for reading, _ in scored])),
-    )
+    name = "all" if len(scored) == len(readings) else "scored"
+    length = _length(*(reading for reading, _ in scored))
     rows.append([name, length, *columns_of.cells(pooled), ""])
     beside = with_echo(pooled)
     rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
@@ -161,8 +164,14 @@ def _unhealthy(recording: Recording) -> str:
     return " | ".join(finding["text"] for finding in health["findings"])
 
 
-def _seconds(recordings: Sequence[Recording]) -> float:
-    return sum(ticks_to_s(recording.n_ticks) for recording in recordings)
+def _length(*recordings: Recording) -> str:
+    return clock_text(_seconds(recordings)[0])
+
+
+def _seconds(recordings: Sequence[Recording]) -> tuple[float, float]:
+    """The length of all recordings together, and how much of it is measured."""
+    n_ticks = sum(recording.n_ticks for recording in recordings)
+    return ticks_to_s(n_ticks), ticks_to_s(sum(recording.measured_ticks for recording in recordings))
 
 
 def header(recording: Recording) -> str:
@@ -204,9 +213,15 @@ def _answers(dialogue: Dialogue, measures: Measures) -> str:
 
 def last_turn(dialogue: Dialogue) -> str:
     """Why A's last turn does not count."""
+    if any(dialogue.span_at(turn.start_tick)[1] < dialogue.n_ticks for turn in _censored_turns(dialogue)):
+        return "cut off where the measured part ends"
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
     return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
+
+
+def _censored_turns(dialogue: Dialogue) -> list[TurnEvent]:
+    return [event for event in dialogue.events if event.kind == "turn" and event.side == "A" and event.censored]
 
 
 def _over(measures: Measures) -> str:

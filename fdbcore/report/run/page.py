@@ -284,6 +284,7 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
         "audio": sounds.of_call(row),
         "unplayable": sounds.unplayable(call),
         "notes": _notes(row, sounds),
+        **({"left_out": ", ".join(span.brief for span in row.left_out)} if row.left_out else {}),
     }
     if row.health is not None:
         known["verdict"] = row.health.verdict

@@ -12,7 +12,7 @@ from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.screen import by_labels, with_echo
-from fdbcore.report.format import amount, by_chance, clock_text, counted, with_interval
+from fdbcore.report.format import amount, by_chance, clock_text, counted, measured_text, with_interval
 from fdbcore.report.run import agent_logs
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.health import line
@@ -44,8 +44,9 @@ def corpus_screen(run: Survey, columns: int) -> str:
 
 
 def _head(run: Survey) -> Iterator[tuple[str, str]]:
-    seconds, scored = sum(row.length_s or 0.0 for row in run.rows), len(run.scored)
-    told = f"{clock_text(seconds)} of audio | {scored:,} scored, {len(run.rows) - scored:,} not"
+    (length_s, measured_s), scored = run.lengths_s, len(run.scored)
+    length = f"{clock_text(length_s)} of audio{measured_text(length_s, measured_s)}"
+    told = f"{length} | {scored:,} scored, {len(run.rows) - scored:,} not"
     yield counted(len(run.rows), "call"), told
 
 

@@ -17,7 +17,7 @@ from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
 from fdbcore.report.comparison import limits as gate_limits
 from fdbcore.report.evidence import Evidence, of_settings, of_versions
-from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, vad_text
+from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, measured_text, vad_text
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import KeyFigure
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
@@ -38,9 +38,9 @@ def title(run: Survey) -> str:
 
 def header(run: Survey) -> list[str]:
     """The facts about a run: its size, and its voice activity detector."""
-    seconds = sum(row.length_s or 0.0 for row in run.rows)
+    length_s, measured_s = run.lengths_s
     n, scored, settings = len(run.rows), len(run.scored), run.corpus.settings
-    parts = [counted(n, "call"), f"{clock_text(seconds)} of audio"]
+    parts = [counted(n, "call"), f"{clock_text(length_s)} of audio{measured_text(length_s, measured_s)}"]
     parts += [f"{scored:,} scored"] if scored < n else []
     return [*parts, *([f"voice activity by {vad_text(settings)}"] if settings else [])]
 

@@ -36,7 +36,7 @@ function drawTimeline(data, scene) {
   const reach = [Math.max(0, scene.view[0] - span), Math.min(data.length_s, scene.view[1] + span)];
   const drawn = { ...scene, from: reach[0], to: reach[1] };
   const lanes = SIDES.flatMap((side) => [speech(data, side, drawn), wave(data, side, drawn), marks(data, side, drawn)]);
-  const below = [missed, overlaps].map((trace) => trace(data, drawn));
+  const below = [leftOut, missed, overlaps].map((trace) => trace(data, drawn));
   const above = [bars, stages, called, labels, delays, logged].map((trace) => trace(data, drawn));
   const traces = [...below, ...lanes, ...above];
   return { traces, layout: timelineLayout(data, drawn) };
@@ -68,6 +68,21 @@ function speech(data, side, { from, to, secondsPerPx }) {
 
 function overlaps(data, { from, to, secondsPerPx }) {
   return rectangles(visibleSpans(data.overlaps, from, to, secondsPerPx), SIDES, faded(palette.overlap, 0.22));
+}
+
+/** What was left out: hatched from -top to top, by default over the whole height. */
+function leftOut(data, { top = topOf(data) }) {
+  return {
+    type: "bar",
+    orientation: "h",
+    base: data.leftOut.map((span) => span.start_s),
+    x: data.leftOut.map(length),
+    y: data.leftOut.map(() => 0),
+    width: 2 * top,
+    marker: { color: faded(palette.muted, 0.12), pattern: { shape: "/", size: 9, solidity: 0.15, fgcolor: palette.muted }, line: { width: 0 } },
+    hovertext: data.leftOut.map((span) => span.text),
+    hoverinfo: "text",
+  };
 }
 
 /** Missed ticks, over the whole height. */

@@ -229,6 +229,7 @@ function toggle(line, name, call) {
   add("status", call.status);
   if (call.gates) add("verdict", [wordOf(call), ...call.gates.why].join(" · "));
   if (call.found?.length) add("health", healthText(call));
+  if (call.left_out) add("left out", call.left_out);
   if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
   else if (call.unplayable) add("audio", call.unplayable);
   if (call.page) add("page", element("a", { href: call.page, textContent: decodeURIComponent(call.page) }));

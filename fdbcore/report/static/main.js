@@ -19,6 +19,7 @@ async function main() {
     stages: stagesOf(content.marks?.answers ?? []),
     toolCalls: toolCalls(content.held?.tools?.calls ?? [], content.recording.n_ticks),
     labels: content.labels?.labels ?? [],
+    leftOut: content.recording.left_out ?? [],
     ...disturbances(content.held),
     heard: JSON.parse(document.body.dataset.heard),
   };
@@ -95,6 +96,7 @@ class Page {
     document.getElementById("legend-stages").hidden = !this.data.stages.length;
     document.getElementById("legend-tools").hidden = !this.data.toolCalls.length;
     document.getElementById("legend-labels").hidden = !this.data.labels.length;
+    document.getElementById("legend-left-out").hidden = !this.data.leftOut.length;
     document.getElementById("legend-missed").hidden = !this.data.missed.length;
     document.getElementById("legend-delay").hidden = !this.data.delays.length;
     const present = new Set(this.data.events.map((event) => event.kind));

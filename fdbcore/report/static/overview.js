@@ -33,7 +33,7 @@ class Overview {
       xaxis: { ...hidden, range: [0, this.data.length_s] },
       yaxis: { ...hidden, range: [-1.1, 1.1] },
     };
-    return Plotly.react(this.chart, [this.wave("A", 1), this.wave("B", -1), this.moments()], layout, { staticPlot: true });
+    return Plotly.react(this.chart, [leftOut(this.data, { top: 1.1 }), this.wave("A", 1), this.wave("B", -1), this.moments()], layout, { staticPlot: true });
   }
 
   wave(side, direction) {
