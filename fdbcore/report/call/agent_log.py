@@ -118,7 +118,7 @@ def section(log: AgentLog) -> dict[str, Any]:
 
 
 def _row(answer: SplitAnswer, events: Sequence[str]) -> Row:
-    at = Cell(clock_text(answer["a_end_s"]), at_s=answer["b_onset_s"])
+    at = Cell(clock_text(answer["a_end_s"]), at_s=min(answer["a_end_s"], answer["b_onset_s"]))
     times = split(answer, events)
     rest_ms = answer["answer_ms"] - sum(ms for ms in times if ms is not None)
     cells = [amount(answer["answer_ms"], MACHINE_MS), *(amount(ms, MACHINE_MS) for ms in times)]

@@ -128,7 +128,7 @@ function logged(data, { from, to, secondsPerPx }) {
   };
 }
 
-/** The stages of answers by the agent's log, below the gap that they split; the later, the darker. */
+/** The stages of answers by the agent's log, below the gap that they split; the later, the stronger. */
 function stages(data, { from, to, secondsPerPx }) {
   const seen = data.stages.filter((stage) => stage.end_s >= from && stage.start_s <= to);
   return {
