@@ -12,7 +12,7 @@ from fdbcore.report.format import MACHINE_MS, NONE, amount, clock_text
 from fdbcore.report.html.values import Cell, Row
 
 if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog, ClockOfLog, SplitAnswer
+    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 _WALL_CLOCK_S: Final = 1e9
 """Times above this count from 1970: it was in 2001."""
@@ -57,7 +57,8 @@ def screen_lines(log: AgentLog, columns: int) -> list[str]:
     if log["refused"] is not None:
         return []
     table = stage_table([log])
-    told = [*(("", text) for text in clock_lines(log)), *(("!!", text) for text in cautions(log, table))]
+    told = [("", text) for text in [*clock_lines(log), *_of_anchor(log, table)]]
+    told += [("!!", text) for text in _cautions(log, table)]
     told[0] = "agent's log", told[0][1]
     lines = [stages.labelled(label, text, columns) for label, text in told]
     return [*lines, *(stages.screen_rows(table, columns) if table else [])]
@@ -68,28 +69,28 @@ def refusal(log: AgentLog) -> str | None:
     return None if log["refused"] is None else f"no stage times: {log['refused']}"
 
 
-def cautions(log: AgentLog, table: StageTable | None) -> list[str]:
-    """Warnings about the clock, about stages with negative medians, and about marks beyond the recording."""
-    clock, found = log["clock"], []
-    if clock is not None and clock["anchor"] is not None and table is not None:
-        found.append(_of_anchor(clock, table))
-    found += table.cautions if table else ["no answer has an event of the log"]
+def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
+    """Warnings about stages with negative medians, and about marks beyond the recording."""
+    found = table.cautions if table else ["no answer has an event of the log"]
     if log["outside"]:
         found.append(f"{log['outside']:,} marks lie beyond the recording")
     return found
 
 
-def _of_anchor(clock: ClockOfLog, table: StageTable) -> str:
+def _of_anchor(log: AgentLog, table: StageTable | None) -> list[str]:
     """What the clock cannot show: a constant delay between its marks and what they were fitted to."""
+    clock = log["clock"]
+    if clock is None or clock["anchor"] is None or table is None:
+        return []
     first, last = table.stages[0].name, table.stages[-1].name
     if clock["place"] == "starts of B's turns":
         delay, too_long, too_short = f"{clock['anchor']} to {B_ONSET}", first, last
     else:
         delay, too_long, too_short = f"the {clock['place']} to {clock['anchor']}", last, first
-    return (
+    return [
         f"a constant delay from {delay} looks like a difference of the clocks, so {too_long} is too long by it, and "
         f"{too_short} too short"
-    )
+    ]
 
 
 def section(log: AgentLog) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def section(log: AgentLog) -> dict[str, Any]:
     found: dict[str, Any] = {
         "refusal": None,
         "clock": clock_lines(log),
-        "cautions": cautions(log, table),
+        "cautions": [*_of_anchor(log, table), *_cautions(log, table)],
         "table": None,
     }
     if table is None:
