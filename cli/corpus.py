@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,7 @@ from .status import SparseLines, Status
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import ReplaySummary
     from fdbcore.analysis.survey import Survey
+    from fdbcore.runs.pages import OnCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
     from fdbcore.runs.replay_many import ReplayProgress
     from fdbcore.sources.calls import PlannedCall
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MOST_LINES: Final = 20
 """At most this many failures are printed, and at most this many sessions get a line each."""
 MOST_NAMES: Final = 5
+_LOOK_CALLS: Final = 50
 
 
 def replay_calls(
@@ -46,11 +48,12 @@ def replay_calls(
         if call.error is not None:
             display.failed(f"{call.session.name}: {call.error}")
     try:
-        entries = replay_corpus(calls, settings, jobs or len(os.sched_getaffinity(0)), oddities, display)
+        jobs = jobs or len(os.sched_getaffinity(0))
+        entries = replay_corpus(calls, settings, jobs, oddities, display)
         display.status.clear()
         display.tell_mono()
         say_oddities(oddities)
-        run = write_run(settings.run_path, entries, on_table_row(display.status))
+        run = write_run(settings.run_path, entries, jobs, on_written(display.status))
         if as_json:
             _print_json(run, summary_of(run, entries))
         elif not quiet:
@@ -66,14 +69,14 @@ def replay_calls(
     return FAILED if display.failures else DONE
 
 
-def on_table_row(status: Status) -> Callable[[int, int], None]:
-    """A callback that shows how many calls have been written to the tables: on_call(index of the call, calls)."""
+def on_written(status: Status) -> OnCall:
+    """A callback that shows of how many calls the tables and the pages are written."""
 
-    def on_call(number: int, calls: int) -> None:
-        if number + 1 == calls:
+    def on_call(what: str, done: int, calls: int) -> None:
+        if done == calls:
             status.clear()
-        elif number % 100 == 0:
-            status(f"tables: {number:,} of {calls:,} calls", number, calls)
+        elif done % _LOOK_CALLS == 0:
+            status(f"{what}: {done:,} of {calls:,} calls", done, calls)
 
     return on_call
 

@@ -84,8 +84,8 @@ def replay(
     session. Any other folder is searched for sessions, a pattern ('calls/*.wav') is expanded, and a list (.txt) has
     one path per line.
 
-    Each session gets its own folder with a recording in --out. A single session gets a page, report.html. Several
-    sessions get tables and a common page, index.html; run the same command again to replay only new sessions. If --out
+    Each session gets its own folder in --out, with a recording and a page, report.html. Several sessions also get
+    tables and a common page, index.html; run the same command again to replay only new sessions. If --out
     already holds several sessions, a single one gets tables and index.html too, and replaces them there.
 
     Example: fdbcore replay calls/ --out RUN

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError, nearest
+from fdbcore.errors import AudioError, FdbError, InputError, SettingsError, nearest
 
 from . import options
 from .folders import newest
@@ -20,7 +20,10 @@ from .options import DONE, FAILED, FILE, UNMEASURED
 if TYPE_CHECKING:
     from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.report.run.page import ClipCounts, PageParts
+    from fdbcore.measures.reading import Reading
+    from fdbcore.report.call.document_types import Document
+    from fdbcore.report.html.values import PageParts
+    from fdbcore.report.run.page import ClipCounts
     from fdbcore.sources.agent_logs import LogFile
 
 
@@ -31,17 +34,10 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     metavar="NAME",
-    help="Write only the page of this call, and link it from index.html. May be repeated.",
+    help="Write only the page of this call. May be repeated.",
 )
-@click.option(
-    "--worst",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="Also write the pages of the N worst calls.",
-)
-@click.option("--embed-clips", is_flag=True, help="Put 10 s of audio of each worst moment into index.html, so "
-              "that it can be sent alone.")  # fmt: skip
+@click.option("--embed", is_flag=True, help="Write a page that can be sent alone, with its audio inside: of --call the "
+              "whole call, else index.html with 10 s of each worst moment.")  # fmt: skip
 @click.option("--no-audio", is_flag=True, help="Write pages without audio and without links to it.")
 @click.option("--no-words", is_flag=True, help="Write pages without what was said.")
 @click.option("--baseline", type=FILE, metavar="RUN", help="Compare each measure with this run.")
@@ -64,8 +60,7 @@ if TYPE_CHECKING:
 def report(
     run: Path | None,
     names: tuple[str, ...],
-    worst: int,
-    embed_clips: bool,
+    embed: bool,
     no_audio: bool,
     no_words: bool,
     baseline: Path | None,
@@ -85,26 +80,21 @@ def report(
     """Write the tables and pages of a run, or compare runs.
 
     RUN is a folder made by `fdbcore replay` or `fdbcore run`; by default the newest one in the current folder. Its
-    tables and index.html are written again.
-    --call writes the pages of single calls, RUN/NAME/report.html. --baseline and --gate compare, and write
-    RUN/compare.html. `fdbcore score RUN --by COLUMN` compares the groups of one run.
+    tables, index.html and the pages of its calls, RUN/NAME/report.html, are written again. --call writes the pages of
+    single calls. --baseline and --gate compare, and write RUN/compare.html. `fdbcore score RUN --by COLUMN` compares
+    the groups of one run.
 
     With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
     few calls to be decided.
 
     Example: fdbcore report RUN --baseline OLD
     """
-    from fdbcore.report.run.page import PageParts, link_pages
+    from fdbcore.report.html.values import PageParts
 
     from .compare import CompareOptions, Paper, compare
 
-    if embed_clips and no_audio:
-        raise click.UsageError("--embed-clips and --no-audio exclude each other")
-    if embed_clips and names:
-        raise click.UsageError(
-            "--embed-clips: expected no --call: it puts clips of all calls into index.html, which can be sent alone; "
-            "send the page of one call together with the audio that it links"
-        )
+    if embed and no_audio:
+        raise click.UsageError("--embed and --no-audio exclude each other")
     if junit is not None and gate is None:
         raise click.UsageError("--junit: expected --gate")
     if figures is None and (reference is not None or strips):
@@ -117,12 +107,12 @@ def report(
     if marks is not None and not names:
         raise click.UsageError("--marks: expected --call, to say which call the log belongs to")
     compares = bool(baseline or gate or figures)
-    if compares and (names or worst or embed_clips):
-        raise click.UsageError("--call, --worst, --embed-clips: expected none of --baseline, --gate, --figures")
+    if compares and (names or embed):
+        raise click.UsageError("--call, --embed: expected none of --baseline, --gate, --figures")
     if as_json and not compares:
         raise click.UsageError("--json: expected --baseline, --gate or --figures")
     run = run or newest()
-    shown = PageParts(audio=not no_audio, words=not no_words, embed_clips=embed_clips)
+    shown = PageParts(audio=not no_audio, words=not no_words, embed=embed)
     code = DONE
     try:
         if compares:
@@ -138,9 +128,11 @@ def report(
             calls = _calls_named(options.read_run(run), names)
             code = DONE if log is None else _lay_log(calls[0], log, quiet)
             _write_pages(calls, shown, quiet)
-            link_pages(run, [call.path for call in calls])
         else:
-            code = _write_run(options.read_run(run), shown, worst, quiet)
+            code = _write_run(options.read_run(run), shown, quiet)
+    except AudioError as error:
+        click.echo(f"fdbcore report: {error}", err=True)
+        sys.exit(FAILED)
     except InputError as error:
         raise click.UsageError(str(error)) from None
     except FdbError as error:
@@ -190,46 +182,65 @@ def _lay_log(call: Call, log: LogFile, quiet: bool) -> int:
 
 
 def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool) -> None:
+    """Write the page of each call. With --embed, AudioError for one that would be too long, or whose audio is gone."""
     from fdbcore.analysis.score import read_scores
-    from fdbcore.errors import AudioError
     from fdbcore.report.call.document import document
-    from fdbcore.report.call.page import write_report
+    from fdbcore.report.call.page import CallPage, write_report
     from fdbcore.runs.amend import make_playable
 
     for call in calls:
         reading, why_no_audio = call.recording, None
-        if shown.audio:
-            try:
-                make_playable(reading)
-            except AudioError as error:
-                why_no_audio = str(error)
-                click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
-        content = document(reading, read_scores(reading))
-        path = write_report(reading, content, audio=shown.audio, silent=why_no_audio)
+        if shown.embed:
+            told = _write_alone(reading, document(reading, read_scores(reading)))
+        else:
+            if shown.audio:
+                try:
+                    make_playable(reading)
+                except AudioError as error:
+                    why_no_audio = str(error)
+                    click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
+            content = document(reading, read_scores(reading))
+            told = str(write_report(reading, content, CallPage(shown.audio, why_no_audio)))
         if not quiet:
-            click.echo(path)
+            click.echo(told)
 
 
-def _write_run(run: Run, shown: PageParts, worst: int, quiet: bool) -> int:
-    """Write the tables, the pages of the `worst` calls, and then index.html, which links them; the exit code."""
+def _write_alone(reading: Reading, content: Document) -> str:
+    """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
+    from fdbcore.report.call.alone import BIT_RATES, MOST_BYTES, write_alone
+    from fdbcore.sources.recorded import changed_source
+
+    if (changed := changed_source(reading)) is not None:
+        raise AudioError(f"{reading.name}: {changed}")
+    path, bit_rate = write_alone(reading, content)
+    lower = f", to stay below {MOST_BYTES / 1e6:g} MB" if bit_rate < BIT_RATES[0] else ""
+    return f"{path} ({path.stat().st_size / 1e6:.1f} MB, audio at {bit_rate / 1000:g} kb/s{lower})"
+
+
+def _write_run(run: Run, shown: PageParts, quiet: bool) -> int:
+    """Write the tables and pages of a run, or the one page that can be sent alone; the exit code."""
+    from fdbcore.analysis.survey import survey
+    from fdbcore.report.html.templates import INDEX
     from fdbcore.report.run.page import ClipCounts, write_index
     from fdbcore.report.run.screen import corpus_screen
-    from fdbcore.report.run.tables import write_tables
+    from fdbcore.runs.pages import write_results
 
-    from .corpus import MOST_LINES, on_table_row
+    from .corpus import MOST_LINES, on_written
     from .status import Status
 
-    found = write_tables(run, on_table_row(Status(quiet)))
-    rows = sorted((row for row in found.rows if row.worst), key=lambda row: -row.worst.severity if row.worst else 0.0)
-    _write_pages([row.call for row in rows[:worst]], shown, quiet=True)
-    index = write_index(found, shown, heard := ClipCounts())
+    heard, on_call = ClipCounts(), on_written(Status(quiet))
+    if shown.embed:
+        found = survey(run, on_call=lambda number: on_call("calls", number + 1, len(run.calls)))
+        index = write_index(found, shown, heard)
+    else:
+        found, index = write_results(run, shown, heard, on_call=on_call), run.path / INDEX
     for name in list(heard.silent)[:MOST_LINES]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
     if len(heard.silent) > MOST_LINES:
         click.echo(f"fdbcore report: {len(heard.silent) - MOST_LINES:,} more calls have no audio", err=True)
     if not quiet:
         click.echo(corpus_screen(found, shutil.get_terminal_size().columns))
-        click.echo(f"{index}{_size_with_clips(index, heard) if shown.embed_clips else ''}")
+        click.echo(f"{index}{_size_with_clips(index, heard) if shown.embed else ''}")
     unreadable = [row.call for row in found.rows if row.call.is_unreadable]
     for call in unreadable[:MOST_LINES]:
         click.echo(f"fdbcore report: {call.reason}", err=True)
@@ -237,14 +248,15 @@ def _write_run(run: Run, shown: PageParts, worst: int, quiet: bool) -> int:
 
 
 def _write_gated(run: Run, shown: PageParts, gated: GatedRun, quiet: bool) -> Path:
-    """Write the tables and index.html of a run with what its gates say; the path of the page."""
-    from fdbcore.report.run.page import write_index
-    from fdbcore.report.run.tables import write_tables
+    """Write the tables and the pages of a run with what its gates say; the path of index.html."""
+    from fdbcore.report.html.templates import INDEX
+    from fdbcore.runs.pages import write_results
 
-    from .corpus import on_table_row
+    from .corpus import on_written
     from .status import Status
 
-    return write_index(write_tables(run, on_table_row(Status(quiet)), gated), shown)
+    write_results(run, shown, on_call=on_written(Status(quiet)), gated=gated)
+    return run.path / INDEX
 
 
 def _size_with_clips(index: Path, heard: ClipCounts) -> str:

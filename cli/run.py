@@ -337,10 +337,10 @@ def _write_pages(folder: RunFolder, silent: bool) -> None:
     from fdbcore.report.call.screen import screen
     from fdbcore.runs.live import write_pages
 
-    from .corpus import on_table_row, print_run
+    from .corpus import on_written, print_run
     from .status import Status
 
-    shown = write_pages(folder, on_table_row(Status(silent)))
+    shown = write_pages(folder, on_written(Status(silent)))
     if silent:
         return
     if shown is None:

@@ -11,7 +11,7 @@ from typing import Final
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
-from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.measures.quantities import Quantity, Share, Span, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, TurnEvent
 
 LONG_IPU_TICKS = 1 * TICKS_PER_S  # a shorter IPU may be a filler
@@ -95,7 +95,11 @@ def responses(dialogue: Dialogue) -> dict[str, Quantity]:
             "ms",
             [ms for ms in long_ms if ms is not None],
             excluded | {"no_long_ipu": long_ms.count(None)},
-            [span for span, ms in zip(answers, long_ms, strict=True) if ms is not None],
+            [
+                _after(e.start_tick if e.kind == "gap" else e.span[1], round(ms / TICK_MS))
+                for e, ms in zip(found.answered, long_ms, strict=True)
+                if ms is not None
+            ],
         ),
         "answered_per_turn": Share.of(answers, premature + missing, excluded),
         "premature_per_turn": Share.of(premature, answers + missing, excluded),
@@ -111,6 +115,11 @@ def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
     """
     found = opportunities(dialogue)
     return sorted(fto(e) * TICK_MS for e in found.answered), found.n
+
+
+def _after(tick: int, ticks: int) -> Span:
+    """The span from a tick to `ticks` later, or earlier."""
+    return min(tick, tick + ticks), max(tick, tick + ticks)
 
 
 def _first_long_ipu(dialogue: Dialogue, transfer: TurnEvent) -> float | None:

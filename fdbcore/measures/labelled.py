@@ -267,7 +267,11 @@ def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
         if name != "distraction":
             values = (until[has_stopped] * float(TICK_MS)).tolist()
             without = excluded | {"did_not_stop": len(starts) - len(values)}
-            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without, found_share.spans)
+            until_silence = [
+                (start, start + ticks)
+                for start, ticks in zip(starts[has_stopped].tolist(), until[has_stopped].tolist(), strict=True)
+            ]
+            measures[f"b_stop_latency_ms_per_labelled_{name}"] = Values("ms", values, without, until_silence)
     return measures
 
 

@@ -133,7 +133,7 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
             "ms",
             (stops[has_stopped] * float(TICK_MS)).tolist(),
             excluded | {"did_not_stop": len(others)},
-            stopped,
+            [(start, start + ticks) for (start, _), ticks in zip(stopped, stops[has_stopped].tolist(), strict=True)],
         )
     return measures
 

@@ -77,7 +77,7 @@ def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | N
             continue
         latencies_ms.append(float((again - label.end_tick) * TICK_MS))
         span = label.start_tick, max(label.end_tick, again)
-        recovered.append(span)
+        recovered.append((min(label.end_tick, again), max(label.end_tick, again)))
         said.setdefault(_taken_up(words, _turn_start(dialogue, label), stop_tick, again), []).append(span)
     measures: dict[str, Quantity] = {
         "b_recovery_latency_ms_per_labelled_interruption": Values("ms", latencies_ms, others, recovered)

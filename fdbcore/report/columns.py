@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fdbcore.measures.catalogue import MEASURES, columns
 from fdbcore.report.format import amount, headline, limits
+from fdbcore.report.html.values import ALL, NO_LINKS, Links
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Summary
@@ -16,12 +17,19 @@ def titles(with_intervals: bool = False) -> list[str]:
     return [title for name, column in columns().items() for title in [column.short, *_beside(name, with_intervals)]]
 
 
-def cells(measures: Measures, with_intervals: bool = False) -> list[str]:
-    """The cells below the titles: "5/6" for a share, a median, or "3x" for a count; "" for a missing measure."""
+def cells(measures: Measures, with_intervals: bool = False, link: Links = NO_LINKS) -> list[str]:
+    """The cells below the titles: "5/6" for a share, a median, or "3x" for a count; "" for a missing measure.
+
+    link: from each count to its moments, on a page.
+    """
     found: list[str] = []
     for name, column in columns().items():
         beside = len(_beside(name, with_intervals))
-        found += _cells(measures[name], column.is_count)[: 1 + beside] if name in measures else [""] * (1 + beside)
+        found += (
+            _cells(name, measures[name], column.is_count, link)[: 1 + beside]
+            if name in measures
+            else [""] * (1 + beside)
+        )
     return found
 
 
@@ -35,9 +43,9 @@ def _beside(name: str, with_intervals: bool) -> list[str]:
     return ["[95 %]"] if with_intervals and is_median else []
 
 
-def _cells(summary: Summary, is_count: bool) -> list[str]:
+def _cells(name: str, summary: Summary, is_count: bool, link: Links) -> list[str]:
     if is_count:
-        return [f"{summary['n']:,}x"]
+        return [link(f"{summary['n']:,}x", name)]
     if "count" in summary:
-        return [f"{summary['count']}/{summary['n']}"]
-    return [amount(headline(summary), summary["unit"]), limits(summary["ci95"], summary["unit"])]
+        return [f"{link(summary['count'], name)}/{link(summary['n'], f'{name}{ALL}')}"]
+    return [link(amount(headline(summary), summary["unit"]), name), limits(summary["ci95"], summary["unit"])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,9 +19,8 @@ from fdbcore.registry import VADS, resolve
 from fdbcore.registry import suite as suite_of
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
-from fdbcore.report.run.page import write_index
-from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.folder import RunFolder, seed_of
+from fdbcore.runs.pages import OnCall, write_results
 from fdbcore.runs.plan import PlannedSystem, make_plan, prompted, recorded_users, side_a_of, world_of
 from fdbcore.runs.runner import Watch, run_cases
 from fdbcore.runs.selftest import timing_selftest
@@ -119,17 +118,15 @@ def measure_timing(folder: RunFolder) -> TimingSelftest:
 
 
 def write_pages(
-    folder: RunFolder, on_call: Callable[[int, int], None] = lambda number, calls: None
+    folder: RunFolder, on_call: OnCall = lambda what, done, calls: None
 ) -> tuple[Reading, Document] | Survey | None:
-    """Write the page of a single case, or the tables and index.html of several; return what they show.
+    """Write the page of a single case, or the tables and pages of several; return what they show.
 
-    For a single case that is its recording and its document, or None if no recording can be scored. on_call: called
-    with (number, calls) for each call in the tables.
+    For a single case that is its recording and its document, or None if no recording can be scored. on_call: tells how
+    far the tables and pages are.
     """
     if len(folder.plan.cases) > 1:
-        found = write_tables(Run(folder.path), on_call)
-        write_index(found)
-        return found
+        return write_results(Run(folder.path), on_call=on_call)
     reading = folder.recording(folder.plan.cases[0])
     if reading is None:
         return None

@@ -18,8 +18,7 @@ from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
 from fdbcore.registry import VADS, resolve
-from fdbcore.report.run.page import write_index
-from fdbcore.report.run.tables import write_tables
+from fdbcore.runs.pages import OnCall, write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import PlannedCall, named_calls
@@ -138,14 +137,14 @@ def replay_corpus(
 def write_run(
     path: Path,
     entries: Sequence[CorpusCall],
-    on_call: Callable[[int, int], None] = lambda number, calls: None,
+    jobs: int,
+    on_call: OnCall = lambda what, done, calls: None,
 ) -> Survey:
-    """Write the tables, the page and the summary of a replayed run; return the survey that they are made from.
+    """Write the tables, the pages and the summary of a replayed run; return the survey that they are made from.
 
-    entries: as `replay_corpus` returns them. on_call: called with (number, calls) for each call.
+    entries: as `replay_corpus` returns them. jobs: processes for the pages. on_call: tells how far it is.
     """
-    run = write_tables(Run(path), on_call)
-    write_index(run)
+    run = write_results(Run(path), jobs=jobs, on_call=on_call)
     write_json(path / SUMMARY, summary_of(run, entries))
     return run
 
@@ -266,7 +265,8 @@ def replay_all(
         leave_out=asked_spans(leave_out),
     )
     check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
-    write_run(asked.run_path, replay_corpus(calls, asked, jobs or len(os.sched_getaffinity(0)), oddities))
+    jobs = jobs or len(os.sched_getaffinity(0))
+    write_run(asked.run_path, replay_corpus(calls, asked, jobs, oddities), jobs)
     return Run(asked.run_path)
 
 

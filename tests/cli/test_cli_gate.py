@@ -164,7 +164,8 @@ def test_a_browser_marks_the_cells_of_the_calls_by_sign_and_word(
         (verdict,) = re.findall(r'<td data-label="verdict" class="limit [\w-]+"><span [^>]*>(.)</span> (\w+)</td>', row)
         assert verdict[0] == signs[calls[name]["is"]]
         ((sign, word),) = re.findall(
-            r'<td data-label="cut off" class="limit [\w-]+"><span [^>]*>(.)</span> \d+/\d+'
+            r'<td data-label="cut off" class="limit [\w-]+"><span [^>]*>(.)</span> '
+            r"(?:<a [^>]+>)?\d+(?:</a>)?/<a [^>]+>\d+</a>"
             r'<span class="visually-hidden">, (\w+)</span>',
             row,
         )

@@ -21,6 +21,7 @@ from helpers.voices import RATE_HZ, voices, write
 from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO, REPORT
 from fdbcore.recording.reader import Recording
+from fdbcore.report.call import alone
 
 __all__ = ["ran"]
 
@@ -45,26 +46,33 @@ def test_the_screen_fits_the_terminal_and_names_the_index(
     assert (ran.run / "index.html").read_text() == before
 
 
-def test_a_calls_own_page_is_made_when_asked_for_and_linked(ran: Ran) -> None:
-    assert not list(ran.run.glob(f"*/{REPORT}"))
+def test_every_call_that_was_read_has_a_page_and_a_link_to_it(ran: Ran) -> None:
+    made = {path.parent.name for path in ran.run.glob(f"*/{REPORT}")}
+    assert made == {*BUILT, "broken"}
+    listed = {str(call["name"]): call["page"] for call in _calls((ran.run / "index.html").read_text())}
+    assert listed == {name: f"{name}/report.html" if name in made else None for name in listed}
+    assert len(listed) == 7
+    assert 'href="slow/report.html#t=' in (ran.run / "index.html").read_text()
+    for name in made:
+        page = (ran.run / name / REPORT).read_text()
+        assert f'src="../../calls/{name}.wav"' in page
+        assert '<a href="../index.html">' in page
+
+
+def test_the_pages_share_their_script_and_style(ran: Ran) -> None:
+    pages = [path.read_text() for path in ran.run.glob(f"*/{REPORT}")]
+    shared = {tuple(re.findall(r'(?:<script src|<link rel="stylesheet" href)="([^"]+)"', page)) for page in pages}
+    ((style, script),) = shared
+    assert "Plotly" in (ran.run / "slow" / script).read_text()
+    assert ":root" in (ran.run / "slow" / style).read_text()
+    assert max(map(len, pages)) < 150_000
+
+
+def test_the_page_of_one_call_is_made_when_asked_for(ran: Ran) -> None:
+    (ran.run / "slow" / REPORT).unlink()
     result = report(ran.run, "--call", "slow", "--call", "quick")
     assert result.stdout.splitlines() == [str(ran.run / name / REPORT) for name in ("slow", "quick")]
-    page = (ran.run / "slow" / REPORT).read_text()
-    assert 'src="../../calls/slow.wav"' in page
-    assert '<a href="../index.html">' in page
-    listed = {call["name"]: call.get("page") for call in _calls((ran.run / "index.html").read_text())}
-    assert {name for name, link in listed.items() if link} == {"slow", "quick"}
-    assert listed["slow"] == "slow/report.html"
-    linked = (ran.run / "index.html").read_text()
-    report(ran.run, "--quiet")
-    assert _calls((ran.run / "index.html").read_text()) == _calls(linked)
-    assert 'href="slow/report.html#t=' in (ran.run / "index.html").read_text()
-
-
-def test_the_worst_calls_get_pages(ran: Ran) -> None:
-    assert report(ran.run, "--worst", "1", "--quiet").stdout == ""
-    assert (ran.run / "mute" / REPORT).is_file()  # nothing is worse than no answer for ten seconds
-    assert not (ran.run / "mixed" / REPORT).exists()
+    assert '<a href="../index.html">' in (ran.run / "slow" / REPORT).read_text()
 
 
 def test_a_name_that_is_not_there_suggests_those_that_are(ran: Ran) -> None:
@@ -80,10 +88,14 @@ def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     assert result.stderr.splitlines()[-1] == f"Error: {tmp_path}: expected a run or a recording, found no meta.json"
 
 
-def test_embedded_clips_are_ten_seconds_of_both_sides_and_the_size_is_said(ran: Ran) -> None:
-    result = report(ran.run, "--embed-clips")
-    assert re.search(r"index.html \(\d+\.\d MB with its clips\)$", result.stdout.rstrip())
-    page = (ran.run / "index.html").read_text()
+def test_a_run_to_send_has_ten_seconds_of_each_worst_moment_and_no_link_to_another_file(ran: Ran) -> None:
+    before = (ran.run / "index.html").read_text()
+    result = report(ran.run, "--embed")
+    assert re.search(r"run/run.html \(\d+\.\d MB with its clips\)$", result.stdout.rstrip())
+    page = (ran.run / "run.html").read_text()
+    assert (ran.run / "index.html").read_text() == before
+    assert not re.search(r'href="(?!#|data:)', page)
+    assert not any(call["page"] for call in _calls(page))
     assert "calls/" not in page.split("</main>")[0].replace(str(ran.calls), "")
     cut = re.findall(r'data-src="data:audio/webm;base64,([^"]+)" data-from="0" data-to="(\d+(?:\.\d+)?)"[^>]+>', page)
     assert len(cut) == page.count('class="play"')
@@ -95,7 +107,34 @@ def test_embedded_clips_are_ten_seconds_of_both_sides_and_the_size_is_said(ran: 
     pcm = np.concatenate(frames, axis=1)
     assert pcm.shape[0] == 2
     assert pcm.shape[1] == pytest.approx(480_000, abs=2_000)
-    report(ran.run, "--quiet")
+
+
+def test_a_call_to_send_is_one_file_with_all_of_its_audio(ran: Ran, tmp_path: Path) -> None:
+    result = report(ran.run, "--call", "slow", "--embed")
+    path = ran.run / "slow" / "slow.html"
+    assert re.fullmatch(rf"{path} \(\d\.\d MB, audio at 32 kb/s\)", result.stdout.strip())
+    page = path.read_text()
+    assert str(ran.calls) not in page
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page.split("<script>")[0])
+    sound = re.search(r'id="sound">([^<]+)<', page)
+    assert sound
+    with av.open(io.BytesIO(base64.b64decode(sound[1])), "r") as container:
+        frames = [frame.to_ndarray() for frame in container.decode(audio=0)]
+    length = sum(frame.shape[1] for frame in frames)
+    assert length == pytest.approx(Recording(ran.run / "slow").n_ticks * 480, abs=2_000)
+
+
+def test_a_call_to_send_has_as_good_audio_as_fits(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    report(ran.run, "--call", "slow", "--embed", "--quiet")
+    whole = (ran.run / "slow" / "slow.html").stat().st_size
+    monkeypatch.setattr(alone, "MOST_BYTES", whole - 10_000)
+    result = report(ran.run, "--call", "slow", "--embed")
+    assert result.stdout.rstrip().endswith(f" kb/s, to stay below {(whole - 10_000) / 1e6:g} MB)")
+    monkeypatch.setattr(alone, "MOST_BYTES", whole - 60_000)
+    refused = report(ran.run, "--call", "slow", "--embed")
+    assert refused.exit_code == 1
+    (line,) = refused.stderr.splitlines()
+    assert re.search(r"slow: expected at most 0:0\d of audio in a page of [\d.]+ MB, got 0:14", line)
 
 
 def test_a_page_without_audio_and_words_has_none(ran: Ran) -> None:
@@ -103,13 +142,12 @@ def test_a_page_without_audio_and_words_has_none(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
     assert "data-src" not in page.split("</main>")[0]
     assert all("audio" not in call or call["audio"] is None for call in _calls(page))
-    report(ran.run, "--call", "early", "--no-audio")
-    assert not re.search(r"<audio [^>]*src=", (ran.run / "early" / REPORT).read_text())
-    assert report(ran.run, "--no-audio", "--embed-clips").exit_code == 2
-    refused = report(ran.run, "--call", "early", "--embed-clips")
-    assert refused.exit_code == 2
-    assert "it puts clips of all calls into index.html" in refused.stderr
+    for name in ("early", "slow"):
+        assert not re.search(r"<audio [^>]*src=", (ran.run / name / REPORT).read_text())
+        assert str(ran.calls) not in (ran.run / name / REPORT).read_text()
+    assert report(ran.run, "--no-audio", "--embed").exit_code == 2
     report(ran.run, "--quiet")
+    assert re.search(r"<audio [^>]*src=", (ran.run / "slow" / REPORT).read_text())
 
 
 def _calls(page: str) -> list[dict[str, object]]:
@@ -166,16 +204,16 @@ def test_a_source_that_has_changed_is_not_heard(tmp_path: Path) -> None:
     calls[0].write_bytes(calls[2].read_bytes())
     calls[1].touch()
     calls[2].unlink()
-    result = report(tmp_path / "run", "--embed-clips")
+    result = report(tmp_path / "run", "--embed")
     changed = "slow.wav has changed since it was replayed"
     assert result.stderr.splitlines() == [
         f"fdbcore report: slow: no audio: {changed}",
         "fdbcore report: early: no audio: early.wav is gone, or cannot be read",
     ]
-    made = index.read_text()
+    made = (tmp_path / "run" / "run.html").read_text()
     assert re.search(r"MB with its clips; \d+ of \d+ clips are missing\)$", result.stdout.rstrip())
     assert {moment.split(" ")[0] for moment in re.findall(r'data-title="([^"]+)"', made)} == {"mute"}
-    notes = {str(call["name"]): call["notes"] for call in _calls(index.read_text())}
+    notes = {str(call["name"]): call["notes"] for call in _calls(made)}
     assert notes["slow"] == [f"no audio: {changed}"]
     report(tmp_path / "run", "--quiet")
     assert {call["name"]: call["audio"] for call in _calls(index.read_text())} == {
@@ -276,7 +314,7 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     wanted = {
         "cut_off>0 !!": "",
         "cut_off>0": "early mixed",
-        "median>=1.4": "slow",
+        "answer_time>=1.4": "slow",
         "answered<=50%": "early mixed mute",
         "agent_channel=left": "slow",
         "language>1": "",
@@ -285,7 +323,7 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     wrong = {
         "answerd<80%": "no column answerd to compare by <; there are call, length, answered, ",
         "answered<abc": "answered<abc: expected a number, got abc",
-        "median>0,5": "median>0,5: expected a number, got 0,5; words are separated by blanks, decimals have a point",
+        "length>0,5": "length>0,5: expected a number, got 0,5; words are separated by blanks, decimals have a point",
         "langage=fr": "no column langage to compare by =; there are ",
         "language=xx": "no call has language=xx",
         "language=fr,health=ok": "no call has language=fr,health=ok; words are separated by blanks",
@@ -297,7 +335,7 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     script = (
         f"const told = {asked}.map((text) => {{ const box = document.getElementById('filter'); box.value = text; "
         "box.dispatchEvent(new Event('input')); "
-        "const names = [...document.querySelectorAll('#calls tbody th button')].map((button) => button.textContent); "
+        "const names = [...document.querySelectorAll('#calls tbody .name')].map((name) => name.textContent); "
         "const shown = document.getElementById('shown'); "
         "return shown.classList.contains('bad') ? shown.textContent : names.sort().join(' '); }); "
         "document.body.dataset.told = JSON.stringify(told);"

@@ -157,8 +157,8 @@ def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
     panel = page[page.index('<section class="health warn"') :]
     panel = panel[: panel.index("</section>")]
     assert "Input health: 2 warn of 3 calls" in panel
-    counted = re.findall(r"<strong>(\w+)</strong> (\d) of 3 calls.*?data-filter=\"(\w+)\">(\w+)</a></p>", panel)
-    assert sorted(counted) == [("Echo", "1", "echo", "echo"), ("Tones", "1", "tone", "tone")]
+    counted = re.findall(r"<strong>(\w+)</strong> (\d) of 3 calls.*?\">(\w+)</a></p>", panel)
+    assert sorted(counted) == [("Echo", "1", "echo"), ("Tones", "1", "tone")]
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert data
     listed: list[dict[str, Any]] = json.loads(data[1])["calls"]
@@ -207,8 +207,6 @@ def test_systems_that_say_nothing_are_told_wherever_a_run_is_read(tmp_path: Path
     assert read_json(ran.run / "summary.json")["findings"] == {"B never spoke": ["deaf1", "deaf2"]}
     index = (ran.run / "index.html").read_text()
     assert "<summary>B never spoke: 2 calls</summary>" in index
-    assert f'<a href="#calls-title" data-filter="deaf1">deaf1</a>: {silent}</li>' in index
-    CliRunner().invoke(main, ["report", str(ran.run), "--call", "deaf2"])
-    CliRunner().invoke(main, ["report", str(ran.run)])
-    assert f'<a href="deaf2/report.html#t=0">deaf2</a>: {silent}</li>' in (ran.run / "index.html").read_text()
+    for name in ("deaf1", "deaf2"):
+        assert f'<a href="{name}/report.html#t=0">{name}</a>: {silent}</li>' in index
     assert "!!               B never spoke: 2 calls\n" in corpus_screen(survey(Run(ran.run)), 100)

@@ -83,7 +83,7 @@ def test_nothing_is_fetched_but_the_audio(sample: Reading) -> None:
         for name in ("src", "href"):
             target = attrs.get(name, "#")
             assert target is not None
-            assert target.startswith(("#", "data:")) or tag == "audio", (tag, target)
+            assert target.startswith(("#", "data:", "../pages/")) or tag == "audio", (tag, target)
 
 
 def test_the_data_is_the_document_and_the_levels(sample: Reading) -> None:
@@ -214,7 +214,8 @@ def test_a_session_without_faults_has_no_warning(sample: Reading) -> None:
 
 def test_the_worst_moments_link_to_their_times(sample: Reading) -> None:
     worst = document_of(sample)["moments"]
-    assert read(sample).attributes("a", "href") == [f"#t={moment['start_s']:g}" for moment in worst]
+    found = [link for link in read(sample).attributes("a", "href") if not link.startswith("#moments=")]
+    assert found == [f"#t={moment['start_s']:g}" for moment in worst]
 
 
 def test_every_measure_has_its_words_and_its_row(sample: Reading) -> None:

@@ -16,6 +16,7 @@ from fdbcore.recording.files import HEALTH, write_json
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.report.call.key_figures import figures
 from fdbcore.report.call.screen import run_screen, screen
+from fdbcore.report.html.values import NO_LINKS
 from fdbcore.types import TurnSettings
 
 SILENT = "A 0-3 |"
@@ -78,7 +79,9 @@ def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) ->
         recording = drawn_recording(tmp_path / name, drawing)
         lines, page = (
             screen(recording, document_of(recording)),
-            " ".join(f"{of.name} {of.value}" for of in figures(score(recording)["measures"], TurnSettings(), "")),
+            " ".join(
+                f"{of.name} {of.value}" for of in figures(score(recording)["measures"], TurnSettings(), "", NO_LINKS)
+            ),
         )
         found += [dict(re.findall(r"^([AB] talks over [AB]) +(\d+)", lines, re.MULTILINE))]
         found += [dict(re.findall(r"([AB] talks over [AB]) (never|once|twice|\d times)", page))]

@@ -118,7 +118,8 @@ def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
     assert (measures["answered_per_turn"]["count"], measures["answered_per_turn"]["n"]) == (answered, turns)
     assert measures["premature_per_turn"]["count"] == sum(b.cut_off for b in all_calls) == 2
     page = (ran.run / "index.html").read_text()
-    assert f"{answered:,} of {turns:,} opportunities" in page
+    links = [f'<a href="#moments=answered_per_turn{part}">{n}</a>' for part, n in (("", answered), (".all", turns))]
+    assert f"{links[0]} of {links[1]} opportunities" in page
     assert f"B answered {100 * answered / turns:.1f} % of {turns} opportunities" in page
     histogram = page[page.index("Answer time of each call") :]
     bars = re.findall(r"<title>B: ([\d.]+) to ([\d.]+) s: (\d+) ", histogram[: histogram.index("</figure>")])
@@ -132,7 +133,7 @@ def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
 
 def test_the_worst_moments_of_each_kind_come_first(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
-    cards = re.findall(r"<b>([^<]+)</b><span class=\"where\">(\w+) ", page)
+    cards = re.findall(r'<b>([^<]+)</b><span class="where"><a href="[^"]+">(\w+)</a> ', page)
     kinds = [(text.rstrip("0123456789. s"), name) for text, name in cards]
     assert ("no answer", "mute") in kinds
     assert [name for text, name in kinds if text == "slow answer"] == ["slow", "slow"]

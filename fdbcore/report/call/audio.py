@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 
 from fdbcore.recording.files import AUDIO
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.recorded import Stereo, plays_source, stereo_blocks
-from fdbcore.sources.sessions import BLOCK_SAMPLES
+from fdbcore.sources.recorded import Stereo, changed_source, is_playable, plays_source, stereo_blocks
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
 
 CLIP_BIT_RATE: Final = 32_000
@@ -31,32 +31,66 @@ def audio_url(recording: Recording, folder: Path) -> str:
     return quote(os.fsencode(Path(relative).as_posix()))
 
 
+class CallAudio(NamedTuple):
+    """The audio of a call: its address; or the codecs that no browser plays; or why there is none (silent)."""
+
+    silent: str | None = None
+    address: str | None = None
+    codecs: str | None = None
+
+    @property
+    def unplayable(self) -> str | None:
+        """Why a browser cannot play the audio that there is, and what helps; None if it can."""
+        if self.codecs is None:
+            return None
+        return f"browsers cannot play its source ({self.codecs}); a page by `fdbcore report RUN --call NAME` can"
+
+
+def call_audio(recording: Recording, folder: Path) -> CallAudio:
+    """The audio of a call for a page in `folder`."""
+    if (silent := changed_source(recording)) is not None:
+        return CallAudio(silent)
+    if is_playable(recording):
+        return CallAudio(address=audio_url(recording, folder))
+    codecs = dict.fromkeys(file["codec"] for file in recording.source_files)
+    return CallAudio(codecs=", ".join(codecs))
+
+
 def clip(recording: Recording, start_tick: int, end_tick: int) -> bytes:
     """The audio between two ticks as a WebM file with Opus. Raises AudioError if the audio cannot be read.
 
     The caller must check that the source has not changed (`sources.recorded.changed_source`).
     """
-    start, end = start_tick * FRAME_SAMPLES, end_tick * FRAME_SAMPLES
-    parts, at = [], 0
+    return _encoded(_between(recording, start_tick * FRAME_SAMPLES, end_tick * FRAME_SAMPLES), CLIP_BIT_RATE)
+
+
+def webm(recording: Recording, bit_rate: int) -> bytes:
+    """All of the audio as a WebM file with Opus; else as `clip`."""
+    return _encoded(stereo_blocks(recording), bit_rate)
+
+
+def _between(recording: Recording, start: int, end: int) -> Iterator[Stereo]:
+    at = 0
     for block in stereo_blocks(recording):
         if at + len(block) > start:
-            parts.append(block[max(start - at, 0) : end - at])
+            yield block[max(start - at, 0) : end - at]
         at += len(block)
         if at >= end:
-            break
-    return _webm(np.concatenate(parts) if parts else np.zeros((0, 2), np.int16))
+            return
 
 
-def _webm(pcm: Stereo) -> bytes:
+def _encoded(blocks: Iterable[Stereo], bit_rate: int) -> bytes:
     import av
 
-    file = io.BytesIO()
+    file, at = io.BytesIO(), 0
     with av.open(file, "w", format="webm") as container:
-        stream = container.add_stream("libopus", rate=SAMPLE_RATE_HZ, layout="stereo", bit_rate=CLIP_BIT_RATE)
-        for start in range(0, len(pcm), BLOCK_SAMPLES):
-            block = np.ascontiguousarray(pcm[start : start + BLOCK_SAMPLES]).reshape(1, -1)
-            frame = av.AudioFrame.from_ndarray(block, format="s16", layout="stereo")
-            frame.sample_rate, frame.pts = SAMPLE_RATE_HZ, start
+        stream = container.add_stream("libopus", rate=SAMPLE_RATE_HZ, layout="stereo", bit_rate=bit_rate)
+        for block in blocks:
+            frame = av.AudioFrame.from_ndarray(
+                np.ascontiguousarray(block).reshape(1, -1), format="s16", layout="stereo"
+            )
+            frame.sample_rate, frame.pts = SAMPLE_RATE_HZ, at
             container.mux(stream.encode(frame))
+            at += len(block)
         container.mux(stream.encode(None))
     return file.getvalue()

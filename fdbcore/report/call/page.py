@@ -1,16 +1,16 @@
-"""The HTML report of one call: one file that needs no network, and links the audio."""
+"""The HTML report of one call: it needs no network, and links the audio and what all pages of its run share."""
 
 from __future__ import annotations
 
 import base64
-import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import MissingExtraError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_text
@@ -18,33 +18,62 @@ from fdbcore.report.call import agent_log as marks
 from fdbcore.report.call import certificate, health, sections, tools
 from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url
+from fdbcore.report.call.moment_lists import MomentList, addresses, moment_lists
 from fdbcore.report.call.screen import last_turn
+from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
 from fdbcore.report.format import ears, length_text, origins, title, vad_text
 from fdbcore.report.glossary import terms
 from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.html.values import Links
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.report.call.document_types import Document
 
-SCRIPTS: Final = ("data.js", "events.js", "drawing.js", "timeline.js", "overview.js", "curve.js", "main.js")
 FULL_SCALE: Final = 32_768
 
 
-def write_report(reading: Reading, content: Document, audio: bool = True, silent: str | None = None) -> Path:
-    """Write report.html into the folder of the recording and return its path. content: its document.
+@dataclass(frozen=True, slots=True)
+class CallPage:
+    """What the page of a call shows beside its document.
 
     audio: False for a page without audio and without the paths of files. silent: why there is no audio, if there should
-    be some. Raises RecordingError if the page cannot be written.
+    be some. unplayable: why browsers cannot play the audio that there is. is_in_run: whether index.html will link the
+    page, if there is none yet. sound: the audio as WebM, for a page that contains all that it needs.
     """
+
+    audio: bool = True
+    silent: str | None = None
+    unplayable: str | None = None
+    is_in_run: bool = False
+    sound: bytes | None = None
+
+
+def write_report(
+    reading: Reading,
+    content: Document,
+    shown: CallPage = CallPage(),
+    lists: Mapping[str, MomentList] | None = None,
+) -> Path:
+    """Write report.html into the folder of the recording and return its path. content: its document.
+
+    What it shares with other pages is written into the folder `pages` of the run, if it is not there. Raises
+    RecordingError if the page cannot be written.
+    """
+    share(reading.path.parent)
     path = reading.path / REPORT
-    write_text(path, page(reading, content, audio, silent))
+    write_text(path, page(reading, content, shown, lists))
     return path
 
 
-def page(reading: Reading, content: Document, audio: bool = True, silent: str | None = None) -> str:
-    """The whole page."""
-    if not audio:
+def page(
+    reading: Reading,
+    content: Document,
+    shown: CallPage = CallPage(),
+    lists: Mapping[str, MomentList] | None = None,
+) -> str:
+    """The whole page. lists: those of its moments; by default they are made."""
+    if not shown.audio or shown.sound is not None:
         content = {
             **content,
             "recording": _without_places(content["recording"]),
@@ -52,12 +81,15 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
             "labels": _without_places(content["labels"]),
             "marks": _without_places(content["marks"]),
         }
-    if silent is not None:
-        audio = False
-        content = {**content, "warnings": [f"no audio: {silent}", *content["warnings"]]}
+    if shown.silent is not None:
+        content = {**content, "warnings": [f"no audio: {shown.silent}", *content["warnings"]]}
+    is_linked = shown.audio and shown.silent is None and shown.unplayable is None and shown.sound is None
     settings = sections.turn_settings(content)
-    heard = ears(reading)
-    scored = _scored(content, settings, reading.dialogue) if content["unscored"] is None else {}
+    heard, (shared_script, shared_style) = ears(reading), shared_names()
+    is_scored = content["unscored"] is None
+    if lists is None:
+        lists = moment_lists(reading) if is_scored else {}
+    scored = _scored(content, settings, reading.dialogue, Links(addresses(lists))) if is_scored else {}
     return render(
         "report.html",
         content=content,
@@ -67,11 +99,13 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
         origins=origins(reading),
         vad=vad_text(reading.meta["settings"]),
         created=str(reading.meta.get("created") or "")[:10],
-        is_run_linked=(reading.path.parent / INDEX).is_file(),
+        is_run_linked=shown.sound is None and (shown.is_in_run or (reading.path.parent / INDEX).is_file()),
         warnings=sections.warnings(content),
         health=health.panel(content),
         has_timeline=bool(reading.n_ticks),
-        audio=audio_url(reading, reading.path) if audio else "",
+        audio=audio_url(reading, reading.path) if is_linked else "",
+        sound=None if shown.sound is None else base64.b64encode(shown.sound).decode("ascii"),
+        unplayable=shown.unplayable,
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
         marks=marks.section(content["marks"]) if content["marks"] else None,
@@ -81,8 +115,11 @@ def page(reading: Reading, content: Document, audio: bool = True, silent: str | 
         evidence=sections.evidence(content),
         terms=terms(settings),
         peaks=embedded_peaks(reading.peaks),
-        plotly=_plotly_script(),
-        scripts=SCRIPTS,
+        lists=lists,
+        shared_script=f"../{PAGES}/{shared_script}",
+        shared_style=f"../{PAGES}/{shared_style}",
+        script=script,
+        style=style,
         **scored,
     )
 
@@ -98,15 +135,15 @@ def _without_places(value: Any) -> Any:  # noqa: ANN401
     return kept | places
 
 
-def _scored(content: Document, settings: TurnSettings, dialogue: Dialogue) -> dict[str, Any]:
+def _scored(content: Document, settings: TurnSettings, dialogue: Dialogue, link: Links) -> dict[str, Any]:
     """The values that a page needs only if the call is scored."""
     measures = content["measures"]
     return {
         "lead": figures.lead(measures, content["findings"]),
-        "figures": figures.figures(measures, settings, last_turn(dialogue)),
+        "figures": figures.figures(measures, settings, last_turn(dialogue), link),
         "curve": sections.curve(measures, settings),
         "intervals": sections.intervals(measures),
-        "measures": sections.measures(measures, settings),
+        "measures": sections.measures(measures, settings, link),
         "events": sections.events(content["events"], settings),
     }
 
@@ -119,11 +156,3 @@ def embedded_peaks(peaks: npt.NDArray[np.uint16]) -> str:
     """
     companded = np.round(255 * np.sqrt(np.minimum(peaks, FULL_SCALE) / FULL_SCALE)).astype(np.uint8)
     return base64.b64encode(companded.T.tobytes()).decode("ascii")
-
-
-def _plotly_script() -> str:
-    """The script of the installed plotly package. It is found without an import, which would take seconds."""
-    spec = importlib.util.find_spec("plotly")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("plotly: expected it for the report, but it is not installed (pip install plotly)")
-    return (Path(spec.submodule_search_locations[0]) / "package_data" / "plotly.min.js").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_parties, of_settings, of_source, of_versions
 from fdbcore.report.format import amount, headline, limits, number, shown_unit
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
-from fdbcore.report.html.values import NOTES, Cell, Row, Shown, flat
+from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat
 from fdbcore.types import SIDES, TurnSettings
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def intervals(measures: Measures) -> str:
     return "The 95 % interval belongs to the bold figure."
 
 
-def measures(summaries: Measures, settings: TurnSettings) -> list[dict[str, Any]]:
-    """One table per group of measures, without columns that are empty."""
+def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[dict[str, Any]]:
+    """One table per group of measures, without columns that are empty. link: from each count to its moments."""
     texts = {name: MEASURES.get(name) or _unknown(name, summary["unit"]) for name, summary in summaries.items()}
     found = []
     for group in GROUPS:
         rows = [
-            _measure_row(name, texts[name], summaries[name], settings)
+            _measure_row(name, texts[name], summaries[name], settings, link)
             for name in summaries
             if texts[name].group == group
         ]
@@ -83,15 +83,22 @@ def _unknown(name: str, unit: Unit) -> Measure:
 MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "with echo", NOTES)
 
 
-def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings) -> Row:
+def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings, link: Links) -> Row:
     label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
     unit = m["unit"]
-    n = f"{m['count']} of {m['n']}" if "count" in m else str(m["n"])
+    n = f"{link(m['count'], name)} of {link(m['n'], f'{name}{ALL}')}" if "count" in m else link(m["n"], name)
     told_of = (m["median"], m["p90"], m["mean"])
     numbers: list[Shown] = ["" if value is None else number(value, unit) for value in told_of]
     main = 0 if numbers[0] else 2  # the interval is that of the median; of the mean for rates and shares
     numbers[main] = Cell(str(numbers[main]), is_strong=True)
-    return label, [n, *numbers, limits(m["ci95"], unit), shown_unit(unit), _with_echo(m), "; ".join(_notes(m))]
+    return label, [
+        Cell(n, is_linked=True),
+        *numbers,
+        limits(m["ci95"], unit),
+        shown_unit(unit),
+        _with_echo(m),
+        "; ".join(_notes(m)),
+    ]
 
 
 def _with_echo(m: Summary) -> str:

@@ -18,6 +18,7 @@ from fdbcore.report.html.values import NOTES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 INDEX: Final = "index.html"
 """The page of a run."""
@@ -47,6 +48,7 @@ def environment(package: str = OWN) -> Environment:
         "embedded": embedded_json,
         "g": lambda value: f"{value:g}",
         "in_words": in_words,
+        "linked": linked,
         "sentence": lambda text: text[:1].upper() + text[1:],
         "unbroken": lambda text: re.sub(r"(?<=\d) (?=s\b|%)", "\N{NO-BREAK SPACE}", text),
     }
@@ -59,6 +61,18 @@ def environment(package: str = OWN) -> Environment:
 def static(name: str, package: str = OWN) -> str:
     """The text of a file in the folder `static` of a package."""
     return (files(package) / "static" / name).read_text(encoding="utf-8")
+
+
+def linked(text: str) -> Markup:
+    """A text with the links of `values.Links`, escaped."""
+    from markupsafe import Markup, escape
+
+    plain, *parts = re.split(r"\[([^\]]*)\]\(#([^)]*)\)", text)
+    linked = [
+        Markup('<a href="#{}">{}</a>{}').format(address, number, after)
+        for number, address, after in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    ]
+    return Markup("").join([escape(plain), *linked])
 
 
 def embedded_json(value: object) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import quote
 
 from fdbcore.report.format import NONE
 
@@ -13,12 +14,51 @@ NOTES: Final = "left out, notes"
 
 
 @dataclass(frozen=True, slots=True)
+class PageParts:
+    """What a page shows. audio: players and links to audio. words: what was said. embed: the page contains its audio,
+    and can be sent alone."""
+
+    audio: bool = True
+    words: bool = True
+    embed: bool = False
+
+
+WHOLE: Final = PageParts()
+"""A page with all that there is, and links to its audio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Turns numbers into links to the lists of moments with these addresses; other numbers stay as they are.
+
+    calls: a filter of the list of calls, for the page of a run. The template filter `linked` makes the tags.
+    """
+
+    addresses: Collection[str]
+    calls: str = ""
+
+    def __call__(self, number: object, address: str) -> str:
+        """The number as a link to the list with an address, if there is one."""
+        if address not in self.addresses:
+            return f"{number}"
+        among = f"&calls={quote(self.calls)}" if self.calls else ""
+        return f"[{number}](#moments={address}{among})"
+
+
+NO_LINKS: Final = Links(())
+"""Leaves all numbers as they are."""
+
+ALL: Final = ".all"
+"""Ends the address of a list that has the whole denominator of a share, not only what counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A table cell with more than a text.
 
     names: names before the text, each isolated with its own writing direction. meaning, further: explanations below the
     text. source: the term for a measure in the literature. name: the id of a measure. verdict: its colour class. at_s:
-    the time in the recording that it links to. svg: a drawing below it.
+    the time in the recording that it links to. is_linked: the text has links by `Links`. svg: a drawing below it.
     """
 
     text: str
@@ -29,6 +69,7 @@ class Cell:
     at_s: float | None = None
     is_strong: bool = False
     is_code: bool = False
+    is_linked: bool = False
     names: Sequence[str] = ()
     further: Sequence[str] = ()
     svg: str = ""
@@ -50,7 +91,7 @@ class Limit(NamedTuple):
 
 class KeyFigure(NamedTuple):
     """A figure with a sentence that explains it. value: a text, or one text per side that begins with the side. limits:
-    those of the gates about it."""
+    those of the gates about it. A text may have links by `Links`."""
 
     name: str
     value: str | tuple[str, str]

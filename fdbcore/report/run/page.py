@@ -6,12 +6,10 @@ It is one file that needs no network. Audio is linked, or embedded as clips, and
 from __future__ import annotations
 
 import base64
-import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import quote
 
 from fdbcore.analysis.cautions import cautions
@@ -23,33 +21,23 @@ from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.measures.measure import Column
 from fdbcore.recording.files import REPORT, write_text
-from fdbcore.recording.reader import Recording
 from fdbcore.report.call import sections
-from fdbcore.report.call.audio import CLIP_TYPE, audio_url, clip
+from fdbcore.report.call.audio import CLIP_TYPE, CallAudio, call_audio, clip
+from fdbcore.report.call.shared import PAGES
 from fdbcore.report.format import scaled
 from fdbcore.report.glossary import terms
 from fdbcore.report.groups.section import groups_of_calls
-from fdbcore.report.html.templates import INDEX, embedded_json, render
+from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.html.values import WHOLE, Links, PageParts
 from fdbcore.report.run import agent_logs
 from fdbcore.report.run import findings as corpus_findings
 from fdbcore.report.run import gates as corpus_gates
 from fdbcore.report.run import health as corpus_health
 from fdbcore.report.run import sections as corpus_sections
 from fdbcore.report.run import systems as system_table
-from fdbcore.sources.recorded import changed_source, is_playable
 from fdbcore.types import TurnSettings, ticks_to_s
 
 CLIPS: Final = "clips"
-
-
-@dataclass(frozen=True, slots=True)
-class PageParts:
-    """What a page shows. audio: players and links to audio. words: what was said. embed_clips: the page contains the
-    clips of the worst moments."""
-
-    audio: bool = True
-    words: bool = True
-    embed_clips: bool = False
 
 
 @dataclass(slots=True)
@@ -61,38 +49,44 @@ class ClipCounts:
     silent: dict[str, str] = field(default_factory=dict)
 
 
-def write_index(run: Survey, shown: PageParts = PageParts(), heard: ClipCounts | None = None) -> Path:
-    """Write index.html into the folder of the run and return its path. heard: notes what can be played on it.
+def write_index(
+    run: Survey,
+    shown: PageParts = WHOLE,
+    heard: ClipCounts | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> Path:
+    """Write index.html into the folder of the run and return its path.
 
-    Raises RecordingError if it cannot be written.
+    heard: notes what can be played on it. titles: of the run's lists of moments, by their addresses. A page that
+    contains its audio has no links to other pages, and is named after the folder instead. Raises RecordingError if it
+    cannot be written.
     """
-    path = run.corpus.path / INDEX
-    write_text(path, page(run, shown, heard or ClipCounts()))
+    path = run.corpus.path / (f"{run.corpus.path.resolve().name}.html" if shown.embed else INDEX)
+    write_text(path, page(run, shown, heard or ClipCounts(), titles or {}))
     return path
 
 
-def page(run: Survey, shown: PageParts, heard: ClipCounts) -> str:
+def page(run: Survey, shown: PageParts, heard: ClipCounts, titles: Mapping[str, str]) -> str:
     """The whole page."""
     sounds, compared = _Sounds(run.corpus.path, shown, heard), systems(run)
+    link = Links(titles)
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
-
-    def page_of(call: Call) -> str | None:
-        return page_address(run.corpus.path, call.path)
 
     return render(
         "index.html",
         title=corpus_sections.title(run),
+        is_alone=shown.embed,
         facts=corpus_sections.header(run),
         gates=corpus_gates.banner(run.gated) if run.gated else None,
-        findings=corpus_findings.listed(run, page_of),
+        findings=corpus_findings.listed(run, sounds.page_of),
         noticed=corpus_sections.noticed(run),
         remarks=corpus_sections.remarks(run.corpus.path, cautions(measures_by_system(run, compared))),
         evidence=corpus_sections.evidence(run),
         terms=terms(settings),
         footer=corpus_sections.footer(run),
-        calls=_list(run, sounds),
+        calls=_list(run, sounds, titles),
         scored=bool(run.pooled),
-        **(_scored(run, compared, settings, sounds, page_of) if run.pooled else {}),
+        **(_scored(run, compared, settings, sounds, link) if run.pooled else {}),
     )
 
 
@@ -101,56 +95,40 @@ def _scored(
     compared: Sequence[SystemCalls],
     settings: TurnSettings,
     sounds: _Sounds,
-    page_of: Callable[[Call], str | None],
+    link: Links,
 ) -> dict[str, Any]:
     """The values that the page needs only if some call is scored."""
-    worst, absent = corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_of, sounds.words)
+    worst, absent = corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_at, sounds.words, link)
     return {
-        "health": corpus_health.panel(run, page_of),
-        "logs": agent_logs.section(run, page_of),
+        "health": corpus_health.panel(run, sounds.page_of),
+        "logs": agent_logs.section(run, sounds.page_of),
         "lead": f"{len(compared)} systems. Each row counts only that system's calls."
         if compared
         else corpus_sections.lead(run),
-        "systems": system_table.section(compared) if compared else None,
-        "figures": None if compared else corpus_sections.figures(run, settings),
+        "systems": system_table.section(compared, link) if compared else None,
+        "figures": None if compared else corpus_sections.figures(run, settings, link),
         "worst": worst,
         "absent": absent,
         "groups": groups_of_calls(run, sounds.place(run.corpus.path)),
         "charts": corpus_sections.charts(run, settings),
         "intervals": sections.intervals(run.measures),
-        "measures": sections.measures(run.measures, settings),
+        "measures": sections.measures(run.measures, settings, link),
     }
 
 
-class _Audio(NamedTuple):
-    """The audio of a call: its address; or the codecs that no browser plays; or why there is none (silent)."""
-
-    silent: str | None = None
-    address: str | None = None
-    codecs: str | None = None
-
-
-def _audio_of(recording: Recording, folder: Path) -> _Audio:
-    if (silent := changed_source(recording)) is not None:
-        return _Audio(silent)
-    if is_playable(recording):
-        return _Audio(address=audio_url(recording, folder))
-    return _Audio(codecs=", ".join(dict.fromkeys(file["codec"] for file in recording.source_files)))
-
-
 class _Sounds:
-    """Finds the audio of calls and moments, as far as the page may show it."""
+    """Finds the audio and the pages of calls and moments, as far as the page may show them."""
 
     def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
         self.words = shown.words
         self.heard = heard
         self._folder = folder
         self._shown = shown
-        self._known: dict[str, _Audio] = {}
+        self._known: dict[str, CallAudio] = {}
 
-    def _audio(self, call: Call) -> _Audio:
+    def _audio(self, call: Call) -> CallAudio:
         if call.name not in self._known:
-            self._known[call.name] = known = _audio_of(call.recording, self._folder)
+            self._known[call.name] = known = call_audio(call.recording, self._folder)
             if known.silent is not None:
                 self.heard.silent[call.name] = known.silent
         return self._known[call.name]
@@ -161,13 +139,11 @@ class _Sounds:
 
     def unplayable(self, call: Call) -> str | None:
         """Why a browser cannot play a call that has audio, and what helps; None if it can."""
-        if not self._shown.audio or self._shown.embed_clips or (codecs := self._audio(call).codecs) is None:
-            return None
-        return f"browsers cannot play its source ({codecs}); its own page, once written, has playable audio"
+        return self._audio(call).unplayable if self._shown.audio and not self._shown.embed else None
 
     def of_call(self, row: CallRow) -> str | None:
         """The address of the audio of a whole call; None if a browser cannot play it."""
-        if not self._shown.audio or self._shown.embed_clips or row.length_s is None:
+        if not self._shown.audio or self._shown.embed or row.length_s is None:
             return None
         return self._audio(row.call).address
 
@@ -185,17 +161,17 @@ class _Sounds:
     def _played(self, found: CallMoment) -> tuple[str, float, float] | None:
         start, end = clip_ticks(found.moment, found.n_ticks)
         address = self._audio(found.call).address
-        if not self._shown.embed_clips and address is not None:
+        if not self._shown.embed and address is not None:
             return address, ticks_to_s(start), ticks_to_s(end)
         try:
             return self._address(found, clip(found.call.recording, start, end)), 0.0, ticks_to_s(end - start)
         except FdbError as error:
             self.heard.silent[found.call.name] = why = str(error)
-            self._known[found.call.name] = _Audio(why)
+            self._known[found.call.name] = CallAudio(why)
             return None
 
     def _address(self, found: CallMoment, cut: bytes) -> str:
-        if self._shown.embed_clips:
+        if self._shown.embed:
             return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
         path = self._folder / CLIPS / f"{found.call.name}-{found.moment.start_tick}.webm"
         path.parent.mkdir(exist_ok=True)
@@ -206,42 +182,26 @@ class _Sounds:
         """A path, or only its name if the page shows no audio."""
         return str(path) if self._shown.audio else path.resolve().name
 
-    def page_of(self, found: CallMoment) -> str | None:
-        """The address of the moment in the page of its call; None if that page does not exist."""
-        page = page_address(self._folder, found.call.path)
+    def page_of(self, call: Call) -> str | None:
+        """The address of the page of a call; None if there is none, or if this page is sent without it."""
+        has_page = not self._shown.embed and (call.path / REPORT).is_file()
+        return quote(f"{call.path.relative_to(self._folder).as_posix()}/{REPORT}") if has_page else None
+
+    def page_at(self, found: CallMoment) -> str | None:
+        """The address of a moment in the page of its call."""
+        page = self.page_of(found.call)
         return page and f"{page}#t={ticks_to_s(found.moment.start_tick):g}"
 
 
-def page_address(folder: Path, call: Path) -> str | None:
-    """The address of the page of a call, for a page in `folder`; None if it does not exist."""
-    return quote(f"{call.relative_to(folder).as_posix()}/{REPORT}") if (call / REPORT).is_file() else None
-
-
-def link_pages(folder: Path, calls: Iterable[Path]) -> None:
-    """Update an existing index.html so that its list links the new pages of these calls."""
-    path = folder / INDEX
-    if not path.is_file():
-        return
-    text = path.read_text(encoding="utf-8")
-    found = re.search(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', text, re.DOTALL)
-    if found is None:
-        return
-    listed = json.loads(found[0])
-    pages = {call.name: page_address(folder, call) for call in calls}
-    for each in listed["calls"]:
-        if each["name"] in pages:
-            each["page"] = pages[each["name"]]
-    write_text(path, f"{text[: found.start()]}{embedded_json(listed)}{text[found.end() :]}")
-
-
-def _list(run: Survey, sounds: _Sounds) -> dict[str, Any]:
-    """The data of the list of calls, as JSON values."""
+def _list(run: Survey, sounds: _Sounds, titles: Mapping[str, str]) -> dict[str, Any]:
+    """The data of the list of calls, and of the lists of moments, as JSON values."""
     columns = list(dict.fromkeys(name for row in run.rows for name in row.call.columns))
     return {
         "run": sounds.place(run.corpus.path),
         "columns": columns,
+        "lists": {"folder": PAGES, "titles": titles},
         "figures": [_column(name, column) for name, column in measure_columns().items()],
-        "calls": [_listed(row, columns, sounds, run.corpus.path) for row in run.rows],
+        "calls": [_listed(row, columns, sounds) for row in run.rows],
         "gates": corpus_gates.columns(run.gated) if run.gated else None,
     }
 
@@ -253,7 +213,7 @@ def _column(name: str, column: Column) -> dict[str, Any]:
     """
     measure = MEASURES[name]
     kind = "count" if column.is_count else "share" if measure.quantity == "share" else "time"
-    return {"title": column.title, "is": kind, "first": 1 if measure.better == "more" else -1}
+    return {"measure": name, "title": column.title, "is": kind, "first": 1 if measure.better == "more" else -1}
 
 
 def _figure(row: CallRow, name: str, column: Column) -> Any:  # noqa: ANN401 - JSON
@@ -268,7 +228,7 @@ def _figure(row: CallRow, name: str, column: Column) -> Any:  # noqa: ANN401 - J
     return None if value is None else scaled(value, MEASURES[name].unit)
 
 
-def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path) -> dict[str, Any]:
+def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds) -> dict[str, Any]:
     call, worst = row.call, row.worst
     known: dict[str, Any] = {
         "name": call.name,
@@ -276,11 +236,11 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: _Sounds, folder: Path)
         "columns": [call.columns.get(c, "") for c in columns],
     }
     if call.unscored is not None:
-        return known | {"why": corpus_sections.in_short(call, call.unscored)}
+        return known | {"why": corpus_sections.in_short(call, call.unscored), "page": sounds.page_of(call)}
     known |= {
         "s": row.length_s,
         "figures": [_figure(row, name, column) for name, column in measure_columns().items()],
-        "page": page_address(folder, call.path),
+        "page": sounds.page_of(call),
         "audio": sounds.of_call(row),
         "unplayable": sounds.unplayable(call),
         "notes": _notes(row, sounds),

@@ -19,7 +19,7 @@ from fdbcore.report.comparison import limits as gate_limits
 from fdbcore.report.evidence import Evidence, of_settings, of_versions
 from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, measured_text, vad_text
 from fdbcore.report.glossary import in_words
-from fdbcore.report.html.values import KeyFigure
+from fdbcore.report.html.values import ALL, KeyFigure, Links
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
@@ -102,16 +102,16 @@ def lead(run: Survey) -> str:
     )
 
 
-def figures(run: Survey, settings: TurnSettings) -> list[KeyFigure]:
-    """The key figures with their 95 % intervals over calls, and their denominators."""
+def figures(run: Survey, settings: TurnSettings, link: Links) -> list[KeyFigure]:
+    """The key figures with their 95 % intervals over calls, and their denominators; each count links its moments."""
     within = "opportunities, within {response_window_ms}"
     cells = {
-        "response_latency_ms": _answer_time(run),
-        "answered_per_turn": _share(run, "answered_per_turn", "Answered", within),
-        "premature_per_turn": _share(run, "premature_per_turn", "Cut off", EARLY),
-        "no_response_per_turn": _share(run, "no_response_per_turn", "No answer", NO_ANSWER),
-        "b_stopped_within_2s_per_long_a_onset": _stops(run),
-        "lapse_s": _silences(run),
+        "response_latency_ms": _answer_time(run, link),
+        "answered_per_turn": _share(run, link, "answered_per_turn", "Answered", within),
+        "premature_per_turn": _share(run, link, "premature_per_turn", "Cut off", EARLY),
+        "no_response_per_turn": _share(run, link, "no_response_per_turn", "No answer", NO_ANSWER),
+        "b_stopped_within_2s_per_long_a_onset": _stops(run, link),
+        "lapse_s": _silences(run, link),
     }
     return [
         KeyFigure(name, value, in_words(text, settings), interval, gate_limits.of_run(run.gated, measure))
@@ -122,45 +122,48 @@ def figures(run: Survey, settings: TurnSettings) -> list[KeyFigure]:
 Cell = tuple[str, str, str, str]
 
 
-def _answer_time(run: Survey) -> Cell:
+def _answer_time(run: Survey, link: Links) -> Cell:
     latency = run.measures["response_latency_ms"]
     if not latency["n"]:
         return "Answer time", NONE, "", "no answers"
     tail = [f"{name} {amount(latency[name], 'ms')}" for name in ("p90", "p95") if latency[name] is not None]
-    text = f"median of {latency['n']:,} answers" + (f"; {', '.join(tail)}" if tail else "")
+    n = link(f"{latency['n']:,}", "response_latency_ms")
+    text = f"median of {n} answers" + (f"; {', '.join(tail)}" if tail else "")
     return "Answer time", amount(latency["median"], "ms"), limits(latency["ci95"], "ms"), text
 
 
-def _share(run: Survey, measure: str, name: str, text: str) -> Cell:
+def _share(run: Survey, link: Links, measure: str, name: str, text: str) -> Cell:
     found = run.measures[measure]
     if not found["n"]:
         return name, NONE, "", "there was nothing to answer"
     value, interval = amount(found["mean"], "share"), limits(found["ci95"], "share")
-    return name, value, interval, f"{found['count']:,} of {found['n']:,} {text}"
+    count, n = link(f"{found['count']:,}", measure), link(f"{found['n']:,}", f"{measure}{ALL}")
+    return name, value, interval, f"{count} of {n} {text}"
 
 
-def _stops(run: Survey) -> Cell:
+def _stops(run: Survey, link: Links) -> Cell:
     name, text = "B stops when A talks over it", "times, within 2 s; A spoke for more than {short_ms}"
-    cell = _share(run, "b_stopped_within_2s_per_long_a_onset", name, text)
+    cell = _share(run, link, "b_stopped_within_2s_per_long_a_onset", name, text)
     found = run.measures["b_stopped_within_2s_per_long_a_onset"]
     if not found["n"]:
-        return name, NONE, "", f"A never did for more than {{short_ms}}{_at_once(run)}"
+        return name, NONE, "", f"A never did for more than {{short_ms}}{_at_once(run, link)}"
     chance = f". By chance: {amount(found['by_chance'], 'share')}" if found.get("by_chance") is not None else ""
-    return (*cell[:3], f"{cell[3]}{chance}{_at_once(run)}")
+    return (*cell[:3], f"{cell[3]}{chance}{_at_once(run, link)}")
 
 
-def _at_once(run: Survey) -> str:
+def _at_once(run: Survey, link: Links) -> str:
     """How often B stopped at once; empty if it never did."""
     found = run.measures["b_stopped_at_once_per_long_a_onset"]
-    return f". It stopped at once {found['count']:,} times{by_chance(found)}" if found["count"] else ""
+    times = link(f"{found['count']:,} times", "b_stopped_at_once_per_long_a_onset")
+    return f". It stopped at once {times}{by_chance(found)}" if found["count"] else ""
 
 
-def _silences(run: Survey) -> Cell:
+def _silences(run: Survey, link: Links) -> Cell:
     lapses, n = run.measures["lapse_s"], len(run.scored)
     having = sum(row.figures["lapse_s"][1] > 0 for row in run.scored)
     longest = f"; the longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
     text = f"of both, over {{lapse_ms}}, in {having:,} of {counted(n, 'call')}{longest}"
-    return "Long silences", f"{lapses['n']:,}", "", text
+    return "Long silences", link(f"{lapses['n']:,}", "lapse_s"), "", text
 
 
 def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
@@ -237,6 +240,7 @@ def moments(
     sound: Callable[[CallMoment], Played | None],
     page: Callable[[CallMoment], str | None],
     words: bool,
+    link: Links,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The worst moments of each kind, with a drawing of the speech around them, audio and words; and the kinds without
     any moment."""
@@ -244,7 +248,8 @@ def moments(
     for kind in MOMENTS:
         found = run.worst.get(kind.id, [])
         if found:
-            count = f"{run.found[kind.id]:,} over {ticks_to_s(limit_ticks(kind.id, settings)):g} s"
+            count = link(f"{run.found[kind.id]:,}", kind.id)
+            count += f" over {ticks_to_s(limit_ticks(kind.id, settings)):g} s"
             count += f", the worst {len(found)}" if run.found[kind.id] > len(found) else ""
             cards = [_card(each, sound(each), page(each), words) for each in found]
             listed.append({"name": kind.title, "meaning": kind.meaning, "count": count, "cards": cards})

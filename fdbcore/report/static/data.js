@@ -9,11 +9,22 @@ function readDocument() {
   return JSON.parse(document.getElementById("document").textContent);
 }
 
+function readBytes(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+/** The address of the audio that the page contains; null if it links it, or has none. */
+function containedAudio() {
+  const sound = document.getElementById("sound");
+  return sound && URL.createObjectURL(new Blob([readBytes(sound.textContent)], { type: "audio/webm" }));
+}
+
 /** The levels of both sides, one byte per tick, from base64 with all of A and then all of B. */
 function readPeaks() {
-  const bytes = atob(document.getElementById("peaks").textContent);
-  const levels = new Uint8Array(bytes.length);
-  for (let i = 0; i < bytes.length; i++) levels[i] = bytes.charCodeAt(i);
+  const levels = readBytes(document.getElementById("peaks").textContent);
   const ticks = levels.length / SIDES.length;
   let loudest = 1;
   for (const level of levels) if (level > loudest) loudest = level;

@@ -5,12 +5,20 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 const figure = (call, at) => call.figures?.[at] ?? null;
 
-/** The column of a measure: shares are sorted by their ratio, compared by their count, and told as both. */
-function measured({ title, is, first }, at) {
-  if (is === "count") return { title, is, first, value: (call) => figure(call, at), text: (call) => String(figure(call, at) ?? "") };
-  if (is === "time") return { title, is, first, value: (call) => figure(call, at), text: (call) => secondsText(figure(call, at)) };
-  const ratio = (call) => (figure(call, at)?.[1] ? figure(call, at)[0] / figure(call, at)[1] : null);
-  return { title, is, first, value: ratio, number: (call) => figure(call, at)?.[0] ?? null, text: (call) => figure(call, at)?.join("/") ?? "" };
+/** The column of a measure: shares are sorted by their ratio, compared by their count, and told as both. Its numbers
+ *  lead to their moments. */
+function measured({ measure, title, is, first }, at) {
+  const value = (call) => figure(call, at);
+  const link = (call, text, address = measure) => numberLink(call, address, text, title);
+  if (is === "count") return { title, is, first, value, cell: (call) => [value(call) ? link(call, String(value(call))) : String(value(call) ?? "")] };
+  if (is === "time") return { title, is, first, value, cell: (call) => [value(call) === null ? secondsText(null) : link(call, secondsText(value(call)))] };
+  const share = (call) => {
+    const [count, n] = value(call) ?? [];
+    if (n === undefined) return [];
+    return [count ? link(call, String(count)) : String(count), "/", n ? link(call, String(n), `${measure}.all`) : String(n)];
+  };
+  const ratio = (call) => (value(call)?.[1] ? value(call)[0] / value(call)[1] : null);
+  return { title, is, first, value: ratio, number: (call) => value(call)?.[0] ?? null, cell: share };
 }
 
 /** How far a status is from what one wants: what fails comes first, then what is undecided. */
@@ -19,7 +27,7 @@ const BADNESS = { "failed": 3, "cannot tell": 2, "passed": 1, "not measured": 0 
 /** What gates say of a call: its status, and the sign and word of that. */
 const verdictOf = (call) => call.gates?.is ?? "not measured";
 const wordOf = (call) => data.gates.words[verdictOf(call)];
-const VERDICT = { title: "verdict", value: (call) => BADNESS[verdictOf(call)], text: (call) => wordOf(call), status: verdictOf, first: -1 };
+const VERDICT = { title: "verdict", value: (call) => BADNESS[verdictOf(call)], cell: (call) => [wordOf(call)], status: verdictOf, first: -1 };
 
 /** What the gates on the measure of a column say of a call, the worst of them; nothing without such a gate. */
 function statusOf(call, at) {
@@ -28,13 +36,13 @@ function statusOf(call, at) {
 }
 
 /** What the list can be sorted by: title, the value of a call (null: last), the number that the filter compares where
- *  it is another (as the text shows it), its text, and whether large is bad. */
+ *  it is another (as the text shows it), what its cell has, and whether large is bad. */
 const COLUMNS = [
-  { title: "call", value: (call) => call.name, text: null, first: 1 },
-  { title: "length", value: (call) => call.s ?? null, text: (call) => clockText(call.s), first: -1 },
+  { title: "call", value: (call) => call.name, first: 1 },
+  { title: "length", value: (call) => call.s ?? null, cell: (call) => [clockText(call.s)], first: -1 },
   ...(data.gates ? [VERDICT] : []),
   ...data.figures.map((figure, at) => ({ ...measured(figure, at), status: (call) => statusOf(call, at) })),
-  { title: "worst", value: (call) => call.worst?.[2] ?? null, text: null, first: -1 },
+  { title: "worst", value: (call) => call.worst?.[2] ?? null, first: -1 },
 ];
 const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, first: 1 }));
 
@@ -93,9 +101,14 @@ const COMPARED = {
 function fitting(word) {
   const [, name, sign, number, percent] = word.match(/^(.+?)(<=|>=|<|>)(-?\d+(?:\.\d+)?)(%?)$/) ?? [];
   const column = [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);
-  if (!column) return (call) => searched(call).includes(word);
+  if (!column) return isWhole(word) ? (call) => `\n${searched(call)}\n`.includes(`\n${word}\n`) : (call) => searched(call).includes(word);
   const value = percent ? column.value : (column.number ?? column.value);
   return (call) => value(call) !== null && COMPARED[sign](value(call) * (percent ? 100 : 1), Number(number));
+}
+
+/** Whether a word is all of what some call has in a column: "system=a" does not mean "system=ab" then. */
+function isWhole(word) {
+  return word.includes("=") && data.calls.some((call) => `\n${searched(call)}\n`.includes(`\n${word}\n`));
 }
 
 /** What a word of the filter names: its column, how it compares, and with what; nothing for a part of a text. */
@@ -128,6 +141,7 @@ function select() {
   state.calls = data.calls.filter((call) => fits.every((fit) => fit(call))).sort(compare);
   state.shown = PORTION;
   draw();
+  listMoments();
 }
 
 function sortBy(column, direction) {
@@ -163,19 +177,21 @@ function heading(column) {
 }
 
 function row(call) {
-  const name = element("button", { type: "button", textContent: call.name, ariaExpanded: "false" });
-  const head = element("th", { scope: "row" }, name);
+  const name = call.page ? element("a", { href: call.page }) : element("span");
+  Object.assign(name, { className: "name", textContent: call.name });
+  const fold = element("button", { type: "button", className: "fold", textContent: "+", ariaExpanded: "false", ariaLabel: `More about ${call.name}` });
+  const head = element("th", { scope: "row" }, fold, name);
   const meta = data.columns.map((name, at) => call.columns[at] && `${name} ${call.columns[at]}`).filter(Boolean).join(" · ");
   if (meta) head.append(element("span", { className: "meta", textContent: meta }));
   if (call.verdict && call.verdict !== "ok") head.append(element("span", { className: "meta", textContent: healthText(call) }));
   const line = element("tr", {}, head);
-  name.addEventListener("click", () => toggle(line, name, call));
+  fold.addEventListener("click", () => toggle(line, fold, call));
   if (call.why) {
     line.append(element("td", { className: "bad text", colSpan: COLUMNS.length - 1, textContent: call.why }));
     return line;
   }
   for (const column of COLUMNS.slice(1, -1)) {
-    const cell = element("td", { textContent: column.text(call) });
+    const cell = element("td", {}, ...column.cell(call));
     cell.dataset.label = column.title;
     const status = column.status?.(call);
     if (status) gated(cell, status, column === VERDICT ? "" : data.gates.words[status]);
@@ -205,7 +221,8 @@ function worstCell(call) {
   const [text, start] = call.worst;
   if (call.audio) cell.append(playButton(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
   else if (call.unplayable) cell.title = call.unplayable;
-  cell.append(`${clockText(start)} ${text}`);
+  const told = `${clockText(start)} ${text}`;
+  cell.append(call.page ? element("a", { href: `${call.page}#t=${start}`, textContent: told }) : told);
   return cell;
 }
 
@@ -216,13 +233,13 @@ function playButton(call, from, to, title) {
 }
 
 /** The columns of a call, its file and its page, below its row. */
-function toggle(line, name, call) {
-  if (line.nextElementSibling?.className === "more") {
+function toggle(line, fold, call) {
+  const isOpen = line.nextElementSibling?.className === "more";
+  Object.assign(fold, { ariaExpanded: String(!isOpen), textContent: isOpen ? "+" : "−" });
+  if (isOpen) {
     line.nextElementSibling.remove();
-    name.ariaExpanded = "false";
     return;
   }
-  name.ariaExpanded = "true";
   const list = element("dl");
   const add = (term, ...told) => list.append(element("dt", { textContent: term }), element("dd", {}, ...told));
   data.columns.forEach((column, at) => call.columns[at] && add(column, call.columns[at]));
@@ -232,8 +249,7 @@ function toggle(line, name, call) {
   if (call.left_out) add("left out", call.left_out);
   if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
   else if (call.unplayable) add("audio", call.unplayable);
-  if (call.page) add("page", element("a", { href: call.page, textContent: decodeURIComponent(call.page) }));
-  else if (!call.why) add("page", "made by ", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}'` }));
+  if (call.page) add("to send it", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}' --embed` }));
   line.after(element("tr", { className: "more" }, element("td", { colSpan: COLUMNS.length }, list)));
 }
 
@@ -285,5 +301,9 @@ $("more").addEventListener("click", () => {
   state.shown += PORTION;
   draw();
 });
-sortBy(state.column, state.direction);
-document.documentElement.dataset.drawn = "yes";
+
+function start() {
+  sortBy(state.column, state.direction);
+  openMoments();
+  document.documentElement.dataset.drawn = "yes";
+}

@@ -3,6 +3,7 @@
 const PREROLL_S = 1;
 const LINK_VIEW_S = 10;
 const FIRST_VIEW_PX_PER_S = 8;
+const LIST = "moments=";
 
 async function main() {
   const content = readDocument();
@@ -15,6 +16,7 @@ async function main() {
     overlaps: overlapSpans(events),
     events,
     moments: content.moments,
+    lists: readLists(),
     logged: content.marks?.marks ?? [],
     stages: stagesOf(content.marks?.answers ?? []),
     toolCalls: toolCalls(content.held?.tools?.calls ?? [], content.recording.n_ticks),
@@ -67,13 +69,17 @@ class Page {
   constructor(content, data) {
     this.content = content;
     this.data = data;
-    this.selected = -1;
+    this.selected = null;
+    this.list = null;
     this.audio = document.getElementById("audio");
+    const sound = containedAudio();
+    if (sound) this.audio.src = sound;
     this.kind = document.getElementById("kind");
+    this.listed = new MomentList(document.getElementById("listed"));
     this.overview = new Overview(document.getElementById("overview"), data, (time) => this.centre(time));
     this.timeline = new Timeline(document.getElementById("timeline"), data, {
       onSeek: (time) => this.seek(time),
-      onSelect: (index) => this.hear(index),
+      onSelect: (event) => this.hear(event),
       onView: () => this.overview.showWindow(this.timeline.view),
     });
   }
@@ -102,6 +108,14 @@ class Page {
     const present = new Set(this.data.events.map((event) => event.kind));
     this.kind.add(new Option("every event", ""));
     for (const [kind, name] of Object.entries(KIND_NAMES)) if (present.has(kind)) this.kind.add(new Option(name, kind));
+    for (const kind of new Set(this.data.moments.map((moment) => moment.kind))) this.offerList(listAt(this.data.lists, kind));
+  }
+
+  /** A list of moments among the events to step through. */
+  offerList({ title, address }) {
+    const value = `${LIST}${address}`;
+    if (![...this.kind.options].some((option) => option.value === value)) this.kind.add(new Option(title, value));
+    return value;
   }
 
   listen() {
@@ -111,6 +125,8 @@ class Page {
     click("fit", () => this.timeline.show(0, this.data.length_s));
     click("previous", () => this.step(-1));
     click("next", () => this.step(1));
+    click("close-list", () => this.choose(""));
+    this.kind.addEventListener("change", () => this.choose(this.kind.value));
     this.audio.addEventListener("play", () => this.followAudio());
     this.audio.addEventListener("seeked", () => this.showTime());
     this.audio.addEventListener("error", () => this.noteMissingAudio());
@@ -119,9 +135,10 @@ class Page {
     window.addEventListener("hashchange", () => this.openLink(true));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     new ResizeObserver(() => this.redraw()).observe(this.timeline.root);
-    for (const link of document.querySelectorAll('a[href^="#t="]')) {
-      link.addEventListener("click", () => link.hash === location.hash && this.openLink(true));
-    }
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest('a[href^="#t="], a[href^="#moments="]');
+      if (link && link.hash === location.hash) this.openLink(true);
+    });
   }
 
   noteMissingAudio() {
@@ -164,24 +181,61 @@ class Page {
   }
 
   seek(time) {
-    this.selected = -1;
+    this.selected = null;
+    this.listed.mark(null);
     this.audio.currentTime = time;
     this.setHash(time);
     this.showTime();
   }
 
-  /** Mark an event, say what it is, and play it from a second before. */
-  hear(index) {
-    const event = this.data.events[index];
-    this.selected = index;
-    this.point(event.start_s, event.end_s, describe(event));
-    if (event.start_s < this.timeline.view[0] || event.start_s > this.timeline.view[1]) this.centre(event.start_s);
-    this.setHash(event.start_s);
-    this.playFrom(event.start_s);
+  /** Mark an event or a moment, say what it is, and play it from a second before. */
+  hear(step) {
+    this.selected = step;
+    this.point(step.start_s, step.end_s, this.told(step));
+    if (step.start_s < this.timeline.view[0] || step.start_s > this.timeline.view[1]) this.centre(step.start_s);
+    this.setHash(step.start_s);
+    this.playFrom(step.start_s);
+  }
+
+  /** What an event is in words; what is listed of a moment, and the event that it is. */
+  told(step) {
+    if (step.kind in KIND_NAMES) return describe(step);
+    const event = this.eventAt(step);
+    if (!event) return `${step.text}.`;
+    return step.text.endsWith(seconds(length(step))) ? describe(event) : `${step.text}. ${describe(event)}`;
+  }
+
+  eventAt({ start_s: start, end_s: end }) {
+    const isNear = (one, other) => Math.abs(one - other) < 0.5 / TICKS_PER_S;
+    return this.data.events.find((event) => isNear(event.start_s, start) && isNear(event.end_s, end));
+  }
+
+  /** Open the list with an address, or close it with null; false if there is no such list. */
+  openList(address) {
+    this.list = address === null ? null : listAt(this.data.lists, address);
+    this.listed.show(this.list);
+    if (this.list) this.kind.value = this.offerList(this.list);
+    else if (this.kind.value.startsWith(LIST)) this.kind.value = "";
+    this.overview.show(this.list?.moments ?? null);
+    return this.list !== null;
+  }
+
+  /** Step through what was chosen: a kind of events, or a list of moments. */
+  choose(value) {
+    if (value.startsWith(LIST)) {
+      this.openList(value.slice(LIST.length));
+      history.replaceState(null, "", momentLink(this.list.address, null));
+      return;
+    }
+    if (!this.list) return;
+    this.openList(null);
+    this.kind.value = value;
+    this.setHash(this.selected?.start_s ?? this.audio.currentTime);
   }
 
   point(from, to, text) {
     this.timeline.mark([from, to]);
+    this.listed.mark(this.selected);
     const detail = document.getElementById("detail");
     const time = document.createElement("b");
     time.textContent = clockText(from, 2);
@@ -193,18 +247,24 @@ class Page {
     this.audio.play().catch(() => this.showTime());
   }
 
-  step(by) {
-    const wanted = this.kind.value;
-    let index = this.selected < 0 ? this.nearest(by) : this.selected + by;
-    while (this.data.events[index] && wanted && this.data.events[index].kind !== wanted) index += by;
-    if (this.data.events[index]) this.hear(index);
+  /** What the arrow keys step through: the moments of the open list, or the events of the chosen kind. */
+  get steps() {
+    if (this.list) return this.list.moments;
+    return this.data.events.filter((event) => !this.kind.value || event.kind === this.kind.value);
   }
 
-  /** The first event after the playhead, or the last one before it. */
-  nearest(by) {
-    const next = this.data.events.findIndex((event) => event.start_s >= this.audio.currentTime);
-    const after = next < 0 ? this.data.events.length : next;
-    return by > 0 ? after : after - 1;
+  step(by) {
+    const steps = this.steps;
+    const at = steps.indexOf(this.selected);
+    const next = steps[at < 0 ? this.nearest(steps, by) : at + by];
+    if (next) this.hear(next);
+  }
+
+  /** The first step after what is selected, or from the playhead on; or the last one before it. */
+  nearest(steps, by) {
+    const isAhead = this.selected ? ({ start_s: start }) => start > this.selected.start_s : ({ start_s: start }) => start >= this.audio.currentTime;
+    if (by > 0) return steps.findIndex(isAhead);
+    return steps.findLastIndex((step) => !isAhead(step) && step.start_s !== this.selected?.start_s);
   }
 
   key(event) {
@@ -222,21 +282,27 @@ class Page {
   }
 
   setHash(time) {
-    history.replaceState(null, "", `#t=${Number(time.toFixed(2))}`);
+    history.replaceState(null, "", momentLink(this.list?.address, time));
   }
 
-  /** Go to the time in the address: zoom in, mark what happens there, and play it if the address says so. */
+  /** Go to the list and the time in the address: zoom in, mark what happens there, and play it if the address says so. */
   openLink(play) {
-    const time = Number(/^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1] ?? NaN);
-    if (!(time <= this.data.length_s)) return;
-    const here = (each) => Math.abs(each.start_s - time) < 0.5 / TICKS_PER_S;
-    const moment = this.data.moments.find(here);
-    const event = this.data.events.find((each) => here(each) && (!moment || each.end_s === moment.end_s));
-    const words = [moment && `${moment.text}.`, event && describe(event)].filter(Boolean).join(" ");
-    this.selected = event ? this.data.events.indexOf(event) : -1;
-    this.timeline.show(time - LINK_VIEW_S, time + LINK_VIEW_S);
-    this.point(time, (moment ?? event)?.end_s ?? time, words || "linked time");
+    const link = new URLSearchParams(location.hash.slice(1));
+    const isListed = this.openList(link.get("moments"));
+    const time = link.has("t") ? Number(link.get("t")) : NaN;
+    const isTime = time >= 0 && time <= this.data.length_s;
+    if (!isListed && !isTime) return;
     document.getElementById("timeline-section").scrollIntoView();
+    if (isTime) this.goTo(time, play);
+  }
+
+  goTo(time, play) {
+    const here = (each) => Math.abs(each.start_s - time) < 0.5 / TICKS_PER_S;
+    const moment = (this.list?.moments ?? this.data.moments).find(here);
+    const step = moment ?? this.data.events.find(here);
+    this.selected = (moment && !this.list ? this.eventAt(moment) : step) ?? null;
+    this.timeline.show(time - LINK_VIEW_S, time + LINK_VIEW_S);
+    this.point(time, step?.end_s ?? time, step ? this.told(step) : "linked time");
     if (play) this.playFrom(time);
     else this.audio.currentTime = Math.max(0, time - PREROLL_S);
     this.showTime();

@@ -1,8 +1,12 @@
-// The whole call as a strip above the timeline, with the worst moments and the part that the timeline shows.
+// The whole call as a strip above the timeline, with the worst moments or those of the open list, and the part that the
+// timeline shows.
+
+const MOST_MARKS = 20;
 
 class Overview {
   constructor(root, data, onMove) {
     Object.assign(this, { root, data, onMove });
+    this.marked = data.moments.slice(0, MOST_MARKS);
     this.chart = root.querySelector(".chart");
     this.window = root.querySelector(".window");
     this.playhead = root.querySelector(".playhead");
@@ -51,13 +55,18 @@ class Overview {
     };
   }
 
+  /** Mark these moments; null: the worst. */
+  show(moments) {
+    this.marked = moments ?? this.data.moments.slice(0, MOST_MARKS);
+    this.draw();
+  }
+
   moments() {
-    const worst = this.data.moments.slice(0, 20);
     return {
       type: "scatter",
       mode: "markers",
-      x: worst.map((moment) => moment.start_s),
-      y: worst.map(() => 0.98),
+      x: this.marked.map((moment) => moment.start_s),
+      y: this.marked.map(() => 0.98),
       marker: { symbol: "triangle-down", size: 8, color: palette.text },
     };
   }

@@ -5,7 +5,7 @@ const CLICK_PX = 6;
 const SHORTEST_VIEW_S = 0.5;
 
 class Timeline {
-  /** `onSeek(seconds)` and `onSelect(index)` are called for clicks; `onView()` after each change of what is in sight. */
+  /** `onSeek(seconds)` and `onSelect(event)` are called for clicks; `onView()` after each change of what is in sight. */
   constructor(root, data, { onSeek, onSelect, onView }) {
     Object.assign(this, { root, data, onSeek, onSelect, onView });
     this.chart = root.querySelector(".chart");
@@ -116,7 +116,7 @@ class Timeline {
   release(pressed, released) {
     if (pressed.button !== 0 || Math.hypot(released.clientX - pressed.clientX, released.clientY - pressed.clientY) > CLICK_PX) return;
     const index = this.eventAt(pressed.clientX, pressed.clientY);
-    if (index >= 0) this.onSelect(index);
+    if (index >= 0) this.onSelect(this.data.events[index]);
     else this.onSeek(Math.min(Math.max(this.timeAt(pressed.clientX), 0), this.data.length_s));
   }
 

@@ -1,0 +1,76 @@
+"""The moments behind each number: lists of spans that a link from the number opens, in the page of a call or of a run.
+
+The address of a list is the id of its measure, or of its kind of moments. For a share it has what counts; with `.all`
+also the rest of the denominator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from fdbcore.analysis.score import with_spans
+from fdbcore.measures.catalogue import MEASURES, MOMENTS
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Span
+from fdbcore.measures.reading import Reading
+from fdbcore.report.format import amount
+from fdbcore.report.html.values import ALL
+from fdbcore.types import SIDES, Side, other_side, ticks_to_s
+
+Item: TypeAlias = tuple[int, int, str]
+"""Start and end in ticks, and what is told of it: its length, or what was measured there."""
+
+
+class MomentList(NamedTuple):
+    """A list: its title, and its items by time. others: those of a denominator that do not count."""
+
+    title: str
+    items: Sequence[Item]
+    others: Sequence[Item] = ()
+
+
+def moment_lists(reading: Reading) -> dict[str, MomentList]:
+    """All lists of a scored call that have an item, by their addresses without `.all`."""
+    lists = {name: _of_measure(name, quantity) for name, quantity in with_spans(reading).items()}
+    lists |= {over_address(side): _over(side, lists) for side in SIDES}
+    for kind in MOMENTS:
+        found = [(each.start_tick, each.end_tick, each.text) for each in reading.moments if each.kind == kind.id]
+        lists[kind.id] = MomentList(kind.title, sorted(found))
+    return {name: found for name, found in lists.items() if found.items or found.others}
+
+
+def over_address(side: Side) -> str:
+    """The address of the list of long speech of a side over the other, as the key figures count it."""
+    return f"long_{side.lower()}_onset"
+
+
+def addresses(lists: Mapping[str, MomentList]) -> set[str]:
+    """The addresses of all lists that are not empty."""
+    return {name for name, found in lists.items() if found.items} | {
+        f"{name}{ALL}" for name in lists if name in MEASURES and MEASURES[name].quantity == "share"
+    }
+
+
+def _of_measure(name: str, quantity: Quantity) -> MomentList:
+    title = MEASURES[name].label if name in MEASURES else name
+    if isinstance(quantity, Share):
+        return MomentList(title, _lengths(quantity.spans), _lengths(quantity.others))
+    if isinstance(quantity, Ratio):
+        return MomentList(title, _lengths(quantity.spans))
+    told = [amount(value, quantity.unit) for value in quantity.values]
+    return MomentList(title, sorted((*span, text) for span, text in zip(quantity.spans, told, strict=False)))
+
+
+def _over(side: Side, lists: Mapping[str, MomentList]) -> MomentList:
+    """All that `format.long_onsets` counts, each with what the other side did."""
+    other = other_side(side)
+    within, at_once = (
+        lists[f"{other.lower()}_stopped_{when}_per_long_{side.lower()}_onset"] for when in ("within_2s", "at_once")
+    )
+    told = ((within.items, "stopped within 2 s"), (within.others, "went on"), (at_once.items, "stopped at once"))
+    found = [(start, end, f"{other} {text}") for items, text in told for start, end, _ in items]
+    return MomentList(f"{side} talks over {other}", sorted(found))
+
+
+def _lengths(spans: Sequence[Span]) -> list[Item]:
+    return sorted((start, end, amount(ticks_to_s(end - start), "s")) for start, end in spans)

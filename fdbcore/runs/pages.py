@@ -1,0 +1,118 @@
+"""Writes what a run shows: its tables, the pages of its calls, index.html, and the lists of moments that it opens."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias
+
+from fdbcore.analysis.call_verdicts import GatedRun
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.survey import Survey
+from fdbcore.errors import FdbError, RecordingError
+from fdbcore.measures.reading import Reading
+from fdbcore.report.call.audio import CallAudio, call_audio
+from fdbcore.report.call.document import document
+from fdbcore.report.call.moment_lists import MomentList, addresses, moment_lists
+from fdbcore.report.call.page import CallPage, write_report
+from fdbcore.report.call.shared import PAGES, share
+from fdbcore.report.html.values import WHOLE, PageParts
+from fdbcore.report.run.page import ClipCounts, write_index
+from fdbcore.report.run.tables import write_tables
+from fdbcore.runtime.parallel import spread
+from fdbcore.runtime.whole_files import whole_file
+
+OnCall: TypeAlias = Callable[[str, int, int], None]
+"""Called with what is written ("tables", "pages"), the number of calls that are done, and that of all."""
+
+_OPENS: Final = 'moments("{}", [\n'
+_CLOSES: Final = "]);\n"
+
+
+def write_results(
+    run: Run,
+    shown: PageParts = WHOLE,
+    heard: ClipCounts | None = None,
+    jobs: int | None = None,
+    on_call: OnCall = lambda what, done, calls: None,
+    gated: GatedRun | None = None,
+) -> Survey:
+    """Write the tables of a run, the pages of its calls, and index.html; return the survey that they are made from.
+
+    heard: notes what can be played on index.html. jobs: processes for many pages; by default one for each processor.
+    gated: what gates say of the run. Raises RecordingError if a file cannot be written. A call that cannot be read has
+    no page.
+    """
+    found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
+    titles = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls))
+    write_index(found, shown, heard, titles)
+    return found
+
+
+def write_call_pages(
+    run: Run,
+    audio: bool = True,
+    jobs: int | None = None,
+    on_call: Callable[[int, int], None] = lambda done, calls: None,
+) -> dict[str, str]:
+    """Write the page of each call of a run, and the lists of moments of all; the titles of these by their addresses.
+
+    audio: False for pages without audio and without the paths of files.
+    """
+    share(run.path)
+    titles: dict[str, str] = {}
+    work = partial(_write_page, audio=audio)
+    written = spread(work, [call.path for call in run.calls], jobs or len(os.sched_getaffinity(0)))
+    with _lists(run.path / PAGES) as add:
+        for number, (call, lists) in enumerate(zip(run.calls, written, strict=True)):
+            titles |= {address: lists[address.partition(".")[0]].title for address in addresses(lists)}
+            add(call.name, lists)
+            on_call(number + 1, len(run.calls))
+    return titles
+
+
+def _write_page(path: Path, audio: bool) -> Mapping[str, MomentList]:
+    """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored."""
+    try:
+        reading = Reading(path)
+        content = document(reading, read_scores(reading))
+        heard = call_audio(reading, path) if audio else CallAudio()
+        lists = moment_lists(reading) if content["unscored"] is None else {}
+    except FdbError:  # the survey says so
+        return {}
+    write_report(reading, content, CallPage(audio, heard.silent, heard.unplayable, is_in_run=True), lists)
+    return lists
+
+
+@contextmanager
+def _lists(folder: Path) -> Iterator[Callable[[str, Mapping[str, MomentList]], None]]:
+    """A function that adds the lists of a call to those of the run, a script for each measure in `folder`.
+
+    A page that is opened from a disk may load a script, but no JSON. The lists of thousands of calls do not fit into
+    memory.
+    """
+    files: dict[str, BinaryIO] = {}
+
+    def add(call: str, lists: Mapping[str, MomentList]) -> None:
+        for name, found in lists.items():
+            if name not in files:
+                files[name] = opened.enter_context(whole_file(folder / f"{name}.js"))
+                files[name].write(_OPENS.format(name).encode())
+            files[name].write(_compact([call, found.items, found.others]) + b",\n")
+
+    try:
+        with ExitStack() as opened:
+            yield add
+            for file in files.values():
+                file.write(_CLOSES.encode())
+    except OSError as error:
+        raise RecordingError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _compact(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
