@@ -261,9 +261,9 @@ class World(Protocol):
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
-        """Every setting and version, with the tools, as JSON values without secrets; called once it is open.
+        """Every setting and version, and the tools as "functions", as JSON values without secrets.
 
-        A run that is resumed compares them.
+        Called once it is open. A run that is resumed compares them; "kind" is its registered name.
         """
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.address import host_port, location, query_of
-from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.json_values import json_or_text, json_value
 from fdbcore.runtime.network import event_loop, may_be_up_later
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 from fdbcore.types.tools import CallStage, Tool, ToolCall, ToolResult
@@ -317,7 +317,10 @@ def _call_of(event: Json) -> ToolCall | None:
         return None
     if stage != "cancelled" and not name:
         return None
-    return ToolCall(stage, number, name, event.get("arguments", {}) if stage == "complete" else None)
+    if stage != "complete":
+        return ToolCall(stage, number, name)
+    arguments = event.get("arguments", {})
+    return ToolCall(stage, number, name, json_or_text(arguments) if isinstance(arguments, str) else arguments)
 
 
 def _printable(text: str) -> str:

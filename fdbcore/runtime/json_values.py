@@ -28,6 +28,14 @@ def json_value(text: str | bytes) -> Any:  # noqa: ANN401
     return value
 
 
+def json_or_text(text: str) -> Any:  # noqa: ANN401
+    """The JSON value in a text as `json_value` reads it; the text itself if it holds none."""
+    try:
+        return json_value(text)
+    except ValueError:
+        return text
+
+
 def resolved(value: Any, results: Sequence[Any]) -> Any:  # noqa: ANN401
     """A JSON value with the values of earlier results in place of references such as "$RESULT_0.flights[0].id".
 

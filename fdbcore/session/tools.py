@@ -131,7 +131,7 @@ class ToolDesk:
         due_tick = tick + max(1, latency_ticks)
         timeout_tick = tick + max(1, round(self._world.timeout_s * TICKS_PER_S))
         self._under_way.append(_UnderWay(call, answer, due_tick, timeout_tick))
-        return self._event(tick, call, arguments=_parsed(call.arguments), latency_ms=latency_ticks * TICK_MS)
+        return self._event(tick, call, arguments=call.arguments, latency_ms=latency_ticks * TICK_MS)
 
     @staticmethod
     def _event(tick: int, call: ToolCall, **fields: object) -> Happening:
@@ -156,13 +156,12 @@ class ToolDesk:
         if schema is None:
             expected = f"expected one of {', '.join(self._schemas)}" if self._schemas else "expected no call"
             return "unknown", _reason(f"{expected}, got {call.name!r}{nearest(call.name, self._schemas)}")
-        arguments = _parsed(call.arguments)
-        if isinstance(arguments, str):
-            return "malformed", _reason(f"expected an object as JSON, got {arguments!r}")
-        if (fault := _fault(schema, arguments)) is not None:
+        if isinstance(call.arguments, str):
+            return "malformed", _reason(f"expected an object as JSON, got {call.arguments!r}")
+        if (fault := _fault(schema, call.arguments)) is not None:
             return "malformed", _reason(fault)
         try:  # with copies: the world may change what it gets, and what it gave
-            value = await self._world.do(call.name, deepcopy(arguments))
+            value = await self._world.do(call.name, deepcopy(call.arguments))
             encoded = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
             if len(encoded) > MOST_RESULT_BYTES:
                 return "error", f"its result has {len(encoded)} bytes, more than {MOST_RESULT_BYTES}"
@@ -171,16 +170,6 @@ class ToolDesk:
             return "error", _reason(str(error))
         except Exception as error:
             return "error", _reason(f"{type(error).__name__}: {error}")
-
-
-def _parsed(arguments: Any) -> Any:  # noqa: ANN401
-    """The arguments as a JSON value; the text itself if it holds none."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json_value(arguments)
-    except ValueError:
-        return arguments
 
 
 def _fault(schema: Draft202012Validator, arguments: object) -> str | None:

@@ -37,7 +37,7 @@ class ToolCall:
 
     stage: "begun" (its name is known), "complete" (its arguments too), or "cancelled" (its result is no longer wanted).
     A party that learns name and arguments at once leaves out "begun". id: the party's own name for the call, different
-    for each call. arguments: of a complete call, as the party sent them: a JSON value, or a text that holds one.
+    for each call. arguments: of a complete call: a JSON value; the text that the party sent if that holds none.
     """
 
     stage: CallStage

@@ -62,12 +62,13 @@ def test_parallel_chained_and_cancelled_calls_are_the_same_bytes_each_time(tmp_p
                 0: [calls("c0", "basket")],
                 11: [calls("c1", "add", item="tea"), calls("c2", "add", item="milk"), calls("c4", "wait")],
                 15: [{"type": "tool_cancel", "id": "c4"}],
-                21: [calls("c5", "nothing"), {"type": "tool_call", "id": "c6", "name": "add", "arguments": "{,"}],
+                21: [calls("c5", "nothing"), {**calls("c6", "add"), "arguments": "{,"}],
+                41: [{**calls("c8", "add"), "arguments": '{"item": "milk", "count": 2}'}],
                 118: [calls("c7", "basket")],
             },
             {"c2": chained},
         )
-        return system, held(tmp_path / name, system, Shop([0, 20, 10, 5, 5, 5, 5, 50], timeout_s=0.2))
+        return system, held(tmp_path / name, system, Shop([0, 20, 10, 5, 5, 5, 5, 5, 50], timeout_s=0.2))
 
     system, first = hold("first")
     assert tool_events(first) == [
@@ -92,15 +93,18 @@ def test_parallel_chained_and_cancelled_calls_are_the_same_bytes_each_time(tmp_p
         (26, "c6", "malformed"),
         (28, "c3", "ok"),
         (31, "c1", "ok"),
+        (41, "c8", "begun"),
+        (41, "c8", "complete"),
+        (46, "c8", "ok"),
         (118, "c7", "begun"),
         (118, "c7", "complete"),
         (120, "c7", "ended"),
     ]
     chain = [event for event in first.events if event["kind"] == "tool_call" and event["id"] == "c3"][1]
     assert chain["arguments"] == {"item": "tea", "count": 5}
-    assert first.meta["tools"]["state"] == {"tea": 6, "milk": 1}
+    assert first.meta["tools"]["state"] == {"tea": 6, "milk": 3}
     statuses = {event["id"]: event["status"] for _, event in system.results}
-    assert statuses == {"c0": "ok", "c1": "ok", "c2": "ok", "c3": "ok", "c5": "unknown", "c6": "malformed"}
+    assert statuses == {"c0": "ok", "c1": "ok", "c2": "ok", "c3": "ok", "c5": "unknown", "c6": "malformed", "c8": "ok"}
     _, second = hold("second")
     assert (first.path / EVENTS).read_bytes() == (second.path / EVENTS).read_bytes()
 

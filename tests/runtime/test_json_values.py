@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.runtime.json_values import MOST_DEPTH, json_value, resolved
+from fdbcore.runtime.json_values import MOST_DEPTH, json_or_text, json_value, resolved
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
@@ -21,7 +21,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(VALUES)
 def test_what_was_written_is_read(value: Any) -> None:
-    assert json_value(json.dumps(value)) == value
+    assert json_value(json.dumps(value)) == json_or_text(json.dumps(value)) == value
     assert json_value(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
@@ -33,6 +33,7 @@ def test_what_was_written_is_read(value: Any) -> None:
 def test_what_could_not_be_written_again_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         json_value(text)
+    assert json_or_text(text) == text
 
 
 RESULTS: list[Any] = [{"flights": [{"id": "FL1", "stops": [1, 2]}], "x-y": 0}, [None, "text"], "abc"]

@@ -23,7 +23,7 @@ from fdbcore.endpoints.examiner.script import Line, Script, read_script
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.models.tts.espeak import describe_synthesiser, synthesise
 from fdbcore.protocols import Endpoint
-from fdbcore.runtime.json_values import resolved
+from fdbcore.runtime.json_values import json_or_text, resolved
 from fdbcore.sources.clips import read_clip
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
@@ -84,7 +84,8 @@ class OwnCalls:
     def make(self, name: str, arguments: Mapping[str, Any] | str | None) -> None:
         """Call a tool, with values of earlier results in place of references."""
         number = f"call-{len(self._results)}"
-        self._new.append(ToolCall("complete", number, name, resolved(arguments, self._results)))
+        given = json_or_text(arguments) if isinstance(arguments, str) else resolved(arguments, self._results)
+        self._new.append(ToolCall("complete", number, name, given))
         self._results.append(None)
         self._unanswered.add(number)
 
