@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,6 +16,7 @@ from fdbcore.errors import AudioError, FdbError, InputError, SettingsError, near
 from . import options
 from .folders import newest
 from .options import DONE, FAILED, FILE, UNMEASURED
+from .suites import given
 
 if TYPE_CHECKING:
     from fdbcore.analysis.call_verdicts import GatedRun
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from fdbcore.report.run.page import ClipCounts
     from fdbcore.sources.agent_logs import LogFile
 
+_OF_TRENDS: Final = ("runs", "cluster", "different_settings", "as_json", "quiet")
+"""The options that several runs take."""
+
 
 @click.command(short_help="Write the pages of a run, or compare runs.")
-@click.argument("run", type=FILE, required=False)
+@click.argument("runs", nargs=-1, type=FILE, metavar="[RUN]...")
 @click.option(
     "--call",
     "names",
@@ -57,8 +61,11 @@ if TYPE_CHECKING:
 @options.marks
 @options.as_json
 @options.quiet
+@click.pass_context
 def report(
-    run: Path | None,
+    context: click.Context,
+    /,
+    runs: tuple[Path, ...],
     names: tuple[str, ...],
     embed: bool,
     no_audio: bool,
@@ -82,7 +89,8 @@ def report(
     RUN is a folder made by `fdbcore replay` or `fdbcore run`; by default the newest one in the current folder. Its
     tables, index.html and the pages of its calls, RUN/NAME/report.html, are written again. --call writes the pages of
     single calls. --baseline and --gate compare, and write RUN/compare.html. `fdbcore score RUN --by COLUMN` compares
-    the groups of one run.
+    the groups of one run. Several runs, such as one per version or day, make a trend: trend.html in the folder of the
+    latest.
 
     With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
     few calls to be decided.
@@ -93,6 +101,8 @@ def report(
 
     from .compare import CompareOptions, Paper, compare
 
+    if len(runs) > 1:
+        sys.exit(_trend(context, runs, cluster, different_settings, as_json, quiet))
     if embed and no_audio:
         raise click.UsageError("--embed and --no-audio exclude each other")
     if junit is not None and gate is None:
@@ -102,7 +112,7 @@ def report(
     if by is not None and baseline is None and figures is None:
         raise click.UsageError(
             "--by: expected --baseline or --figures; the groups of one run are compared by: "
-            f"fdbcore score {run or 'RUN'} --by {by}"
+            f"fdbcore score {runs[0] if runs else 'RUN'} --by {by}"
         )
     if marks is not None and not names:
         raise click.UsageError("--marks: expected --call, to say which call the log belongs to")
@@ -111,7 +121,7 @@ def report(
         raise click.UsageError("--call, --embed: expected none of --baseline, --gate, --figures")
     if as_json and not compares:
         raise click.UsageError("--json: expected --baseline, --gate or --figures")
-    run = run or newest()
+    run = runs[0] if runs else newest()
     shown = PageParts(audio=not no_audio, words=not no_words, embed=embed)
     code = DONE
     try:
@@ -139,6 +149,29 @@ def report(
         click.echo(f"fdbcore report: {error}", err=True)
         sys.exit(UNMEASURED if gate else FAILED)
     sys.exit(code)
+
+
+def _trend(
+    context: click.Context,
+    runs: Sequence[Path],
+    cluster: str | None,
+    different_settings: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """The trend over several runs; the exit code."""
+    from .trend import trend
+
+    others = [name for name in context.params if name not in _OF_TRENDS]
+    for option in given(context, others):
+        raise click.UsageError(f"{option}: expected one RUN, got {len(runs)}, which make a trend")
+    try:
+        return trend(runs, cluster, different_settings, as_json, quiet)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+    except FdbError as error:
+        click.echo(f"fdbcore report: {error}", err=True)
+        return FAILED
 
 
 def _calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:

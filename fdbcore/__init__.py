@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.gates import gate
     from fdbcore.analysis.rows import call_rows, event_rows
     from fdbcore.analysis.statements import score
+    from fdbcore.analysis.trends import trend
     from fdbcore.clock import MonotonicClock, VirtualClock
     from fdbcore.errors import FdbError
     from fdbcore.protocols import Clock, Endpoint, Model, Speaker, Transcriber, Vad
@@ -70,6 +71,7 @@ _HOMES = {
     "replay_all": "runs.replay_many",
     "run": "runs.live",
     "score": "analysis.statements",
+    "trend": "analysis.trends",
 }
 
 __all__ = [
@@ -104,6 +106,7 @@ __all__ = [
     "replay_all",
     "run",
     "score",
+    "trend",
 ]
 
 

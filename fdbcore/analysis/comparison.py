@@ -133,7 +133,7 @@ class Sides:
         """Read both runs. Raises SettingsError for different settings, unless these are allowed, and RecordingError if
         no call is scored."""
         (run, of_run), (baseline, of_baseline) = read(run), (None, None) if baseline is None else read(baseline)
-        notes = [] if baseline is None else _differing(run, baseline, different_settings)
+        notes = [] if baseline is None else differing(run, baseline, different_settings)
         for name, group in (("run", of_run), ("baseline", of_baseline)):
             notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
         return cls(run, of_run, baseline, of_baseline, notes)
@@ -144,8 +144,8 @@ class Sides:
         return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely])
 
 
-def _differing(run: Run, baseline: Run, allowed: bool) -> list[str]:
-    """Notes on settings and versions that differ. Raises SettingsError for different settings, unless allowed."""
+def differing(run: Run, baseline: Run, allowed: bool) -> list[str]:
+    """Notes on what differs in the settings and versions of both. SettingsError for settings, unless allowed."""
     found = check_comparable(run, baseline)
     if found and not allowed:
         raise SettingsError(
@@ -192,8 +192,8 @@ def comparison(
     """The comparison as JSON values, without its gates."""
     return {
         "schema": COMPARISON_SCHEMA,
-        "run": _described(run),
-        "baseline": None if baseline is None else _described(baseline),
+        "run": described(run),
+        "baseline": None if baseline is None else described(baseline),
         "by": by,
         "notes": list(notes),
         "comparisons": [
@@ -216,7 +216,8 @@ def _side(name: str, clusters: Sequence[str]) -> ComparedSide:
     return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 
-def _described(corpus: Run) -> DescribedRun:
+def described(corpus: Run) -> DescribedRun:
+    """What a document says of a run."""
     return {
         "path": str(corpus.path),
         "calls": len(corpus.calls),

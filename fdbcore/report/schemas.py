@@ -17,6 +17,7 @@ from fdbcore.analysis.agreement_types import LabelAgreement
 from fdbcore.analysis.comparison_types import Comparison
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
+from fdbcore.analysis.trend_types import Trend
 from fdbcore.measures.finding_types import Moment
 from fdbcore.recording.recorded_types import HealthFinding
 from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
@@ -30,6 +31,7 @@ DOCUMENTS: Final = {
     "run_summary": RunSummary,
     "comparison": Comparison,
     "statements": Statements,
+    "trend": Trend,
     "scorecard": ScorecardDocument,
     "corpus": Corpus,
     "run": PlannedRun,

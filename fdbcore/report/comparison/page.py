@@ -50,7 +50,7 @@ def page(document: Comparison, folder: Path) -> str:
         is_run_linked=(folder / INDEX).is_file(),
         warnings=words.notices(document),
         gates=_gates(gates, folder) if gates else None,
-        comparisons=[_compared(compared, settings) for compared in document["comparisons"]],
+        comparisons=[compared_table(compared, settings) for compared in document["comparisons"]],
         not_corrected=NOT_CORRECTED,
         evidence={f"{name[:1].upper()}{name[1:]}": _evidence(side) for name, side in words.sides(document)},
         terms=terms(settings),
@@ -96,7 +96,8 @@ def _address(moment: GateMoment, folder: Path) -> str:
     return f"{quote(Path(path).relative_to(folder).as_posix())}#{time}"
 
 
-def _compared(compared: ComparedCalls, settings: TurnSettings) -> dict[str, Any]:
+def compared_table(compared: ComparedCalls, settings: TurnSettings) -> dict[str, Any]:
+    """The values for a section of two sides, with a row for each measure."""
     a, b = compared["a"], compared["b"]
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
     note = f"{sizes}; {words.pairing(compared)}."
@@ -118,7 +119,11 @@ def _row(row: ComparedMeasure, settings: TurnSettings) -> Row:
     if row["value"] is not None:
         value = Cell(step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
     cells = [
-        Cell(words.verdict(row), verdict=row["verdict"].replace(" ", "-")),
+        Cell(
+            words.verdict(row),
+            row["reason"] if row["verdict"] == "undecided" and row["interval"] else "",
+            verdict=row["verdict"].replace(" ", "-"),
+        ),
         *(Cell(amount(headline(side), unit), words.counts(side)) for side in (row["a"], row["b"])),
         value,
         p_value(row["p_holm"]),

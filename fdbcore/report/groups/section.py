@@ -77,10 +77,10 @@ def _cell(point: GroupFigures, name: str) -> Shown:
     return Cell(amount(headline(summary), summary["unit"]), limits(summary["ci95"], summary["unit"]))
 
 
-def charts(points: Sequence[GroupFigures]) -> list[Chart]:
-    """A line for each headline measure; none if fewer than LEAST_POINTS groups have a place among dates or versions."""
+def charts(points: Sequence[GroupFigures], least: int = LEAST_POINTS) -> list[Chart]:
+    """A line for each headline measure; none if fewer than `least` groups have a place among dates or versions."""
     placed = [point for point in points if point.at is not None]
-    return [_chart(placed, name) for name in _measured(placed)] if len(placed) >= LEAST_POINTS else []
+    return [_chart(placed, name) for name in _measured(placed)] if len(placed) >= least else []
 
 
 def _chart(points: Sequence[GroupFigures], name: str) -> Chart:

@@ -26,7 +26,7 @@ from fdbcore.report.format import (
 from fdbcore.types import SIDES, other_side
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import MeasuredDifference
+    from fdbcore.analysis.comparison_types import ComparedMeasure, MeasuredDifference
     from fdbcore.analysis.statement_types import (
         FigureRange,
         FloorTransfers,
@@ -137,7 +137,7 @@ def difference_text(each: GroupDifference, unit: str) -> str:
     return " | ".join(parts)
 
 
-def verdicts(differences: Sequence[GroupDifference]) -> str:
+def verdicts(differences: Sequence[GroupDifference | ComparedMeasure]) -> str:
     """What differs between two groups: "better in answered; worse in answer time; no difference found in 5"."""
     told = []
     for verdict in ("better", "worse", "different"):

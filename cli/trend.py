@@ -1,0 +1,25 @@
+"""`fdbcore report RUN RUN ...`: the trend over several runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from .options import DONE, read_run, screen_columns
+
+
+def trend(paths: Sequence[Path], cluster: str | None, different_settings: bool, as_json: bool, quiet: bool) -> int:
+    """Write trend.html into the folder of the latest run, print the trend, and return the exit code."""
+    from fdbcore.analysis.trends import trend as over_runs
+    from fdbcore.report.groups.trend import screen, write_trend
+
+    found = over_runs([read_run(path) for path in paths], cluster=cluster, different_settings=different_settings)
+    page = write_trend(found)
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False))
+    elif not quiet:
+        click.echo(f"{screen(found, screen_columns())}\n{page}")
+    return DONE

@@ -1,0 +1,77 @@
+"""A trend over runs: the headline measures of each, and what the latest has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.analysis.comparison import Sides, described, differing, read
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.groups import CallGroup, unit
+from fdbcore.analysis.order import in_order, positions
+from fdbcore.analysis.score import summarise
+from fdbcore.errors import InputError
+from fdbcore.measures.catalogue import headlines
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.statement_types import StatedGroup
+    from fdbcore.analysis.trend_types import Trend
+
+TREND_SCHEMA: Final = "fdbcore.trend/1"
+
+
+def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings: bool = False) -> Trend:
+    """Several runs one after the other, as JSON values: the headline measures of each, and the latest against the one
+    before.
+
+    If the names of their folders are dates or versions, these give the order; otherwise it is that of `runs`. cluster:
+    the column whose values intervals resample; by default the call. different_settings: allow runs with different
+    settings. The comparison is that of `compare`.
+
+    Keys: points [{name, calls, clusters, measures}], latest {a, b, measures [{measure, verdict, p_holm, ...}]}, runs,
+    notes. Raises InputError for fewer than two runs or an unknown column, SettingsError for runs with different
+    settings, RecordingError if no call of a run is scored.
+    """
+    if len(runs) < 2:
+        raise InputError(f"trend: expected two runs or more, got {len(runs)}")
+    named = _named(runs)
+    *earlier, before, latest = named.values()
+    sides = Sides.of(latest, before, different_settings)
+    notes = list(sides.notes)
+    for run in earlier:
+        notes += [f"{run.path}: {note}" for note in differing(latest, run, different_settings)]
+    assert sides.baseline is not None
+    assert sides.of_baseline is not None
+    sources = [*map(read, earlier), (sides.baseline, sides.of_baseline), (sides.run, sides.of_run)]
+    (compared,) = sides.compared(None, cluster)["comparisons"]
+    compared["a"]["name"], compared["b"]["name"] = list(named)[-1], list(named)[-2]
+    return {
+        "schema": TREND_SCHEMA,
+        "cluster": cluster,
+        "notes": list(dict.fromkeys(notes)),
+        "runs": [described(run) for run, _ in sources],
+        "points": [_point(name, group, cluster) for name, (_, group) in zip(named, sources, strict=True)],
+        "latest": compared,
+    }
+
+
+def _named(runs: Sequence[Run]) -> dict[str, Run]:
+    """The runs by their names, the latest last: the names of their folders, or their paths if two have the same."""
+    names = [run.path.resolve().name for run in runs]
+    if len({*names}) < len(names):
+        names = [str(run.path) for run in runs]
+    if len({*names}) < len(names):
+        raise InputError(f"expected different runs, got {', '.join(names)}")
+    found = dict(zip(names, runs, strict=True))
+    return {name: found[name] for name in (in_order(names) if positions(names) is not None else names)}
+
+
+def _point(name: str, group: CallGroup, cluster: str | None) -> StatedGroup:
+    clusters = group.clusters(unit(group.calls, cluster))
+    quantities = [{each: found[each] for each in headlines() if each in found} for found in group.quantities]
+    return {
+        "name": name,
+        "calls": len(group.calls),
+        "clusters": len({*clusters}),
+        "measures": summarise(quantities, None if cluster is None else clusters),
+    }

@@ -1,0 +1,93 @@
+"""A trend over runs, as a page, trend.html, and on a terminal: each measure as a line, and what the latest changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from fdbcore.analysis.breakdowns import GroupFigures
+from fdbcore.analysis.groups import units_text
+from fdbcore.analysis.order import positions
+from fdbcore.measures.catalogue import headlines
+from fdbcore.recording.files import write_text
+from fdbcore.report.comparison.page import compared_table
+from fdbcore.report.format import NOT_CORRECTED, counted, with_interval
+from fdbcore.report.glossary import terms
+from fdbcore.report.groups import words
+from fdbcore.report.groups.section import charts, table
+from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.terminal import laid_out
+from fdbcore.types import TurnSettings
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.trend_types import Trend
+
+TREND: Final = "trend.html"
+
+
+def write_trend(found: Trend) -> Path:
+    """Write trend.html into the folder of the latest run and return its path. RecordingError if that fails."""
+    path = Path(found["runs"][-1]["path"]) / TREND
+    write_text(path, page(found, path.parent))
+    return path
+
+
+def page(found: Trend, folder: Path) -> str:
+    """The whole page. folder: the folder that its links are relative to."""
+    points, described = _points(found), found["runs"][-1]
+    settings = TurnSettings(**described["settings"]["turns"]) if described["settings"] else TurnSettings()
+    return render(
+        "trend.html",
+        title=" to ".join([points[0].name, points[-1].name]),
+        facts=[counted(len(points), "run"), counted(sum(point.calls for point in points), "call"), _resampled(found)],
+        lead=verdict(found),
+        warnings=found["notes"],
+        pages=_pages(found, folder),
+        charts=charts(points, least=2),
+        table=table(points, "run"),
+        latest=compared_table(found["latest"], settings),
+        not_corrected=NOT_CORRECTED,
+        terms=terms(settings),
+    )
+
+
+def screen(found: Trend, width: int) -> str:
+    """A row for each run, and what the latest changed: lines of at most `width`, without a final newline."""
+    shown = [name for name in headlines() if any(p["measures"].get(name, {"n": 0})["n"] for p in found["points"])]
+    rows = [["run", "calls", *(headlines()[name] for name in shown)]]
+    for point in found["points"]:
+        figures = [with_interval(point["measures"][name]) if name in point["measures"] else "" for name in shown]
+        rows.append([point["name"], f"{point['calls']:,}", *figures])
+    return "\n".join([*(f"!! {note}" for note in found["notes"]), *laid_out(rows, width), verdict(found)])
+
+
+def verdict(found: Trend) -> str:
+    """What the latest run changed, in a sentence."""
+    latest = found["latest"]
+    rows = [row for row in latest["measures"] if row["value"] is not None]
+    return f"{latest['a']['name']} against {latest['b']['name']}: {words.verdicts(rows)}."
+
+
+def _resampled(found: Trend) -> str:
+    return f"95 % intervals over {units_text(found['cluster'])}"
+
+
+def _points(found: Trend) -> list[GroupFigures]:
+    """The runs as points, at their dates or versions, otherwise one step apart."""
+    places = positions([point["name"] for point in found["points"]]) or range(len(found["points"]))
+    return [
+        GroupFigures(point["name"], point["calls"], point["measures"], float(at))
+        for point, at in zip(found["points"], places, strict=True)
+    ]
+
+
+def _pages(found: Trend, folder: Path) -> list[tuple[str, str]]:
+    """The name and the address of each run's own page, if it has one."""
+    listed = []
+    for point, described in zip(found["points"], found["runs"], strict=True):
+        path = Path(described["path"]) / INDEX
+        if path.is_file():
+            listed.append((point["name"], quote(Path(os.path.relpath(path, folder)).as_posix())))
+    return listed

@@ -1,0 +1,91 @@
+"""Several runs as a trend: their order, their figures, and what the latest has changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from helpers.made_runs import Manner, drawn_calls, made_run
+from helpers.schema import validator
+
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.score import summarise
+from fdbcore.cli.main import main
+from fdbcore.types import TurnSettings
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        made_run(folder / name, drawn_calls(12, 3, lambda _, s=latency_s: Manner(s)))  # type: ignore[misc]
+        for name, latency_s in (("v1", 0.5), ("v2", 0.52), ("v10", 1.1))
+    ]
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
+
+
+def document(*arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(report(*arguments, "--json").stdout)
+    return found
+
+
+def test_runs_stand_in_the_order_of_their_versions_with_their_own_figures(runs: list[Path]) -> None:
+    found = document(runs[2], runs[0], runs[1])
+    validator("trend").validate(found)
+    assert [point["name"] for point in found["points"]] == ["v1", "v2", "v10"]
+    for point, path in zip(found["points"], runs, strict=True):
+        own = summarise([call.quantities for call in Run(path).calls])["response_latency_ms"]
+        latency = point["measures"]["response_latency_ms"]
+        assert (point["calls"], latency["median"]) == (12, own["median"])
+        assert own["ci95"] == pytest.approx(latency["ci95"])
+
+
+def test_the_latest_is_compared_as_with_a_baseline(runs: list[Path]) -> None:
+    found = document(*runs)["latest"]
+    expected = document(runs[2], "--baseline", runs[1])["comparisons"][0]
+    assert found["measures"] == expected["measures"]
+    assert found["paired_by"] == "call name"
+    assert (found["a"]["name"], found["b"]["name"]) == ("v10", "v2")
+    result = report(*runs)
+    assert "v10 against v2: worse in answer time" in result.stdout
+    assert result.stdout.splitlines()[-1] == str(runs[2] / "trend.html")
+
+
+def test_the_page_draws_each_measure_over_the_runs_and_links_them(runs: list[Path]) -> None:
+    assert report(runs[0]).exit_code == 0
+    assert report(*runs).exit_code == 0
+    html = (runs[2] / "trend.html").read_text()
+    assert '<a href="../v1/index.html">v1</a>' in html
+    svg = html[html.index("<svg class") : html.index("</svg>")]
+    heights = [float(y) for y in re.findall(r'<circle[^>]*cy="([\d.]+)"', svg)]
+    assert len(heights) == 3
+    assert heights[2] < min(heights[:2])  # slower answers stand higher
+    assert svg.count("12 calls") >= 3
+
+
+def test_other_names_keep_the_order_in_which_they_were_given(runs: list[Path], tmp_path: Path) -> None:
+    late, early = (made_run(tmp_path / name, drawn_calls(3, 1)) for name in ("before", "after"))
+    assert [point["name"] for point in document(late, early)["points"]] == ["before", "after"]
+
+
+def test_what_makes_no_trend_is_one_line(runs: list[Path], tmp_path: Path) -> None:
+    other = made_run(tmp_path / "other", drawn_calls(3, 1), settings=TurnSettings(min_silence_ms=300))
+    for arguments, said in (
+        ((runs[0], runs[1], "--gate", "defaults"), "--gate: expected one RUN, got 2, which make a trend"),
+        ((runs[0], runs[0]), "expected different runs"),
+        ((runs[0], tmp_path), "expected a run or a recording"),
+        ((other, runs[0], runs[1]), "turns min_silence_ms"),
+        ((*runs, "--cluster", "x"), "--cluster x: expected columns"),
+    ):
+        result = report(*arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert said in " ".join(result.stderr.split())
+    told = document(other, *runs, "--different-settings")
+    assert any("different settings: turns min_silence_ms" in note for note in told["notes"])
