@@ -43,6 +43,8 @@ class CompareOptions:
     different_settings: bool
     gate: Path | None
     junit: Path | None
+    comment: Path | None
+    link: str
     paper: Paper | None
     as_json: bool
     quiet: bool
@@ -55,18 +57,25 @@ def compare(
 
     write_pages: makes the pages of the calls that failed gates link to. write_run: writes the tables and index.html of
     the run, with what gates say, and returns the path of the page. Raises InputError for runs that cannot be
-    compared, RecordingError for files that cannot be read. Then the JUnit file holds the error too: a CI system would
-    take a missing file, or that of an earlier run, for a success.
+    compared, RecordingError for files that cannot be read. Then the JUnit file and the comment hold the error too: a CI
+    system would take a missing file, or that of an earlier run, for a success.
     """
     try:
         return _compare(asked, write_pages, write_run)
     except FdbError as error:
-        if asked.junit is not None:
-            from fdbcore.recording.files import write_text
-            from fdbcore.report.comparison.junit import junit_of_error
-
-            write_text(asked.junit, junit_of_error(asked.gate, str(error)))
+        _write_error(asked, str(error))
         raise
+
+
+def _write_error(asked: CompareOptions, message: str) -> None:
+    from fdbcore.recording.files import write_text
+    from fdbcore.report.comparison.comment import comment_of_error
+    from fdbcore.report.comparison.junit import junit_of_error
+
+    if asked.junit is not None:
+        write_text(asked.junit, junit_of_error(asked.gate, message))
+    if asked.comment is not None:
+        write_text(asked.comment, comment_of_error(message))
 
 
 def _compare(
@@ -75,6 +84,7 @@ def _compare(
     from fdbcore.analysis.comparison import Sides
     from fdbcore.analysis.gate_file import read_gates
     from fdbcore.recording.files import write_text
+    from fdbcore.report.comparison.comment import comment
     from fdbcore.report.comparison.junit import junit
     from fdbcore.report.comparison.page import write_comparison
 
@@ -92,6 +102,8 @@ def _compare(
     figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
+    if asked.comment is not None:
+        write_text(asked.comment, comment(document, asked.run, asked.link, asked.comment.parent))
     _print(document, [*pages, *figures], asked)
     return document["gates"]["exit_code"] if "gates" in document else DONE
 

@@ -53,6 +53,10 @@ _OF_TRENDS: Final = ("runs", "cluster", "different_settings", "as_json", "quiet"
 @click.option("--gate", type=FILE, metavar="FILE", help="Decide the gates in this file, or the "
               "published limits that fdbcore ships (--gate defaults); they set the exit code.")  # fmt: skip
 @click.option("--junit", type=FILE, metavar="FILE.xml", help="Write the results of the gates as JUnit XML for CI.")
+@click.option("--comment", type=FILE, metavar="FILE.md", help="Write what changed as Markdown, for a comment on a pull "
+              "request.")  # fmt: skip
+@click.option("--link", default="", metavar="URL", help="With --comment: the address of RUN, ending in /, or of an "
+              "archive that has it (default: links are relative to the comment).")  # fmt: skip
 @click.option("--figures", type=FILE, metavar="DIR", help="Write figures (SVG) and tables for a paper to this folder.")
 @click.option("--reference", type=FILE, metavar="RUN", help="With --figures: also show this run of conversations "
               "between people.")  # fmt: skip
@@ -76,6 +80,8 @@ def report(
     different_settings: bool,
     gate: Path | None,
     junit: Path | None,
+    comment: Path | None,
+    link: str,
     figures: Path | None,
     reference: Path | None,
     strips: tuple[str, ...],
@@ -107,6 +113,10 @@ def report(
         raise click.UsageError("--embed and --no-audio exclude each other")
     if junit is not None and gate is None:
         raise click.UsageError("--junit: expected --gate")
+    if comment is not None and not (baseline or by or gate):
+        raise click.UsageError("--comment: expected --baseline, --by or --gate")
+    if link and comment is None:
+        raise click.UsageError("--link: expected --comment")
     if figures is None and (reference is not None or strips):
         raise click.UsageError("--reference and --strip: expected --figures")
     if by is not None and baseline is None and figures is None:
@@ -127,7 +137,20 @@ def report(
     try:
         if compares:
             paper = None if figures is None else Paper(figures, reference, strips)
-            asked = CompareOptions(run, baseline, by, cluster, different_settings, gate, junit, paper, as_json, quiet)
+            asked = CompareOptions(
+                run=run,
+                baseline=baseline,
+                by=by,
+                cluster=cluster,
+                different_settings=different_settings,
+                gate=gate,
+                junit=junit,
+                comment=comment,
+                link=link,
+                paper=paper,
+                as_json=as_json,
+                quiet=quiet,
+            )
             code = compare(
                 asked,
                 lambda calls: _write_pages(calls, shown, quiet=True),

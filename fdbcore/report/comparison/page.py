@@ -92,7 +92,7 @@ def _gate(gate: GateResult, folder: Path) -> dict[str, Any]:
 
 
 def _address(moment: GateMoment, folder: Path) -> str:
-    path, _, time = moment["page"].partition("#")
+    path, _, time = moment["page"].rpartition("#")  # a name may have one too
     return f"{quote(Path(path).relative_to(folder).as_posix())}#{time}"
 
 

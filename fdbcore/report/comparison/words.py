@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         DecidedGates,
         DescribedRun,
         GateResult,
+        Status,
     )
     from fdbcore.analysis.summary_types import Summary
 
@@ -161,6 +162,12 @@ def gates_verdict(gates: DecidedGates) -> str:
     else:
         told = f"Pass: {'the gate' if len(found) == 1 else f'all {len(found)} gates'} passed"
     return f"{told}. {_calls(gates)}"
+
+
+def run_status(gates: DecidedGates) -> Status:
+    """What a run is by its gates: failed if one failed, passed if all passed."""
+    found = {gate["status"] for gate in gates["results"]}
+    return "failed" if "failed" in found else "passed" if found == {"passed"} else "cannot tell"
 
 
 _OPEN: Final = {"cannot tell": "undecided", "not measured": "not measured"}

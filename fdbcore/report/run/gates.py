@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun
 from fdbcore.measures.catalogue import columns as measure_columns
@@ -10,15 +10,12 @@ from fdbcore.report.comparison import limits, words
 from fdbcore.report.comparison.page import COMPARE
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, Status
-
-_OF_RUN: Final[dict[int, Status]] = {0: "passed", 1: "failed", 3: "cannot tell"}
-"""What a run is, by the exit code of its gates."""
+    from fdbcore.analysis.comparison_types import DecidedGates
 
 
 def banner(gated: GatedRun) -> dict[str, Any]:
     """The values for the sentence about the run."""
-    status = _OF_RUN[gated.gates["exit_code"]]
+    status = words.run_status(gated.gates)
     return {
         "css": limits.css(status),
         "sign": limits.SIGNS[status],

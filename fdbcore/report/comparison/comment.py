@@ -1,0 +1,216 @@
+"""A comparison as Markdown for a comment on a pull request: ten lines, and a table of what changed.
+
+GitHub and GitLab render it. Names of calls and files stand in code, so that nothing in them is markup, a mention or a
+reference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from fdbcore.analysis.call_verdicts import VERDICTS
+from fdbcore.analysis.comparison import NOT_SHOWN
+from fdbcore.report.comparison import limits, words
+from fdbcore.report.comparison.page import COMPARE
+from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
+from fdbcore.report.html.templates import INDEX
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import (
+        ComparedCalls,
+        ComparedMeasure,
+        Comparison,
+        DecidedGates,
+        GateMoment,
+        GateResult,
+        Verdict,
+    )
+
+SIGNS: Final[dict[Verdict, str]] = {"worse": "✕", "better": "✓", "different": "≠", NOT_SHOWN: "="}
+"""What stands before each verdict, in the order of the table."""
+MOST_MOMENTS: Final = 5
+MOST_NOTICES: Final = 3
+_MARKUP: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
+
+
+def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
+    """The Markdown.
+
+    folder: that of the run, which has the pages. place: the folder of the comment. link: the address at which that of
+    the run stands, ending in /; without it, links are relative to `place`. Another address is that of an archive with
+    the pages: links lead to it, and say which page to open.
+    """
+    pages = _Pages(folder, link, place)
+    lines = [f"### {_heading(document)}", _sides(document), *_verdicts(document), *_undecided(document.get("gates"))]
+    lines += [*_moments(document.get("gates"), pages), *_notices(document), _pages(document, pages)]
+    tables = [_table(compared) for compared in document["comparisons"]] or [_gates(document.get("gates"))]
+    return "\n\n".join(["\n".join([f"{lines[0]}\n", *lines[1:]]), *filter(None, tables)]) + "\n"
+
+
+def comment_of_error(message: str) -> str:
+    """A comment that says why nothing was compared or decided."""
+    return f"### {SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n"
+
+
+def escaped(text: str) -> str:
+    """A text without markup; "@" mentions nobody."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("@", "@\N{WORD JOINER}")
+
+
+def code(text: str) -> str:
+    """A text in code, also within a table: nothing in it is markup."""
+    flat = " ".join(text.split()).replace("|", "\N{FULLWIDTH VERTICAL LINE}") or " "
+    ticks = "`" * (max((len(run) for run in re.findall("`+", flat)), default=0) + 1)
+    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return f"{ticks}{pad}{flat}{pad}{ticks}"
+
+
+class _Pages:
+    """Links to the pages of a run."""
+
+    def __init__(self, folder: Path, link: str, place: Path) -> None:
+        self.archive = "" if link.endswith("/") else _address(link)
+        self.folder = folder
+        self._base = _address(link) if link.endswith("/") else ""
+        self._place = place
+
+    def to(self, text: str, path: Path, time: str = "") -> str:
+        """A link to a page of the run; only the text if the pages are in an archive."""
+        if self.archive:
+            return text
+        inside = path.relative_to(self.folder) if self._base else Path(os.path.relpath(path, self._place))
+        return f"[{text}](<{self._base}{quote(inside.as_posix())}{f'#{time}' if time else ''}>)"
+
+
+def _address(link: str) -> str:
+    """An address that can end no link early."""
+    return quote(link, safe="/:?#[]@!$&'()*+,;=%-._~")
+
+
+def _heading(document: Comparison) -> str:
+    if gates := document.get("gates"):
+        status = words.run_status(gates)
+        return f"{limits.SIGNS[status]} {escaped(words.gates_verdict(gates))}"
+    rows = [row for compared in document["comparisons"] for row in compared["measures"]]
+    found = [row["verdict"] for row in rows if row["value"] is not None]
+    told = [f"{found.count(verdict)} {_word(verdict)}" for verdict in SIGNS if verdict in found]
+    first = next((SIGNS[verdict] for verdict in SIGNS if verdict in found), SIGNS[NOT_SHOWN])
+    return f"{first} Measures: {', '.join(told)}"
+
+
+def _sides(document: Comparison) -> str:
+    told = " against ".join(
+        f"{code(Path(described['path']).name)} ({words.scored_calls(described)})"
+        for _, described in words.sides(document)
+    )
+    by = f", by {code(document['by'])}" if document["by"] else ""
+    paired = {words.pairing(compared) for compared in document["comparisons"]}
+    return f"{told}{by}" + (f"; {escaped(paired.pop())}" if len(paired) == 1 else "") + "\n"
+
+
+def _word(verdict: Verdict) -> str:
+    return "no difference found" if verdict == NOT_SHOWN else verdict
+
+
+def _verdicts(document: Comparison) -> Iterator[str]:
+    """A line for each verdict, with its measures; of those that changed, with their figures."""
+    for verdict in SIGNS:
+        found = [
+            _changed(row, compared) if verdict != NOT_SHOWN else words.label(row["measure"])
+            for compared in document["comparisons"]
+            for row in compared["measures"]
+            if row["verdict"] == verdict and row["value"] is not None
+        ]
+        if found:
+            yield f"- **{_word(verdict)}**: {'; '.join(dict.fromkeys(found))}"
+
+
+def _changed(row: ComparedMeasure, compared: ComparedCalls) -> str:
+    unit = words.unit_of(row)
+    now, before = (amount(headline(side), unit) for side in (row["a"], row["b"]))
+    about = f" ({escaped(compared['title'])})" if compared["title"] else ""
+    return f"{words.label(row['measure'])}{about} {now}, was {before}"
+
+
+def _undecided(gates: DecidedGates | None) -> Iterator[str]:
+    found = [gate for gate in gates["results"] if gate["status"] == "cannot tell"] if gates else []
+    if found:
+        yield f"- **undecided**: {'; '.join(map(_open, found))}"
+
+
+def _open(gate: GateResult) -> str:
+    needed = f": about {gate['calls_needed']:,} calls would decide it" if gate["calls_needed"] else ""
+    return f"{words.label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
+
+
+def _moments(gates: DecidedGates | None, pages: _Pages) -> Iterator[str]:
+    worst = [moment for gate in gates["results"] for moment in gate["worst"]] if gates else []
+    if worst:
+        yield f"- **listen**: {'; '.join(_moment(each, pages) for each in worst[:MOST_MOMENTS])}"
+
+
+def _moment(moment: GateMoment, pages: _Pages) -> str:
+    page, _, time = moment["page"].rpartition("#")
+    at = f"{code(moment['call'])} {clock_text(moment['start_s'])}"
+    return f"{pages.to(at, Path(page), time)} {escaped(moment['text'])}"
+
+
+def _notices(document: Comparison) -> Iterator[str]:
+    found = words.notices(document)
+    told = [escaped(text) for text in found[:MOST_NOTICES]]
+    if len(found) > MOST_NOTICES:
+        told.append(f"and {len(found) - MOST_NOTICES} more")
+    if told:
+        yield f"- **note**: {'; '.join(told)}"
+
+
+def _pages(document: Comparison, pages: _Pages) -> str:
+    folder = pages.folder
+    names = [("comparison", COMPARE), *([("all calls", INDEX)] if (folder / INDEX).is_file() else [])]
+    if pages.archive:
+        listed = " or ".join(f"{code(name)} ({title})" for title, name in names)
+        return f"- **report**: [download it](<{pages.archive}>), then open {listed}"
+    return f"- **report**: {', '.join(pages.to(title, folder / name) for title, name in names)}"
+
+
+def _table(compared: ComparedCalls) -> str:
+    """The measures of a comparison, what changed first."""
+    a, b = compared["a"], compared["b"]
+    order = list(SIGNS)
+    rows = [
+        (f"{SIGNS[row['verdict']]} {words.verdict(row)}", words.label(row["measure"]), *_figures(row))
+        for row in sorted(compared["measures"], key=lambda row: order.index(row["verdict"]))
+    ]
+    title = f"**{escaped(compared['title'])}**\n\n" if compared["title"] else ""
+    head = ("verdict", "measure", code(a["name"]), code(b["name"]), "difference, 95 % interval", "p (Holm)")
+    return title + _markdown(head, rows)
+
+
+def _figures(row: ComparedMeasure) -> Sequence[str]:
+    unit = words.unit_of(row)
+    sides = [f"{amount(headline(side), unit)} ({words.counts(side)})" for side in (row["a"], row["b"])]
+    value = NONE if row["value"] is None else difference(row["value"], row["interval"], unit)
+    return (*sides, value, p_value(row["p_holm"]) or NONE)
+
+
+def _gates(gates: DecidedGates | None) -> str:
+    rows = [
+        (
+            f"{limits.SIGNS[gate['status']]} {VERDICTS[gate['status']]}",
+            words.label(gate["measure"]),
+            escaped(words.whole_limit(gate)),
+            escaped(words.gate_basis(gate)),
+        )
+        for gate in (gates["results"] if gates else [])
+    ]
+    return _markdown(("verdict", "measure", "limit", "this run"), rows) if rows else ""
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
