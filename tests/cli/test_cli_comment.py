@@ -135,7 +135,7 @@ def test_an_undecided_gate_says_how_many_calls_would_decide_it(folder: Path, tmp
     options = ("--gate", tmp_path / "gates.toml", "--comment", tmp_path / "c.md", "--quiet")
     assert report(few, *options).exit_code == 3
     text = (tmp_path / "c.md").read_text()
-    assert text.startswith("### ? Undecided: of 1 gate 1 undecided. Of 12 calls: ")
+    assert text.startswith("### ? Undecided: of 1 gate, 1 undecided. Of 12 calls: ")
     assert re.search(r"- \*\*undecided\*\*: .*, at most 13 %: about [\d,]+ calls would decide it", text)
 
 

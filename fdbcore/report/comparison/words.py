@@ -157,8 +157,8 @@ def gates_verdict(gates: DecidedGates) -> str:
         told = f"Fail: {len(failed)} of {counted(len(found), 'gate')} failed ({'; '.join(failed)})"
         told += f", {', '.join(open_ones)}" if open_ones else ""
     elif open_ones:
-        passed = [f"{n} passed"] if (n := found.count("passed")) else []
-        told = f"Undecided: of {counted(len(found), 'gate')} {', '.join([*passed, *open_ones])}"
+        parts = [*open_ones, *([f"{n} passed"] if (n := found.count("passed")) else [])]
+        told = f"Undecided: of {counted(len(found), 'gate')}, {', '.join(parts)}"
     else:
         told = f"Pass: {'the gate' if len(found) == 1 else f'all {len(found)} gates'} passed"
     return f"{told}. {_calls(gates)}"
