@@ -220,6 +220,28 @@ def test_recordings_that_cannot_be_read_fail_the_job_and_the_others_are_reported
     assert runner.outputs["replay"] == {"code": "1"}
 
 
+def shown(title: str) -> dict[str, Any]:
+    """The file of that name that docs/ci.md shows."""
+    text = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"```yaml\n# {re.escape(title)}\n(.*?)```", text, re.DOTALL)
+    content: dict[str, Any] = yaml.safe_load(found)
+    return content
+
+
+def test_the_page_shows_workflows_that_are_valid() -> None:
+    inputs = yaml.safe_load(ACTION.read_text())["inputs"]
+    workflow = shown(".github/workflows/conversations.yml")
+    (step,) = [step for step in workflow["jobs"]["gates"]["steps"] if "fdbcore" in step["uses"]]
+    assert step["uses"].split("@")[0] == "fdbcore/fdbcore/.github/actions/fdbcore"
+    assert {*step["with"]} <= {*inputs}
+    text = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    assert {name for name in inputs if f"`{name}`" in text} == {*inputs}
+    job = shown(".gitlab-ci.yml")["conversations"]
+    for script in (*job["script"], *job["after_script"]):
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    assert job["artifacts"]["reports"] == {"junit": "gates.xml"}
+
+
 def test_the_workflow_uses_the_action_as_it_stands() -> None:
     workflow = yaml.safe_load(WORKFLOW.read_text())
     (job,) = workflow["jobs"].values()

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from fdbcore.analysis.call_verdicts import VERDICTS
-from fdbcore.analysis.comparison import NOT_SHOWN
 from fdbcore.report.comparison import limits, words
 from fdbcore.report.comparison.page import COMPARE
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
@@ -31,8 +30,15 @@ if TYPE_CHECKING:
         Verdict,
     )
 
-SIGNS: Final[dict[Verdict, str]] = {"worse": "✕", "better": "✓", "different": "≠", NOT_SHOWN: "="}
+SIGNS: Final[dict[Verdict, str]] = {
+    "worse": "✕",
+    "better": "✓",
+    "different": "≠",
+    "undecided": "?",
+    "no difference found": "=",
+}
 """What stands before each verdict, in the order of the table."""
+CHANGES: Final[Collection[Verdict]] = ("worse", "better", "different")
 MOST_MOMENTS: Final = 5
 MOST_NOTICES: Final = 3
 _MARKUP: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
@@ -46,7 +52,7 @@ def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
     the pages: links lead to it, and say which page to open.
     """
     pages = _Pages(folder, link, place)
-    lines = [f"### {_heading(document)}", _sides(document), *_verdicts(document), *_undecided(document.get("gates"))]
+    lines = [f"### {_heading(document)}", _sides(document), *_verdicts(document)]
     lines += [*_moments(document.get("gates"), pages), *_notices(document), _pages(document, pages)]
     tables = [_table(compared) for compared in document["comparisons"]] or [_gates(document.get("gates"))]
     return "\n\n".join(["\n".join([f"{lines[0]}\n", *lines[1:]]), *filter(None, tables)]) + "\n"
@@ -97,10 +103,10 @@ def _heading(document: Comparison) -> str:
         status = words.run_status(gates)
         return f"{limits.SIGNS[status]} {escaped(words.gates_verdict(gates))}"
     rows = [row for compared in document["comparisons"] for row in compared["measures"]]
-    found = [row["verdict"] for row in rows if row["value"] is not None]
-    told = [f"{found.count(verdict)} {_word(verdict)}" for verdict in SIGNS if verdict in found]
-    first = next((SIGNS[verdict] for verdict in SIGNS if verdict in found), SIGNS[NOT_SHOWN])
-    return f"{first} Measures: {', '.join(told)}"
+    found = [row["verdict"] for row in rows]
+    told = [f"{found.count(verdict)} {verdict}" for verdict in SIGNS if verdict in found]
+    sign = next((SIGNS[verdict] for verdict in SIGNS if verdict in found), SIGNS["undecided"])
+    return f"{sign} Measures: {', '.join(told)}"
 
 
 def _sides(document: Comparison) -> str:
@@ -113,21 +119,20 @@ def _sides(document: Comparison) -> str:
     return f"{told}{by}" + (f"; {escaped(paired.pop())}" if len(paired) == 1 else "") + "\n"
 
 
-def _word(verdict: Verdict) -> str:
-    return "no difference found" if verdict == NOT_SHOWN else verdict
-
-
 def _verdicts(document: Comparison) -> Iterator[str]:
-    """A line for each verdict, with its measures; of those that changed, with their figures."""
+    """A line for each verdict, with its measures; of those that changed with their figures, and the undecided gates."""
+    gates = document.get("gates")
     for verdict in SIGNS:
         found = [
-            _changed(row, compared) if verdict != NOT_SHOWN else words.label(row["measure"])
+            _changed(row, compared) if verdict in CHANGES else words.label(row["measure"])
             for compared in document["comparisons"]
             for row in compared["measures"]
-            if row["verdict"] == verdict and row["value"] is not None
+            if row["verdict"] == verdict
         ]
+        if verdict == "undecided" and gates:
+            found += [_open(gate) for gate in gates["results"] if gate["status"] == "cannot tell"]
         if found:
-            yield f"- **{_word(verdict)}**: {'; '.join(dict.fromkeys(found))}"
+            yield f"- **{verdict}**: {'; '.join(dict.fromkeys(found))}"
 
 
 def _changed(row: ComparedMeasure, compared: ComparedCalls) -> str:
@@ -137,15 +142,9 @@ def _changed(row: ComparedMeasure, compared: ComparedCalls) -> str:
     return f"{words.label(row['measure'])}{about} {now}, was {before}"
 
 
-def _undecided(gates: DecidedGates | None) -> Iterator[str]:
-    found = [gate for gate in gates["results"] if gate["status"] == "cannot tell"] if gates else []
-    if found:
-        yield f"- **undecided**: {'; '.join(map(_open, found))}"
-
-
 def _open(gate: GateResult) -> str:
     needed = f": about {gate['calls_needed']:,} calls would decide it" if gate["calls_needed"] else ""
-    return f"{words.label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
+    return f"gate {words.label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
 
 
 def _moments(gates: DecidedGates | None, pages: _Pages) -> Iterator[str]:
