@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from statistics import fmean, stdev
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fdbcore.suites.dialogue_acts.alignment import ACTS, align_acts
+from fdbcore.suites.dialogue_acts.document_types import ItemJson
 
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 AUTHORED: Final = (
@@ -45,13 +46,13 @@ PAPER: Final = (
 Sequence_ = list[tuple[str, float]]
 
 
-def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> dict[str, Any]:
+def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> ItemJson:
     """An item of a document, aligned; `given` replaces any of its texts."""
     found = align_acts(reference, reply)
     recall = align_acts(reply, reference).weighted_lcs  # the reference's weights count where it is the prediction
     wlcs = found.weighted_lcs
     texts = {name: given.pop(name) for name in ("reference_text", "response_text") if name in given}
-    return {
+    item = {
         "set": "smoke",
         "id": "r1",
         "topic": "timer",
@@ -83,6 +84,7 @@ def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> dict[str,
         ],
         **given,
     }
+    return cast("ItemJson", item)
 
 
 def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed: int = 1) -> dict[str, Any]:
@@ -133,7 +135,7 @@ def _steps(sequence: Sequence_) -> list[dict[str, Any]]:
     return [{"act": act, "importance": importance} for act, importance in sequence]
 
 
-def _record(draw: random.Random, number: int, systems: Sequence[str]) -> list[dict[str, Any]]:
+def _record(draw: random.Random, number: int, systems: Sequence[str]) -> list[ItemJson]:
     topic, user, reply = AUTHORED[number % len(AUTHORED)]
     reference = _sequence(draw)
     given = {"id": f"r{number}", "topic": topic, "user": user, "reference_text": reply}
@@ -155,7 +157,7 @@ def _scaled(sequence: Sequence_) -> Sequence_:
     return [(act, weight / total) for act, weight in sequence]
 
 
-def _row(system: str, kind: str, weights: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _row(system: str, kind: str, weights: str, items: Sequence[ItemJson]) -> dict[str, Any]:
     measures = {name: _summary([item["scores"][name] for item in items]) for name in MEASURES}
     return {
         "set": "smoke",
@@ -176,11 +178,14 @@ def _summary(values: Sequence[float]) -> dict[str, Any]:
     return {"mean": mean, "sd": sd, "ci95": [mean - half, mean + half]}
 
 
-def _shrunk(items: Sequence[dict[str, Any]], factor: float) -> list[dict[str, Any]]:
-    return [{"scores": {name: value * factor for name, value in item["scores"].items()}} for item in items]
+def _shrunk(items: Sequence[ItemJson], factor: float) -> list[ItemJson]:
+    return cast(
+        "list[ItemJson]",
+        [{"scores": {name: value * factor for name, value in item["scores"].items()}} for item in items],
+    )
 
 
-def _comparison(measure: str, a: str, b: str, by_system: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _comparison(measure: str, a: str, b: str, by_system: dict[str, list[ItemJson]]) -> dict[str, Any]:
     pairs = zip(by_system[a], by_system[b], strict=True)
     found = _summary([one["scores"][measure] - other["scores"][measure] for one, other in pairs])
     low, high = found["ci95"]
@@ -200,7 +205,7 @@ def _comparison(measure: str, a: str, b: str, by_system: dict[str, list[dict[str
     }
 
 
-def _cases(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _cases(items: Sequence[ItemJson]) -> list[dict[str, Any]]:
     picked = [
         {"case": case, "item": max(range(len(items)), key=lambda index: items[index]["scores"][case])}
         for case in ("insertion", "deletion", "substitution")
@@ -208,7 +213,7 @@ def _cases(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*picked, {"case": "smallest", "item": min(range(len(items)), key=lambda k: items[k]["scores"]["wed"])}]
 
 
-def _diagnosis(system: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _diagnosis(system: str, items: Sequence[ItemJson]) -> dict[str, Any]:
     names = [*ACTS, "none"]
     matrix = [[0.0] * len(names) for _ in names]
     for item in items:

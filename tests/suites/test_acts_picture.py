@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from typing import Any, Final
+from typing import Final, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fdbcore.report.svg.text import wrap
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.confusion import confusion
+from fdbcore.suites.dialogue_acts.document_types import Diagnosis, ItemJson
 from fdbcore.suites.dialogue_acts.picture import MARGIN, ROW, WIDTH, picture
 from fdbcore.suites.dialogue_acts.svg import standalone, style
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, headline, reasons
@@ -38,7 +39,7 @@ def sequences(most: int = 6) -> st.SearchStrategy[Sequence_]:
 class Drawn:
     """What stands in a picture: the blocks of both rows, the links, and the pieces of the cost."""
 
-    def __init__(self, item: dict[str, Any]) -> None:
+    def __init__(self, item: ItemJson) -> None:
         self.root = ElementTree.fromstring(picture(item))
         groups = [group for group in self.root.iter(f"{SVG}g") if "block" in group.get("class", "")]
         described = [(group.find(f"{SVG}title"), group) for group in groups]
@@ -95,7 +96,9 @@ def test_links_and_signs_say_what_became_of_each_act(reference: Sequence_, reply
         {kind: count for kind, count in (("match", became["match"]), ("swap", became["substitution"])) if count}
     )
     for row, side in enumerate(("reference_index", "prediction_index")):
-        expected = {step[side]: OPERATIONS[step["operation"]] for step in item["path"] if step[side] is not None}
+        expected = {
+            step.get(side): OPERATIONS[step["operation"]] for step in item["path"] if step.get(side) is not None
+        }
         assert drawn.fates(row) == [expected[index] for index in range(len(expected))]
 
 
@@ -186,6 +189,6 @@ def test_closing_marks_never_begin_a_line() -> None:
 def test_a_matrix_shows_every_weight() -> None:
     acts = [*ACTS, "none"]
     values = [[(8 * i + j + 1) / 1000 for j in range(8)] for i in range(8)]
-    root = ElementTree.fromstring(confusion({"system": HOSTILE, "acts": acts, "matrix": values}))
+    root = ElementTree.fromstring(confusion(cast("Diagnosis", {"system": HOSTILE, "acts": acts, "matrix": values})))
     shown = [text.text for text in root.iter(f"{SVG}text") if "small" in text.get("class", "")][8:]
     assert shown == [f"{value:.3f}" for row in values for value in row][:-1]  # none against none is nothing

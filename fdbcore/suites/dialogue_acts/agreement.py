@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from fdbcore.suites.dialogue_acts.records import (
 )
 from fdbcore.suites.dialogue_acts.scoring import Floats, packed, score_pairs
 from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsAgreement
 
 AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
 
@@ -99,7 +102,7 @@ def agreement(
     b: Mapping[Key, Labelled],
     problems: Sequence[Problem] = (),
     resamples: int = RESAMPLES,
-) -> dict[str, Any]:
+) -> ActsAgreement:
     """How far two annotators agree on the replies that both labelled, as JSON values.
 
     `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
@@ -141,7 +144,7 @@ def agreement(
         },
         "acts": list(ACTS_AND_NONE),
         "confusion": confusions.sum(axis=0).astype(int).reshape(len(ACTS_AND_NONE), -1).tolist(),
-        "problems": [problem._asdict() for problem in dict.fromkeys((*problems, *left_out))],
+        "problems": [{"where": each.where, "reason": each.reason} for each in dict.fromkeys((*problems, *left_out))],
     }
 
 

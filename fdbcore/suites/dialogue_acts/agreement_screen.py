@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
 from fdbcore.report.scorecard.screen import interval_text, number_text, problem_lines
 from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsAgreement
 
 MEASURES: Final = {
     "identical": "identical acts",
@@ -25,7 +28,7 @@ LEGEND: Final = (
 SHORT: Final = ("Ques", "ChkQ", "Answ", "Info", "Requ", "Sugg", "Comm", "none")
 
 
-def screen(content: Mapping[str, Any], width: int) -> str:
+def screen(content: ActsAgreement, width: int) -> str:
     """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
     blocks = [list(_head(content, width)), _measures(content, width), _confusion(content, width)]
     blocks += [
@@ -35,7 +38,7 @@ def screen(content: Mapping[str, Any], width: int) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
+def _head(content: ActsAgreement, width: int) -> Iterator[str]:
     first, second = content["annotators"]
     replies, n = content["replies"], content["n"]
     often = f" ({n} annotations by each)" if n != replies else ""
@@ -43,14 +46,14 @@ def _head(content: Mapping[str, Any], width: int) -> Iterator[str]:
     return wrapped(f"{names}: {replies} replies to {content['records']} records labelled by both{often}", width, 2)
 
 
-def _measures(content: Mapping[str, Any], width: int) -> list[str]:
+def _measures(content: ActsAgreement, width: int) -> list[str]:
     found = [content["measures"][name] for name in MEASURES]
     n = ColumnGroup("", ["n"], [5], [[str(content["n"])] for _ in found])
     cells = [[number_text(one["value"]), interval_text(one["ci95"])] for one in found]
     return table(list(MEASURES.values()), [n, ColumnGroup("", ["", "95 %"], [6, 13], cells)], width)[1:]
 
 
-def _confusion(content: Mapping[str, Any], width: int) -> list[str]:
+def _confusion(content: ActsAgreement, width: int) -> list[str]:
     """The counts: a row for each act of the first annotator, a column for each act of the second."""
     cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
     widths = [max(4, *(len(row[k]) for row in cells)) for k in range(len(SHORT))]

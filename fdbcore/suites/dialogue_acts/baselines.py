@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from fdbcore.suites.dialogue_acts.scoring import (
     Indexes,
     References,
     SystemScores,
-    Weights,
     packed,
     taken,
 )
 from fdbcore.suites.dialogue_acts.sets import RecordSet
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import Weights
 
 ALWAYS_INFORM: Final = "always Inform"
 MOST_FREQUENT: Final = "most frequent sequence"

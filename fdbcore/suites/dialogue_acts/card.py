@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.baselines import MOST_FREQUENT, SHUFFLED
@@ -16,6 +16,17 @@ from fdbcore.suites.dialogue_acts.terms import LEGEND, LEGEND_OF_ROWS, TERMS
 from fdbcore.suites.dialogue_acts.words import OPERATIONS, PARTS, acts_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActsDocument,
+        Diagnosis,
+        ItemJson,
+        PublishedRow,
+        RowJson,
+        ScoredSet,
+        ScoredWith,
+    )
 
 SCALES: Final = (
     Scale("wed", "WED", -1, main=True),
@@ -33,10 +44,8 @@ KINDS: Final = ("system", "ceiling", "baseline")
 ROWS: Final = {MOST_FREQUENT: "most frequent", SHUFFLED: "shuffled", REFERENCE: "ceiling"}
 """Short names of rows; the legend explains them."""
 
-Document = Mapping[str, Any]
 
-
-def card(document: Document) -> Scorecard:
+def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document. A condition is a set as one annotator labels it; each has the baselines, too."""
     settings = document["settings"]
     seen = [(of, name) for of in document["sets"] for name in _annotators(of, document)]
@@ -72,9 +81,9 @@ def card(document: Document) -> Scorecard:
     return replace(found, statements=leads(found))
 
 
-def _evidence(document: Document) -> dict[str, str]:
+def _evidence(document: ActsDocument) -> dict[str, str]:
     """What the figures rest on, in words."""
-    settings = document["settings"]
+    settings: Mapping[str, object] = document["settings"]
     in_words: dict[str, tuple[str, Callable[[Any], str]]] = {
         "fdbcore": ("made with", lambda version: f"fdbcore {version}"),
         "annotators": ("annotators", ", ".join),
@@ -93,7 +102,7 @@ def _evidence(document: Document) -> dict[str, str]:
     return found
 
 
-def _facts(document: Document) -> list[str]:
+def _facts(document: ActsDocument) -> list[str]:
     """What was scored: sets, systems, annotators."""
     systems = dict.fromkeys(row["system"] for row in document["rows"] if row["kind"] == "system")
     annotators = dict.fromkeys(row["annotator"] for row in document["rows"] if row["annotator"] is not None)
@@ -101,7 +110,7 @@ def _facts(document: Document) -> list[str]:
     return [sets, f"replies of {', '.join(systems) or 'no system'}", f"acts by {', '.join(annotators) or 'nobody'}"]
 
 
-def _caption(document: Document) -> str:
+def _caption(document: ActsDocument) -> str:
     sets = "; ".join(f"{of['name']}: n = {of['n']}" for of in document["sets"])
     settings = document["settings"]
     return (
@@ -113,7 +122,7 @@ def _caption(document: Document) -> str:
     )
 
 
-def _annotators(of: Document, document: Document) -> list[str]:
+def _annotators(of: ScoredSet, document: ActsDocument) -> list[str]:
     rows = [row for row in document["rows"] if row["set"] == of["name"]]
     return list(dict.fromkeys(row["annotator"] for row in rows if row["annotator"]))
 
@@ -122,17 +131,17 @@ def _condition(of: str, annotator: str) -> str:
     return f"{of}, annotated by {annotator}"
 
 
-def _heading(of: Document, annotator: str) -> str:
+def _heading(of: ScoredSet, annotator: str) -> str:
     written = f", written by {', '.join(of['generators'])}" if of["generators"] else ""
     return f"{of['name']}: {of['n']} records ({of['locale']}){written}; replies annotated by {annotator}"
 
 
-def several_conditions(document: Document) -> bool:
+def several_conditions(document: ActsDocument) -> bool:
     """Whether there is more than one set, or more than one annotator of it."""
     return len({(row["set"], row["annotator"]) for row in document["rows"] if row["annotator"] is not None}) > 1
 
 
-def _rows(document: Document, of: Document, annotator: str) -> list[ScoreRow]:
+def _rows(document: ActsDocument, of: ScoredSet, annotator: str) -> list[ScoreRow]:
     """Systems first, then the other kinds; within a kind, the smallest distance first."""
     own = [row for row in document["rows"] if row["set"] == of["name"] and row["annotator"] in (annotator, None)]
     uniform = {row["system"]: row for row in own if row["weights"] == "uniform"}
@@ -152,17 +161,17 @@ def _place(row: ScoreRow) -> tuple[int, float]:
     return KINDS.index(row.group), float("inf") if wed is None else wed
 
 
-def _figures(row: Document) -> dict[str, Figure]:
+def _figures(row: RowJson | PublishedRow) -> dict[str, Figure]:
     return {name: Figure(one["mean"], one.get("sd"), one.get("ci95")) for name, one in row["measures"].items()}
 
 
-def name_of(row: Document) -> str:
+def name_of(row: RowJson | ItemJson | Diagnosis) -> str:
     """The system of a row, an item or a diagnosis; the ceiling and the baselines have short names."""
     system: str = row["system"]
     return system if row.get("kind", "system") == "system" else ROWS.get(system, system)
 
 
-def _note(row: Document) -> str:
+def _note(row: RowJson) -> str:
     """How many requests got no reply, and how many records are in no mean."""
     if row["kind"] == "baseline":
         return ""
@@ -171,7 +180,7 @@ def _note(row: Document) -> str:
     return ", ".join(filter(None, [none, lost]))
 
 
-def _differences(document: Document) -> Iterator[Difference]:
+def _differences(document: ActsDocument) -> Iterator[Difference]:
     """The differences, pair by pair, in the order of the scales."""
     places = {scale.id: place for place, scale in enumerate(SCALES)}
     pairs = groupby(document["comparisons"], lambda one: (one["set"], one["annotator"], one["a"], one["b"]))
@@ -183,7 +192,7 @@ def _differences(document: Document) -> Iterator[Difference]:
             )
 
 
-def _topics(document: Document) -> Iterator[ScoreRow]:
+def _topics(document: ActsDocument) -> Iterator[ScoreRow]:
     for found in document["diagnosis"]:
         for topic in found["topics"]:
             figures = {name: Figure(topic[name]) for name in ("wed", "wlcs")}
@@ -197,7 +206,7 @@ def _topics(document: Document) -> Iterator[ScoreRow]:
             )
 
 
-def _case(item: Document, document: Document) -> ScoredCase:
+def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
     texts = item["reference"]["text"], item["response"]["text"] or "", item["background"]
     return ScoredCase(
         _condition(item["set"], item["annotator"]),
@@ -214,12 +223,12 @@ def _case(item: Document, document: Document) -> ScoredCase:
     )
 
 
-def language(document: Document, name: str) -> str:
+def language(document: ActsDocument, name: str) -> str:
     """The language of the texts of a set."""
     return next((str(of["locale"]) for of in document["sets"] if of["name"] == name), "ja-JP")
 
 
-def _tags(item: Document) -> dict[str, tuple[str, ...]]:
+def _tags(item: ItemJson) -> dict[str, tuple[str, ...]]:
     """The acts of an item: all of them, and by what happened to them."""
     references, replies = acts_of(item)
     found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
@@ -231,14 +240,14 @@ def _tags(item: Document) -> dict[str, tuple[str, ...]]:
     return {name: tuple(act for act in ACTS if act in acts) for name, acts in found.items()}
 
 
-def published_rows(rows: Sequence[Document]) -> Iterator[ScoreRow]:
+def published_rows(rows: Sequence[PublishedRow]) -> Iterator[ScoreRow]:
     """The figures of the paper, by the set that they were measured on."""
     for row in rows:
         condition = f"set written and annotated by {row['set']}"
         yield ScoreRow(condition, "published", row["system"], None, _figures(row))
 
 
-def _settings(settings: Document) -> str:
+def _settings(settings: ScoredWith) -> str:
     repeats = f", {settings.get('repeats')} annotations of each reply (their spread is in the intervals)"
     given = "; importances as given, whatever they sum to" if settings.get("as_given") else ""
     return (

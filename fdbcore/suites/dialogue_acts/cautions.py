@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.alignment import SUM_TOLERANCE
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.sets import RecordSet
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
 
 RANKING_DIFFERENCE: Final = 0.05
 """In WLCS: how far apart the paper's two systems are. A set that cannot show that is too small for a ranking."""
@@ -20,8 +23,8 @@ RANKING_DIFFERENCE: Final = 0.05
 def cautions(
     sets: Sequence[RecordSet],
     responses: Iterable[Response],
-    rows: Sequence[Mapping[str, Any]],
-    compared: Sequence[Mapping[str, Any]],
+    rows: Sequence[RowJson],
+    compared: Sequence[ComparisonJson],
 ) -> list[str]:
     """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
     labelled = {of.name: [r.annotation for record in of.records.values() for r in record.references] for of in sets}
@@ -33,9 +36,7 @@ def cautions(
     ]
 
 
-def _too_small(
-    of: RecordSet, rows: Sequence[Mapping[str, Any]], compared: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
+def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[ComparisonJson]) -> Iterator[str]:
     """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
     If there is only one system, its own scores are used: their spread is that of differences between systems whose
@@ -58,7 +59,7 @@ def _too_small(
         )
 
 
-def _no_ceiling(of: RecordSet, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _no_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
     """A warning if an annotator never labelled the reference texts, so nobody knows how well the two agree."""
     kinds: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:

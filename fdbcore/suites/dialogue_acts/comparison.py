@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
 from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, Floats, SystemScores
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
 
 COMPARED: Final = ("wlcs", "wed", "f1")
 """The measures by which systems are compared. Holm's family is all comparisons of a document."""
@@ -33,7 +36,7 @@ class ScoringSettings:
     seed: int = SEED
 
 
-def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[dict[str, Any]]:
+def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[RowJson]:
     """The rows of one set as JSON values: mean, SD of single replies (ddof SD_DDOF) and interval of each measure."""
     estimates = _estimates([row.values for row in rows], settings)
     return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
@@ -50,9 +53,9 @@ def _estimates(blocks: Sequence[Floats], settings: ScoringSettings) -> list[list
     return [found[k] for k in range(len(blocks))]
 
 
-def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> dict[str, Any]:
+def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> RowJson:
     sds = np.std(row.singles, axis=0, ddof=SD_DDOF).tolist() if len(row.singles) > SD_DDOF else [None] * len(MEASURES)
-    return {
+    found = {
         "set": row.set,
         "system": row.system,
         "annotator": row.annotator,
@@ -67,19 +70,22 @@ def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> dict[str, Any
             for measure, estimate, sd in zip(MEASURES, estimates, sds, strict=True)
         },
     }
+    return cast("RowJson", found)
 
 
-def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[dict[str, Any]]:
+def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[ComparisonJson]:
     """Paired differences between all systems of a set and annotator, on the records that both are scored on.
 
     `difference` is a - b. `p` is from a sign-flip permutation test. `p_holm` is corrected for all comparisons returned.
     """
     systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
-    found: list[dict[str, Any]] = []
+    found: list[ComparisonJson] = []
     for _, alike in groupby(sorted(systems, key=_place), key=_place):
         found += _compared(list(combinations(alike, 2)), settings)
     corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
-    return [one | {"p_holm": next(corrected) if one["p"] is not None else None} for one in found]
+    for one in found:
+        one["p_holm"] = next(corrected) if one["p"] is not None else None
+    return found
 
 
 def _place(row: SystemScores) -> tuple[str, str]:
@@ -88,8 +94,11 @@ def _place(row: SystemScores) -> tuple[str, str]:
 
 def _compared(
     pairs: Sequence[tuple[SystemScores, SystemScores]], settings: ScoringSettings
-) -> Iterator[dict[str, Any]]:
-    """The comparisons of pairs of rows of one set and annotator; all use the same draws and flips."""
+) -> Iterator[ComparisonJson]:
+    """The comparisons of pairs of rows of one set and annotator; all use the same draws and flips.
+
+    Only `p_holm` is still missing.
+    """
     differences = [_differences(a, b) for a, b in pairs]
     estimates = _estimates(differences, settings)
     items = [item_means(difference) for difference in differences]
@@ -97,6 +106,8 @@ def _compared(
     p_values = iter(flipped)
     for (a, b), own, means in zip(pairs, estimates, items, strict=True):
         for k, measure in enumerate(COMPARED):
+            there = means[~np.isnan(means[:, k]), k]
+            sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
             yield {
                 "set": a.set,
                 "annotator": a.annotator,
@@ -107,15 +118,10 @@ def _compared(
                 "difference": own[k].value,
                 "ci95": own[k].interval,
                 "p": next(p_values),
-                **_spread(means[:, k]),
+                "sd": sd,
+                "smallest_detectable": None if sd is None else detectable_difference(sd, len(there)),
+                "p_holm": None,
             }
-
-
-def _spread(differences: Floats) -> dict[str, float | None]:
-    """The SD of the differences that exist, and the smallest difference that this many can detect."""
-    there = differences[~np.isnan(differences)]
-    sd = float(np.std(there, ddof=SD_DDOF)) if len(there) > SD_DDOF else None
-    return {"sd": sd, "smallest_detectable": None if sd is None else detectable_difference(sd, len(there))}
 
 
 def _differences(a: SystemScores, b: SystemScores) -> Floats:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fdbcore.report.svg.text import number, xml
 from fdbcore.suites.dialogue_acts.svg import SHORT_NAMES, drawing
 from fdbcore.suites.dialogue_acts.words import mean
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import Diagnosis
+
 CELL_WIDTH, CELL_HEIGHT, LEFT, TOP = 47, 30, 116, 44
 
 
-def confusion(diagnosis: Mapping[str, Any]) -> str:
+def confusion(diagnosis: Diagnosis) -> str:
     """Act by act: rows are acts of the reference, columns the acts in their place in the reply; the figures are
     weights.
     """

@@ -6,26 +6,34 @@ Everything is computed from the `items` of a document.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.suites.dialogue_acts.scoring import Floats
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActErrors,
+        ActJson,
+        CaseJson,
+        ItemJson,
+        SwapJson,
+        TopicScores,
+    )
+
 ACTS_AND_NONE: Final = (*ACTS, "none")
 NONE: Final = len(ACTS)
 CASES: Final = ("insertion", "deletion", "substitution", "smallest")
 """The four cases of the paper's Table 2: the largest cost of each kind, and the smallest distance."""
 
-Item: TypeAlias = Mapping[str, Any]
 
-
-def diagnosis(items: Sequence[Item]) -> dict[str, Any]:
+def diagnosis(items: Sequence[ItemJson]) -> ActErrors:
     """Which acts the replies of one system lack, add and swap, as weight per reply, and the scores by topic."""
     matrix = act_matrix(items)
-    swapped = [
+    swapped: list[SwapJson] = [
         {"reference": ACTS[r], "predicted": ACTS[p], "weight": matrix[r, p]}
         for r, p in np.argwhere(matrix[:NONE, :NONE] > 0).tolist()
         if r != p
@@ -40,7 +48,7 @@ def diagnosis(items: Sequence[Item]) -> dict[str, Any]:
     }
 
 
-def act_matrix(items: Sequence[Item]) -> Floats:
+def act_matrix(items: Sequence[ItemJson]) -> Floats:
     """The mean weight per reply of each [act of the reference][act of the reply], (8, 8); the last of both is none.
 
     A deleted or inserted act weighs its importance; a substituted or matched pair weighs the mean of the two. So the
@@ -56,33 +64,37 @@ def act_matrix(items: Sequence[Item]) -> Floats:
     return matrix / max(len(items), 1)
 
 
-def _step(steps: Sequence[Item], index: int | None) -> Item | None:
+def _step(steps: Sequence[ActJson], index: int | None) -> ActJson | None:
     return None if index is None else steps[index]
 
 
-def _code(step: Item | None) -> int:
+def _code(step: ActJson | None) -> int:
     return NONE if step is None else ACTS.index(step["act"])
 
 
-def _topics(items: Sequence[Item]) -> list[dict[str, Any]]:
-    of_topic: defaultdict[str, list[Item]] = defaultdict(list)
+def _topics(items: Sequence[ItemJson]) -> list[TopicScores]:
+    of_topic: defaultdict[str, list[ItemJson]] = defaultdict(list)
     for item in items:
         of_topic[item["topic"]].append(item)
     return [
-        {"topic": topic, "n": len({item["id"] for item in members})}
-        | {name: float(np.mean([item["scores"][name] for item in members])) for name in ("wlcs", "wed")}
+        {
+            "topic": topic,
+            "n": len({item["id"] for item in members}),
+            "wlcs": float(np.mean([item["scores"]["wlcs"] for item in members])),
+            "wed": float(np.mean([item["scores"]["wed"] for item in members])),
+        }
         for topic, members in of_topic.items()
     ]
 
 
-def cases(items: Sequence[Item]) -> list[dict[str, Any]]:
+def cases(items: Sequence[ItemJson]) -> list[CaseJson]:
     """The items to show as examples, by their index: the largest cost of each kind, and the smallest distance.
 
     Of equal items, the one with the most acts, then the first. Items without a reply show nothing, and are left out; so
     is the ceiling.
     """
     candidates = [place for place, item in enumerate(items) if item["kind"] == "system" and item["response"]["steps"]]
-    found = []
+    found: list[CaseJson] = []
     for case in CASES:
         place = min(candidates, key=lambda place: _rank(case, items[place]), default=None)
         if place is not None and (case == "smallest" or items[place]["scores"][case] > 0):
@@ -90,6 +102,6 @@ def cases(items: Sequence[Item]) -> list[dict[str, Any]]:
     return found
 
 
-def _rank(case: str, item: Item) -> tuple[float, int]:
+def _rank(case: str, item: ItemJson) -> tuple[float, int]:
     cost = item["scores"]["wed"] if case == "smallest" else -item["scores"][case]
     return cost, -len(item["reference"]["steps"]) - len(item["response"]["steps"])

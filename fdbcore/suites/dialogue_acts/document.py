@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore._version import __version__
 from fdbcore.stats.bootstrap import LEVEL
@@ -20,6 +19,17 @@ from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, SystemScores
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
 from fdbcore.types import Problem
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import (
+        ActsDocument,
+        Diagnosis,
+        ItemJson,
+        ReferenceJson,
+        ResponseJson,
+        ScoredSet,
+        ScoredWith,
+    )
+
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
 NOBODY: Final = "nobody"
 """The annotator of a system that has no annotated reply."""
@@ -32,7 +42,7 @@ def document(
     settings: ScoringSettings | None = None,
     with_published: bool = False,
     asked: Collection[str] = (),
-) -> dict[str, Any]:
+) -> ActsDocument:
     """Everything that can be computed from the responses on the sets, as JSON values.
 
     problems: what was left out before. What is left out here (responses without a record, records without a response,
@@ -57,7 +67,7 @@ def document(
         "cases": cases(items),
         "diagnosis": list(_diagnoses(items)),
         "published": published() if with_published else [],
-        "problems": [problem._asdict() for problem in left_out],
+        "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
         "warnings": cautions(sets, responses, summaries, compared),
     }
 
@@ -93,13 +103,15 @@ def _unscored(answers: Sequence[Answers], asked: Collection[str]) -> Iterator[Pr
                 yield Problem(reply.where or reply.id, reason)
 
 
-def _settings_json(settings: ScoringSettings, rows: Sequence[SystemScores], compared: int) -> dict[str, Any]:
+def _settings_json(settings: ScoringSettings, rows: Sequence[SystemScores], compared: int) -> ScoredWith:
     labelled = [row for row in rows if row.annotator is not None]
     return {
         "fdbcore": __version__,
-        "annotators": list(dict.fromkeys(row.annotator for row in labelled)),
+        "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
         "repeats": max((len(row.repeats) for row in labelled), default=1),
-        **asdict(settings),
+        "as_given": settings.as_given,
+        "resamples": settings.resamples,
+        "seed": settings.seed,
         "level": LEVEL,
         "power": POWER,
         "sd_ddof": SD_DDOF,
@@ -107,7 +119,7 @@ def _settings_json(settings: ScoringSettings, rows: Sequence[SystemScores], comp
     }
 
 
-def _set_json(of: RecordSet) -> dict[str, Any]:
+def _set_json(of: RecordSet) -> ScoredSet:
     records = of.records.values()
     topics = [record.topic for record in records]
     return {
@@ -119,7 +131,7 @@ def _set_json(of: RecordSet) -> dict[str, Any]:
     }
 
 
-def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[dict[str, Any]]:
+def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
     """The replies of a system with their scores; baselines and uniform importances have no items."""
     if row.scored is None or row.cells is None or row.weights != "given":
         return
@@ -133,7 +145,7 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[dict[str, 
             "id": record.id,
             "topic": record.topic,
             "system": row.system,
-            "annotator": row.annotator,
+            "annotator": str(row.annotator),
             "kind": row.kind,
             "repeat": repeat,
             "background": record.background,
@@ -141,21 +153,38 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[dict[str, 
             "reference": _reference_json(record, int(row.scored.reference[number])),
             "response": _response_json(one.responses[record.id], str(row.annotator), repeat),
             "scores": dict(zip(MEASURES, scores[number], strict=True)),
-            "path": [asdict(step) for step in row.scored.alignment(number).path],
+            "path": [
+                {
+                    "operation": step.operation,
+                    "reference_index": step.reference_index,
+                    "prediction_index": step.prediction_index,
+                    "cost": step.cost,
+                }
+                for step in row.scored.alignment(number).path
+            ],
         }
 
 
-def _reference_json(record: Record, index: int) -> dict[str, Any]:
+def _reference_json(record: Record, index: int) -> ReferenceJson:
     reference = record.references[index]
     return {"text": reference.text, "steps": steps_json(reference.annotation.steps), "index": index}
 
 
-def _response_json(response: Response, annotator: str, repeat: int) -> dict[str, Any]:
+def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
     steps = annotated(response, annotator, repeat) or ()
-    reason = {"reason": response.reason} if response.reason else {}
-    return {"text": response.text, "steps": steps_json(steps), **reason}
+    found: ResponseJson = {"text": response.text, "steps": steps_json(steps)}
+    if response.reason:
+        found["reason"] = response.reason
+    return found
 
 
-def _diagnoses(items: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    for names, own in groupby(items, lambda item: [item[name] for name in ("set", "system", "annotator", "kind")]):
-        yield dict(zip(("set", "system", "annotator", "kind"), names, strict=True)) | diagnosis(list(own))
+def _diagnoses(items: Sequence[ItemJson]) -> Iterator[Diagnosis]:
+    for (of, system, annotator), own in groupby(items, lambda item: (item["set"], item["system"], item["annotator"])):
+        listed = list(own)
+        yield {
+            "set": of,
+            "system": system,
+            "annotator": annotator,
+            "kind": listed[0]["kind"],
+            **diagnosis(listed),
+        }

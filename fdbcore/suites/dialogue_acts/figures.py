@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fdbcore.suites.dialogue_acts.card import language
 from fdbcore.suites.dialogue_acts.confusion import confusion
 from fdbcore.suites.dialogue_acts.picture import picture
 from fdbcore.suites.dialogue_acts.svg import standalone
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 
-def figures(document: Mapping[str, Any]) -> dict[str, str]:
+
+def figures(document: ActsDocument) -> dict[str, str]:
     """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis."""
     found = {}
     for case in document["cases"]:

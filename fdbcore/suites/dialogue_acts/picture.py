@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, SHORT_NAMES, drawing
-from fdbcore.suites.dialogue_acts.words import OPERATIONS, Item, acts_of, headline, reasons, weight
+from fdbcore.suites.dialogue_acts.words import OPERATIONS, acts_of, headline, reasons, weight
 from fdbcore.types.scorecard import ScoredCase
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActJson, ItemJson, StepJson
 
 WIDTH: Final = 420
 MARGIN: Final = 6
@@ -35,10 +38,10 @@ def view(case: ScoredCase) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
     background = case.item["background"]
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
-    return about + picture(case.item, case.lang)
+    return about + picture(cast("ItemJson", case.item), case.lang)
 
 
-def picture(item: Item, lang: str = "ja") -> str:
+def picture(item: ItemJson, lang: str = "ja") -> str:
     """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
 
     The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
@@ -62,26 +65,20 @@ def picture(item: Item, lang: str = "ja") -> str:
     )
 
 
-def _unit(item: Item) -> float:
+def _unit(item: ItemJson) -> float:
     """The width of 1.00 at which the longest row fits."""
     sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
     return float(ROW / max(1.0, item["scores"]["wed"], *sums))
 
 
-def _rows(item: Item) -> tuple[list[Block], list[Block]]:
-    became = {"reference_index": {}, "prediction_index": {}}  # type: dict[str, dict[int, str]]
-    for step in item["path"]:
-        for side, operations in became.items():
-            if step[side] is not None:
-                operations[step[side]] = OPERATIONS[step["operation"]]
-    unit = _unit(item)
-    reference, reply = (
-        _blocks(steps, operations, unit) for steps, operations in zip(acts_of(item), became.values(), strict=True)
-    )
-    return reference, reply
+def _rows(item: ItemJson) -> tuple[list[Block], list[Block]]:
+    of_reference = {step["reference_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
+    of_reply = {step["prediction_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
+    unit, (references, replies) = _unit(item), acts_of(item)
+    return _blocks(references, of_reference, unit), _blocks(replies, of_reply, unit)
 
 
-def _blocks(steps: Sequence[Mapping[str, Any]], became: Mapping[int, str], unit: float) -> list[Block]:
+def _blocks(steps: Sequence[ActJson], became: Mapping[int | None, str], unit: float) -> list[Block]:
     starts = accumulate((step["importance"] * unit for step in steps), initial=float(MARGIN))
     return [
         Block(step["act"], step["importance"], x, step["importance"] * unit, became[index])
@@ -118,7 +115,7 @@ class _Pen:
         self.parts += [_block(block, self.y) for block in blocks]
         self.y += BLOCK_HEIGHT
 
-    def links(self, path: Sequence[Mapping[str, Any]], reference: Sequence[Block], reply: Sequence[Block]) -> None:
+    def links(self, path: Sequence[StepJson], reference: Sequence[Block], reply: Sequence[Block]) -> None:
         """Between the rows: which acts belong together, and what each step costs."""
         top, bottom = self.y, self.y + GAP
         for step in path:
@@ -133,7 +130,7 @@ class _Pen:
 
     def costs(
         self,
-        path: Sequence[Mapping[str, Any]],
+        path: Sequence[StepJson],
         reference: Sequence[Block],
         reply: Sequence[Block],
         unit: float,
@@ -152,9 +149,7 @@ class _Pen:
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
 
 
-def _ends(
-    step: Mapping[str, Any], reference: Sequence[Block], reply: Sequence[Block]
-) -> tuple[Block | None, Block | None]:
+def _ends(step: StepJson, reference: Sequence[Block], reply: Sequence[Block]) -> tuple[Block | None, Block | None]:
     above, below = step["reference_index"], step["prediction_index"]
     return (None if above is None else reference[above]), (None if below is None else reply[below])
 

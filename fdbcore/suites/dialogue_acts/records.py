@@ -14,12 +14,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.redaction import clean
 from fdbcore.suites.dialogue_acts.alignment import ACTS
 from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActJson
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -211,12 +214,14 @@ def parse_steps(value: object, as_given: bool = False) -> tuple[tuple[Step, ...]
     return scaled, round(total, 9)
 
 
-def steps_json(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def steps_json(steps: Iterable[Step]) -> list[ActJson]:
     """The steps as they stand in a file."""
-    return [
-        {"act": step.act, "importance": step.importance} | ({"rationale": step.rationale} if step.rationale else {})
-        for step in steps
-    ]
+    found: list[ActJson] = []
+    for step in steps:
+        found.append({"act": step.act, "importance": step.importance})
+        if step.rationale:
+            found[-1]["rationale"] = step.rationale
+    return found
 
 
 def _step(number: int, item: object) -> Step:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,11 @@ from fdbcore.suites.dialogue_acts.alignment import (
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, Step
 from fdbcore.suites.dialogue_acts.sets import Answers
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import Kind, Weights
+
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 
-Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
-Weights: TypeAlias = Literal["given", "uniform"]
 WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
 """uniform: all acts of a sequence have the same weight, on both sides; a control."""
 

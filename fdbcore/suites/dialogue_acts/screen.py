@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.suites.dialogue_acts.card import name_of
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
+
 LARGEST: Final = 3
 
-Document = Mapping[str, Any]
 
-
-def details(document: Document, width: int) -> list[list[str]]:
+def details(document: ActsDocument, width: int) -> list[list[str]]:
     """Blocks of lines in at most `width` columns (60 or more)."""
     return [list(_diagnoses(document["diagnosis"], width))]
 
 
-def _diagnoses(found: Sequence[Document], width: int) -> Iterator[str]:
+def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
     for one in found:
         name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one["annotator"]))
         yield from wrapped(f"acts of {name}, annotated by {annotator}: weight per reply", width, 2)

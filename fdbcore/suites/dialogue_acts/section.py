@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.report.html.templates import render, static
 from fdbcore.suites.dialogue_acts.alignment import ACTS
@@ -13,12 +13,13 @@ from fdbcore.suites.dialogue_acts.svg import ACT_CLASSES, definitions
 from fdbcore.suites.dialogue_acts.svg import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.words import PARTS, mean
 
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument
+
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
 SIGNS: Final = [(act, ACT_CLASSES[act]) for act in ACTS] + [(word, f"part {word}") for word in PARTS.values()]
 """The acts with their colours, and the signs of what happened to them."""
-
-Document = Mapping[str, Any]
 
 
 def style() -> str:
@@ -31,7 +32,7 @@ def legend() -> str:
     return render("legend.html", __package__, definitions=definitions(), signs=SIGNS)
 
 
-def section(document: Document) -> str:
+def section(document: ActsDocument) -> str:
     """For each system: what is missing, redundant and swapped, act by act, as HTML."""
     several = several_conditions(document)
     return render(

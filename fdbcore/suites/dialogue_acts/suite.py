@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Suite
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 
 REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
 ANNOTATOR_HELP: Final = (
@@ -82,13 +85,13 @@ class DialogueActs(Suite):
         """The scorecard; a condition is a set as one annotator labels it."""
         from fdbcore.suites.dialogue_acts.card import card
 
-        return card(document)
+        return card(cast("ActsDocument", document))
 
     def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
         """Which acts are missing, redundant and swapped."""
         from fdbcore.suites.dialogue_acts.screen import details
 
-        return details(document, width)
+        return details(cast("ActsDocument", document), width)
 
     def style(self) -> str:
         """The style of the pictures and of the drawing of acts against acts."""
@@ -112,13 +115,13 @@ class DialogueActs(Suite):
         """Which acts go wrong: the drawing of acts against acts."""
         from fdbcore.suites.dialogue_acts.section import section
 
-        return section(document)
+        return section(cast("ActsDocument", document))
 
     def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
         """The examples, and the drawings of acts against acts."""
         from fdbcore.suites.dialogue_acts.figures import figures
 
-        return figures(document)
+        return figures(cast("ActsDocument", document))
 
 
 SUITE: Final = DialogueActs()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import NONE
 
-Item = Mapping[str, Any]
+if TYPE_CHECKING:
+    from fdbcore.suites.dialogue_acts.document_types import ActJson, ItemJson
+
 
 PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
 """The parts of a distance (WED), in the order in which they are shown."""
@@ -32,25 +34,24 @@ def span(limits: Sequence[float] | None) -> str:
     return " to ".join(map(mean, limits)) if limits else NONE
 
 
-def acts_of(item: Item) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+def acts_of(item: ItemJson) -> tuple[Sequence[ActJson], Sequence[ActJson]]:
     """The steps of the reference that counts, and of the reply."""
     return item["reference"]["steps"], item["response"]["steps"]
 
 
-def headline(item: Item) -> str:
+def headline(item: ItemJson) -> str:
     """The distance as a sum: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
     scores = item["scores"]
     parts = [f"{weight(scores[name])} {word}" for name, word in PARTS.items() if scores[name]]
     return f"Distance (WED) {weight(scores['wed'])}" + (f" = {' + '.join(parts)}" if parts else "")
 
 
-def reasons(item: Item) -> list[str]:
+def reasons(item: ItemJson) -> list[str]:
     """Why the distance (WED) and the overlap (weighted LCS) have their values: a sentence each."""
     if not item["response"]["steps"]:
         return ["No reply, so all of the reference is missing and nothing is in common."]
-    references, replies = acts_of(item)
-    missing = [references[step["reference_index"]] for step in _steps(item, "insertion")]
-    redundant = [replies[step["prediction_index"]] for step in _steps(item, "deletion")]
+    missing = [asked for asked, _, _ in _steps(item, "insertion") if asked]
+    redundant = [given for _, given, _ in _steps(item, "deletion") if given]
     sentences = []
     if missing:
         sentences.append(f"{weight(item['scores']['insertion'])} of the reference is missing: {_listed(missing)}.")
@@ -61,18 +62,17 @@ def reasons(item: Item) -> list[str]:
     return [*(sentences or ["Every act is there, in order, and nothing else: a distance of 0."]), _common(item)]
 
 
-def _swapped(item: Item) -> str:
-    references, replies = acts_of(item)
+def _swapped(item: ItemJson) -> str:
     swaps = [
-        f"{replies[step['prediction_index']]['act']} instead of {references[step['reference_index']]['act']} "
-        f"{weight(step['cost'])}"
-        for step in _steps(item, "substitution")
+        f"{given['act']} instead of {asked['act']} {weight(cost)}"
+        for asked, given, cost in _steps(item, "substitution")
+        if asked and given
     ]
     total = weight(item["scores"]["substitution"])
     return f"{total} for acts swapped (half of both weights): {', '.join(swaps)}." if swaps else ""
 
 
-def _common(item: Item) -> str:
+def _common(item: ItemJson) -> str:
     scores = item["scores"]
     if not scores["wlcs"]:
         return "In common, in the same order: nothing (weighted LCS 0.00)."
@@ -80,15 +80,24 @@ def _common(item: Item) -> str:
         f"In common, in the same order: {weight(scores['wlcs'])} of the reply (weighted LCS), "
         f"{weight(scores['recall'])} of the reference (recall)"
     )
-    kept = sum(item["response"]["steps"][step["prediction_index"]]["importance"] for step in _steps(item, "match"))
+    kept = sum(given["importance"] for _, given, _ in _steps(item, "match") if given)
     if kept < scores["wlcs"] - 1e-9:
         text += f"; the cheapest alignment, drawn here, keeps {weight(kept)} of the reply"
     return f"{text}."
 
 
-def _steps(item: Item, operation: str) -> list[Mapping[str, Any]]:
-    return [step for step in item["path"] if step["operation"] == operation]
+def _steps(item: ItemJson, operation: str) -> Iterator[tuple[ActJson | None, ActJson | None, float]]:
+    """The act of the reference, the act of the reply and the cost of each step of an operation."""
+    references, replies = acts_of(item)
+    for step in item["path"]:
+        if step["operation"] == operation:
+            asked, given = step["reference_index"], step["prediction_index"]
+            yield (
+                None if asked is None else references[asked],
+                None if given is None else replies[given],
+                step["cost"],
+            )
 
 
-def _listed(acts: Iterable[Mapping[str, Any]]) -> str:
+def _listed(acts: Iterable[ActJson]) -> str:
     return ", ".join(f"{act['act']} {weight(act['importance'])}" for act in acts)

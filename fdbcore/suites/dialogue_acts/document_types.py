@@ -1,0 +1,229 @@
+"""The types of the documents of the suite: scored responses, and the agreement of two annotators.
+
+They need msgspec, and are for type checkers: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.suites.dialogue_acts.alignment import Operation
+
+Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
+Weights: TypeAlias = Literal["given", "uniform"]
+Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+
+
+class ActJson(TypedDict):
+    """An act of a reply. importance: its share of the reply."""
+
+    act: str
+    importance: float
+    rationale: NotRequired[str]
+
+
+class LeftOut(TypedDict):
+    """What was left out, and why."""
+
+    where: str
+    reason: str
+
+
+class ScoredWith(TypedDict):
+    """How the figures were computed."""
+
+    fdbcore: str
+    annotators: list[str]
+    repeats: Annotated[int, Meta(description="annotations of each reply")]
+    as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")]
+    resamples: int
+    seed: int
+    level: float
+    power: float
+    sd_ddof: int
+    family: Annotated[int, Meta(description="how many comparisons p_holm is corrected for")]
+
+
+class ScoredSet(TypedDict):
+    """A set of records."""
+
+    name: str
+    n: int
+    locale: str
+    generators: list[str]
+    topics: Annotated[dict[str, int], Meta(description="records by topic")]
+
+
+class MeanJson(TypedDict):
+    """The mean of a measure. sd: of single replies."""
+
+    mean: float | None
+    sd: NotRequired[float | None]
+    ci95: NotRequired[Interval]
+
+
+class RowJson(TypedDict):
+    """A system, the ceiling or a baseline on one set."""
+
+    set: str
+    system: str
+    annotator: Annotated[str | None, Meta(description="null for a baseline, which nobody annotates")]
+    kind: Kind
+    weights: Weights
+    n: int
+    no_reply: Annotated[int, Meta(description="replies that were not given; they score as replies without acts")]
+    unscored: int
+    pairs: NotRequired[Annotated[int, Meta(description="of the shuffled references: how many were scored")]]
+    measures: dict[str, MeanJson]
+
+
+class PublishedRow(TypedDict):
+    """A row of the paper's Table 1."""
+
+    set: str
+    system: str
+    measures: dict[str, MeanJson]
+
+
+class ComparisonJson(TypedDict):
+    """A paired difference of two systems, a - b."""
+
+    set: str
+    annotator: str | None
+    measure: str
+    a: str
+    b: str
+    n: int
+    difference: float | None
+    ci95: Interval
+    p: float | None
+    sd: Annotated[float | None, Meta(description="of the differences")]
+    smallest_detectable: float | None
+    p_holm: float | None
+
+
+class ReferenceJson(TypedDict):
+    """The reference that counts."""
+
+    text: str
+    steps: list[ActJson]
+    index: int
+
+
+class ResponseJson(TypedDict):
+    """A reply. reason: why there is none."""
+
+    text: str | None
+    steps: list[ActJson]
+    reason: NotRequired[str]
+
+
+class StepJson(TypedDict):
+    """A step of the alignment; an index is null where the step takes no act."""
+
+    operation: Operation
+    reference_index: int | None
+    prediction_index: int | None
+    cost: float
+
+
+class ItemJson(TypedDict):
+    """A reply with its scores."""
+
+    set: str
+    id: str
+    topic: str
+    system: str
+    annotator: str
+    kind: Kind
+    repeat: int
+    background: str
+    user: str
+    reference: ReferenceJson
+    response: ResponseJson
+    scores: dict[str, float]
+    path: list[StepJson]
+
+
+class CaseJson(TypedDict):
+    """An example. item: its place in `items`."""
+
+    case: str
+    item: int
+
+
+class SwapJson(TypedDict):
+    """One act in the place of another, as weight per reply."""
+
+    reference: str
+    predicted: str
+    weight: float
+
+
+class TopicScores(TypedDict):
+    """The scores of one topic."""
+
+    topic: str
+    n: int
+    wlcs: float
+    wed: float
+
+
+class ActErrors(TypedDict):
+    """Which acts the replies lack, add and swap, as weight per reply."""
+
+    acts: list[str]
+    matrix: Annotated[list[list[float]], Meta(description="[act of the reference][act of the reply]; the last is none")]
+    missing: dict[str, float]
+    redundant: dict[str, float]
+    swapped: list[SwapJson]
+    topics: list[TopicScores]
+
+
+class Diagnosis(ActErrors):
+    """The errors of one system, as one annotator labels its replies."""
+
+    set: str
+    system: str
+    annotator: str
+    kind: Kind
+
+
+class ActsDocument(TypedDict):
+    """The scores of responses on sets of records."""
+
+    schema: Literal["fdbcore.dialogue_acts/1"]
+    settings: ScoredWith
+    sets: list[ScoredSet]
+    rows: list[RowJson]
+    comparisons: list[ComparisonJson]
+    items: list[ItemJson]
+    cases: list[CaseJson]
+    diagnosis: list[Diagnosis]
+    published: list[PublishedRow]
+    problems: list[LeftOut]
+    warnings: list[str]
+
+
+class AgreementMeasure(TypedDict):
+    """How far two annotators agree. reason: why there is no value or no interval."""
+
+    value: float | None
+    ci95: Interval
+    reason: str
+
+
+class ActsAgreement(TypedDict):
+    """How far two annotators agree on the acts of the same replies."""
+
+    schema: Literal["fdbcore.agreement/1"]
+    annotators: list[str]
+    n: int
+    replies: int
+    records: int
+    measures: dict[str, AgreementMeasure]
+    acts: list[str]
+    confusion: list[list[int]]
+    problems: list[LeftOut]
