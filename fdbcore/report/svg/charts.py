@@ -82,7 +82,7 @@ def histogram(title: str, note: str, axis: Axis, series: Mapping[str, Sequence[f
         parts.append(draw(axis, share, highest, name, axis.counts(series[name])))
     alone = len(shares) == 1
     counted = ", ".join(f"{len(series[name]):,}{'' if alone else f' ({name})'}" for name in shares)
-    return Chart(title, f"{note} n\u00a0=\u00a0{counted}.", _svg(parts))
+    return Chart(title, f"{note} n\u00a0=\u00a0{counted}.", _svg(title, parts))
 
 
 def curve(title: str, note: str, axis: Axis, values: Sequence[float], n: int) -> Chart:
@@ -107,7 +107,7 @@ def curve(title: str, note: str, axis: Axis, values: Sequence[float], n: int) ->
     anchor = TOP + 14 if last > 0.85 else _y(last, 1.0) - 5
     if last <= 0.85:
         parts.append(f'<text class="told" x="{RIGHT}" y="{anchor:.1f}" text-anchor="end">{100 * last:.0f} %</text>')
-    return Chart(title, note, _svg(parts))
+    return Chart(title, note, _svg(title, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def plane(title: str, note: str, axis: Axis, points: Sequence[Point]) -> Chart:
     axis = replace(axis, low=low, high=high, ticks=[tick for tick in axis.ticks if low <= tick <= high])
     highest = max(0.05, *(share for point in points for share in (point.share, *(point.shares or ()))))
     parts = [_frame(axis, highest, title), *(_cross(axis, highest, point) for point in points)]
-    return Chart(title, note, _svg(parts))
+    return Chart(title, note, _svg(title, parts))
 
 
 def _cross(axis: Axis, highest: float, point: Point) -> str:
@@ -206,5 +206,6 @@ def _rounded_steps(highest: float) -> list[float]:
     return [number * step for number in range(int(highest / step + 1e-9) + 1)]
 
 
-def _svg(parts: Sequence[str]) -> str:
-    return f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+def _svg(title: str, parts: Sequence[str]) -> str:
+    label = f'role="img" aria-label="{escape(title, quote=True)}"'
+    return f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" {label}>{"".join(parts)}</svg>'

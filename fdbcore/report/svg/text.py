@@ -72,12 +72,10 @@ def number(value: float) -> str:
 
 
 def drawing(content: str, width: float, height: float, description: str, css: str) -> str:
-    """An svg element of the class `css`; a style sheet sets its look."""
+    """An svg element of the class `css`; a style sheet sets its look. Without a description it is only an ornament."""
+    role = f'role="img" aria-label="{xml(description)}"' if description else 'aria-hidden="true"'
     size = f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" {size} role="img" '
-        f'aria-label="{xml(description)}">{content}</svg>'
-    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" {size} {role}>{content}</svg>'
 
 
 def standalone(svg: str, style: str, definitions: str = "") -> str:

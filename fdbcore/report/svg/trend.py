@@ -64,7 +64,8 @@ def trend(title: str, note: str, points: Sequence[TrendPoint]) -> Chart:
         hit = f'x="{at - 9:.1f}" y="{TOP}" width="18" height="{BOTTOM - TOP}"'
         parts.append(f'<rect class="hit" {hit}><title>{escape(point.told)}</title></rect>')
     parts += _labels([(x(point), point) for point in points])
-    svg = f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+    label = f'role="img" aria-label="{escape(title, quote=True)}"'
+    svg = f'<svg class="chart-svg" viewBox="0 0 {WIDTH} {HEIGHT}" {label}>{"".join(parts)}</svg>'
     return Chart(title, note, svg)
 
 
