@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from fdbcore.analysis.call_verdicts import GatedRun
+from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.survey import Survey
@@ -49,7 +50,8 @@ def write_results(
     no page.
     """
     found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
-    titles = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls))
+    verdicts = gated.calls if gated else {}
+    titles = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
     write_index(found, shown, heard, titles)
     return found
 
@@ -59,15 +61,18 @@ def write_call_pages(
     audio: bool = True,
     jobs: int | None = None,
     on_call: Callable[[int, int], None] = lambda done, calls: None,
+    verdicts: Mapping[str, CallVerdict] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Write the page of each call of a run, and the lists of moments of all; the titles of these by their addresses.
 
-    audio: False for pages without audio and without the paths of files.
+    audio: False for pages without audio and without the paths of files. verdicts: what gates say of each call, by its
+    name.
     """
     share(run.path)
     titles: dict[str, str] = {}
     work = partial(_write_page, audio=audio)
-    written = spread(work, [call.path for call in run.calls], jobs or len(os.sched_getaffinity(0)))
+    calls = [(call.path, verdicts.get(call.name)) for call in run.calls]
+    written = spread(work, calls, jobs or len(os.sched_getaffinity(0)))
     with _lists(run.path / PAGES) as add:
         for number, (call, lists) in enumerate(zip(run.calls, written, strict=True)):
             titles |= {address: lists[address.partition(".")[0]].title for address in addresses(lists)}
@@ -76,8 +81,9 @@ def write_call_pages(
     return titles
 
 
-def _write_page(path: Path, audio: bool) -> Mapping[str, MomentList]:
+def _write_page(call: tuple[Path, CallVerdict | None], audio: bool) -> Mapping[str, MomentList]:
     """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored."""
+    path, verdict = call
     try:
         reading = Reading(path)
         content = document(reading, read_scores(reading))
@@ -85,7 +91,8 @@ def _write_page(path: Path, audio: bool) -> Mapping[str, MomentList]:
         lists = moment_lists(reading) if content["unscored"] is None else {}
     except FdbError:  # the survey says so
         return {}
-    write_report(reading, content, CallPage(audio, heard.silent, heard.unplayable, is_in_run=True), lists)
+    shown = CallPage(audio, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
+    write_report(reading, content, shown, lists)
     return lists
 
 

@@ -138,7 +138,7 @@ def test_every_call_has_its_verdict_in_the_table_and_on_the_page(run: Path, deci
 
 def test_the_page_of_a_run_says_the_sentence_and_marks_figures(run: Path, decided: dict[str, Any]) -> None:
     html = (run / "index.html").read_text()
-    assert re.search(r'class="run-verdict limit failed"><span aria-hidden="true">✕</span> Fail: 1 of 5 gates', html)
+    assert re.search(r'class="verdict-line limit failed"><span aria-hidden="true">✕</span> Fail: 1 of 5 gates', html)
     marks = re.findall(r'<dd class="limit ([\w-]+)"><span aria-hidden="true">(.)</span> ([^<]+)</dd>', html)
     assert [(css, sign, text.replace("\N{NO-BREAK SPACE}", " ")) for css, sign, text in marks] == [
         ("passed", "✓", "pass: at most 1.5 s"),
@@ -147,6 +147,23 @@ def test_the_page_of_a_run_says_the_sentence_and_marks_figures(run: Path, decide
         ("cannot-tell", "?", "undecided: at most 5 %"),
         ("not-measured", "–", "not measured: at least 90 %"),
     ]
+
+
+def test_the_page_of_a_call_says_its_verdict_and_marks_its_figures(run: Path, decided: dict[str, Any]) -> None:
+    words = {"failed": "✕</span> Fail: ", "cannot tell": "?</span> Undecided: ", "passed": "✓</span> Pass: no figure"}
+    label = MEASURES["premature_per_turn"].label
+    for status, start in words.items():
+        call = next(call for call in decided["calls"] if call["status"] == status)
+        html = (run / call["call"] / "report.html").read_text()
+        (line,) = re.findall(r'<p class="verdict-line limit ([\w-]+)"><span aria-hidden="true">([^\n]+)', html)
+        assert line[0] == status.replace(" ", "-")
+        assert line[1].startswith(start)
+        tiles = [text for css, text in re.findall(r'<dd class="limit ([\w-]+)">(.*?)</dd>', html) if css != "passed"]
+        missed = len(call["failed"]) + len(call["cannot_tell"])
+        assert len([text for text in tiles if "not measured" not in text]) == missed
+        if status == "failed":
+            assert any("fail: " in text and label in text and "at most" in text for text in tiles)
+            assert re.search(rf"Fail: .*{label} \d+ of \d+, at most 5 %", line[1])
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no browser is installed")

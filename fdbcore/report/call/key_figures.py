@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.report.call.moment_lists import over_address
+from fdbcore.report.comparison import limits
 from fdbcore.report.format import ITEMS_FOR_P90, NONE, amount, by_chance, counted, long_onsets
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import ALL, KeyFigure, Links
 from fdbcore.types import Side, TurnSettings, other_side
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.call_verdicts import CallVerdict
     from fdbcore.analysis.summary_types import Measures
     from fdbcore.measures.finding_types import Finding
 
 NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
+
+
+_Cell: TypeAlias = "Callable[[Measures, TurnSettings, Links], tuple[str, str | tuple[str, str], str]]"
 
 
 def lead(measures: Measures, findings: Sequence[Finding]) -> str:
@@ -38,14 +43,26 @@ def _counted(measures: Measures) -> str:
     return f"{text}; half of the answers came within {amount(latency['median'], 'ms')}."
 
 
-def figures(measures: Measures, settings: TurnSettings, last_turn: str, link: Links) -> list[KeyFigure]:
+def figures(
+    measures: Measures, settings: TurnSettings, last_turn: str, link: Links, verdict: CallVerdict | None = None
+) -> list[KeyFigure]:
     """The key figures, each with a sentence that explains it.
 
-    last_turn: what happened to A's last turn. link: from each count to its moments.
+    last_turn: what happened to A's last turn. link: from each count to its moments. verdict: what gates say of the
+    call.
     """
-    answered = partial(_answered, last_turn=last_turn)
-    cells = (answered, _answer_time, _a_over_b, _b_over_a, _silence, _talking)
-    return [KeyFigure(*cell(measures, settings, link)) for cell in cells]
+    cells: Sequence[tuple[_Cell, Sequence[str]]] = (
+        (
+            partial(_answered, last_turn=last_turn),
+            ("answered_per_turn", "premature_per_turn", "no_response_per_turn"),
+        ),
+        (_answer_time, ("response_latency_ms",)),
+        (_a_over_b, ("b_stopped_within_2s_per_long_a_onset",)),
+        (_b_over_a, ()),
+        (_silence, ("lapse_s",)),
+        (_talking, ("b_talk_share", "overlap_share_of_speech")),
+    )
+    return [KeyFigure(*cell(measures, settings, link), limits=limits.of_call(verdict, names)) for cell, names in cells]
 
 
 def _answered(measures: Measures, settings: TurnSettings, link: Links, last_turn: str) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_text
@@ -21,6 +22,7 @@ from fdbcore.report.call.audio import audio_url
 from fdbcore.report.call.moment_lists import MomentList, addresses, moment_lists
 from fdbcore.report.call.screen import last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
+from fdbcore.report.comparison import limits
 from fdbcore.report.format import ears, length_text, origins, title, vad_text
 from fdbcore.report.glossary import terms
 from fdbcore.report.html.templates import INDEX, render
@@ -39,7 +41,8 @@ class CallPage:
 
     audio: False for a page without audio and without the paths of files. silent: why there is no audio, if there should
     be some. unplayable: why browsers cannot play the audio that there is. is_in_run: whether index.html will link the
-    page, if there is none yet. sound: the audio as WebM, for a page that contains all that it needs.
+    page, if there is none yet. sound: the audio as WebM, for a page that contains all that it needs. verdict: what
+    gates say of the call.
     """
 
     audio: bool = True
@@ -47,6 +50,7 @@ class CallPage:
     unplayable: str | None = None
     is_in_run: bool = False
     sound: bytes | None = None
+    verdict: CallVerdict | None = None
 
 
 def write_report(
@@ -89,7 +93,8 @@ def page(
     is_scored = content["unscored"] is None
     if lists is None:
         lists = moment_lists(reading) if is_scored else {}
-    scored = _scored(content, settings, reading.dialogue, Links(addresses(lists))) if is_scored else {}
+    link = Links(addresses(lists))
+    scored = _scored(content, settings, reading.dialogue, link, shown.verdict) if is_scored else {}
     return render(
         "report.html",
         content=content,
@@ -100,6 +105,7 @@ def page(
         vad=vad_text(reading.meta["settings"]),
         created=str(reading.meta.get("created") or "")[:10],
         is_run_linked=shown.sound is None and (shown.is_in_run or (reading.path.parent / INDEX).is_file()),
+        verdict=limits.sentence(shown.verdict) if shown.verdict else None,
         warnings=sections.warnings(content),
         health=health.panel(content),
         has_timeline=bool(reading.n_ticks),
@@ -135,12 +141,14 @@ def _without_places(value: Any) -> Any:  # noqa: ANN401
     return kept | places
 
 
-def _scored(content: Document, settings: TurnSettings, dialogue: Dialogue, link: Links) -> dict[str, Any]:
+def _scored(
+    content: Document, settings: TurnSettings, dialogue: Dialogue, link: Links, verdict: CallVerdict | None
+) -> dict[str, Any]:
     """The values that a page needs only if the call is scored."""
     measures = content["measures"]
     return {
         "lead": figures.lead(measures, content["findings"]),
-        "figures": figures.figures(measures, settings, last_turn(dialogue), link),
+        "figures": figures.figures(measures, settings, last_turn(dialogue), link, verdict),
         "curve": sections.curve(measures, settings),
         "intervals": sections.intervals(measures),
         "measures": sections.measures(measures, settings, link),

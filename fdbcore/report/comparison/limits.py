@@ -1,10 +1,11 @@
-"""Limits beside the figures that they are about: on the page of a run, and in its list of calls."""
+"""Limits beside the figures that they are about: on the page of a run, in its list of calls, on the page of a call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.analysis.call_verdicts import VERDICTS, GatedRun, GateInCall
+from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun, GateInCall
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.comparison import words
 from fdbcore.report.format import amount, limit_text
@@ -32,9 +33,37 @@ def of_run(gated: GatedRun | None, measure: str) -> list[Limit]:
     ]
 
 
+def of_call(verdict: CallVerdict | None, measures: Sequence[str]) -> list[Limit]:
+    """The limits of the measures of one figure, each with what its gate says of the call."""
+    return [
+        Limit(css(gate.status), SIGNS[gate.status], f"{VERDICTS[gate.status]}: {_named(gate, len(measures) > 1)}")
+        for gate in (verdict.gates if verdict else ())
+        if gate is not None and gate.gate.measure in measures
+    ]
+
+
+def sentence(verdict: CallVerdict) -> Limit:
+    """A call in one sentence."""
+    told = "; ".join(map(beyond, verdict.beyond))
+    if verdict.status == "cannot tell":
+        told = f"{told}. So few may be chance"
+    elif verdict.status == "passed":
+        told = "no figure of this call is beyond its limit"
+    elif verdict.status == "not measured":
+        told = "this call has nothing that a gate is about"
+    word = VERDICTS[verdict.status]
+    return Limit(css(verdict.status), SIGNS[verdict.status], f"{word[:1].upper()}{word[1:]}: {told}.")
+
+
 def beyond(gate: GateInCall) -> str:
     """How a call is beyond a limit: "Answer time 1.82 s, at most 1.5 s"."""
     return f"{_label(gate)} {_figure(gate)}, {_limit(gate)}"
+
+
+def _named(gate: GateInCall, with_label: bool) -> str:
+    """A limit, with its measure or at least with its statistic, unless that is the usual one."""
+    statistic = gate.gate.statistic if gate.gate.statistic != "median" else ""
+    return f"{_label(gate) if with_label else statistic} {_limit(gate)}".strip()
 
 
 def _label(gate: GateInCall) -> str:
