@@ -54,7 +54,10 @@ def check_record(text: str, item_id: str, topic: str, generator: str, locale: st
     for part, role in (("input", "USER"), ("output", "ASSISTANT")):
         if value[part].get("role", role) != role:
             raise InputError(f"{part}.role: expected {role}, got {value[part]['role']}")
-    _check_importances(record)
+    steps = record.references[0].annotation.steps
+    for number, step in enumerate(steps):
+        if len(steps) > 1 and step.importance >= 1:
+            raise InputError(f"act {number}: expected an importance from 0 to below 1, got {step.importance:g}")
     texts = {
         "scenario_context.background": record.background,
         "input.text": record.user_text,
@@ -66,13 +69,6 @@ def check_record(text: str, item_id: str, topic: str, generator: str, locale: st
         if locale.partition("-")[0] == "ja":
             _check_japanese(name, words)
     return record
-
-
-def _check_importances(record: Record) -> None:
-    steps = record.references[0].annotation.steps
-    for number, step in enumerate(steps):
-        if len(steps) > 1 and step.importance >= 1:
-            raise InputError(f"act {number}: expected an importance from 0 to below 1, got {step.importance:g}")
 
 
 def _check_japanese(name: str, text: str) -> None:

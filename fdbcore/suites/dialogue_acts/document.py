@@ -14,7 +14,7 @@ from fdbcore.suites.dialogue_acts.cautions import cautions
 from fdbcore.suites.dialogue_acts.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
 from fdbcore.suites.dialogue_acts.diagnosis import cases, diagnosis
 from fdbcore.suites.dialogue_acts.published import published
-from fdbcore.suites.dialogue_acts.records import Record, Response, steps_json
+from fdbcore.suites.dialogue_acts.records import Response, steps_json
 from fdbcore.suites.dialogue_acts.scoring import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
 from fdbcore.types import Problem
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         ActsDocument,
         Diagnosis,
         ItemJson,
-        ReferenceJson,
         ResponseJson,
         ScoredSet,
         ScoredWith,
@@ -140,6 +139,8 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
     scores = row.scored.scores.tolist()
     for number, (index, which) in enumerate(row.cells.tolist()):
         record, repeat = records[index], row.repeats[which]
+        which_reference = int(row.scored.reference[number])
+        reference = record.references[which_reference]
         yield {
             "set": row.set,
             "id": record.id,
@@ -150,7 +151,11 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
             "repeat": repeat,
             "background": record.background,
             "user": record.user_text,
-            "reference": _reference_json(record, int(row.scored.reference[number])),
+            "reference": {
+                "text": reference.text,
+                "steps": steps_json(reference.annotation.steps),
+                "index": which_reference,
+            },
             "response": _response_json(one.responses[record.id], str(row.annotator), repeat),
             "scores": dict(zip(MEASURES, scores[number], strict=True)),
             "path": [
@@ -163,11 +168,6 @@ def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
                 for step in row.scored.alignment(number).path
             ],
         }
-
-
-def _reference_json(record: Record, index: int) -> ReferenceJson:
-    reference = record.references[index]
-    return {"text": reference.text, "steps": steps_json(reference.annotation.steps), "index": index}
 
 
 def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:

@@ -133,7 +133,8 @@ class Prompts:
     @cached_property
     def generation_hash(self) -> str:
         """The hash of everything that a generating model is told."""
-        return _hash(self._system, self._template("task").template, self._template("again").template)
+        told = (self._system, self._template("task").template, self._template("again").template)
+        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
 
     def topics(self, path: Path | None = None) -> tuple[Topic, ...]:
         """The topics in a file (None: the packaged one), one per line: name, tab, text. "#" begins a comment."""
@@ -189,7 +190,3 @@ def _read(path: Path, what: str) -> str:
         raise InputError(f"{path}: expected {what}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8, got something else at byte {error.start}") from error
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

@@ -109,7 +109,13 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The line of the record."""
-        first, *others = [_reference_json(reference) for reference in self.references]
+        first, *others = [
+            {
+                "output": {"role": "ASSISTANT", "text": reference.text},
+                "output_dialogue_acts": {"steps": steps_json(reference.annotation.steps)},
+            }
+            for reference in self.references
+        ]
         known = {"topic": self.topic, "generator": self.generator}
         return {
             "id": self.id,
@@ -307,11 +313,6 @@ def _reference(reply: object, annotator: str, as_given: bool) -> Reference:
     text = _text(_mapping(reply, "output"), "text")
     steps, scaled_from = parse_steps(reply.get("output_dialogue_acts"), as_given)
     return Reference(text, Annotation(annotator, steps, scaled_from=scaled_from))
-
-
-def _reference_json(reference: Reference) -> dict[str, Any]:
-    acts = {"steps": steps_json(reference.annotation.steps)}
-    return {"output": {"role": "ASSISTANT", "text": reference.text}, "output_dialogue_acts": acts}
 
 
 def _annotation(item: object, as_given: bool) -> Annotation:
