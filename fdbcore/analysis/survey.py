@@ -60,14 +60,16 @@ class CallMoment:
 class CallRow:
     """The row of one call in tables.
 
-    length_s: None if it is not scored. left_out: what no measure counts. figures: the value and n of each measure;
-    with_echo: the same for measures that echo would change. counts: the count of each measure that is a share.
-    findings, warnings: what a reader must know before any number. health: None if the audio was not examined. worst:
-    its worst moment. verdict: what the gates say of it; None without gates, and for a call that is not scored.
+    length_s: None if it is not scored. measured_s: how much of it measures count; left_out: what they do not count.
+    figures: the value and n of each measure; with_echo: the same for measures that echo would change. counts: the count
+    of each measure that is a share. findings, warnings: what a reader must know before any number. health: None if the
+    audio was not examined. worst: its worst moment. verdict: what the gates say of it; None without gates, and for a
+    call that is not scored.
     """
 
     call: Call
     length_s: float | None = None
+    measured_s: float | None = None
     left_out: Sequence[LeftOut] = ()
     figures: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
     with_echo: Mapping[str, tuple[float | None, int]] = field(default_factory=dict)
@@ -77,12 +79,6 @@ class CallRow:
     health: CallHealth | None = None
     worst: Moment | None = None
     verdict: CallVerdict | None = None
-
-    @property
-    def measured_s(self) -> float | None:
-        """How much of it is measured; None if it is not scored."""
-        left_out = sum(ticks_to_s(span.end_tick - span.start_tick) for span in self.left_out)
-        return None if self.length_s is None else self.length_s - left_out
 
 
 @dataclass(slots=True)
@@ -197,6 +193,7 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     return CallRow(
         call,
         ticks_to_s(reading.n_ticks),
+        ticks_to_s(reading.measured_ticks),
         reading.left_out,
         {name: headline(quantity) for name, quantity in quantities.items()},
         {name: headline(quantity) for name, quantity in beside.items()},

@@ -80,6 +80,8 @@ TERMS: Final = {
     "is not meant for the other side, noise, or speech.",
     "Late, missed": "A tick that is overdue by at most 50 ms is late: it is made up with its own audio. One that is "
     "overdue by more is missed if a side follows real time: it is silent on both sides.",
+    "Left out": "A part of the call that no measure counts. --from, --to or a column of the table of calls names it. "
+    "Each part that is kept is measured as if it were a recording of its own.",
     "Long silence": "Both silent for longer than {lapse_ms}, between the first and the last word of the conversation. "
     "The literature calls it a lapse.",
     "Median, p90": "Half of the items, and nine in ten, are at most this large.",

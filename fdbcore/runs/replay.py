@@ -268,12 +268,18 @@ def _settings_differ(held: Recording, replayed: Recording) -> Iterator[str]:
     for name, value in now["turns"].items():
         if value != then["turns"].get(name):
             yield f"{name} is {value}, was {then['turns'].get(name)}"
+    if held.left_out != replayed.left_out:
+        yield f"left out is {_left_out_text(replayed)}, was {_left_out_text(held)}"
     for side in SIDES:
         if now["vad"][side] != then["vad"][side]:
             yield (
                 f"the voice activity detector of {side} is {_vad_text(now['vad'][side])},"
                 f" was {_vad_text(then['vad'][side])}"
             )
+
+
+def _left_out_text(recording: Recording) -> str:
+    return ", ".join(span.brief for span in recording.left_out) or "nothing"
 
 
 def _vad_text(vad: Mapping[str, Any]) -> str:

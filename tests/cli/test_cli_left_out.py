@@ -200,7 +200,12 @@ def test_a_recording_keeps_what_it_leaves_out(tmp_path: Path, parts: tuple[Scrip
     again = replayed(tmp_path / "again", tmp_path / "run" / "call")
     assert again["recording"]["left_out"] == first["recording"]["left_out"]
     assert {key: again[key] for key in MEASURED} == {key: first[key] for key in MEASURED}
-    assert "left_out" not in replayed(tmp_path / "whole", tmp_path / "run" / "call", "--from", 0)["recording"]
+    assert again["held"]["replay_of"]["same"]
+    whole = replayed(tmp_path / "whole", tmp_path / "run" / "call", "--from", 0)
+    assert "left_out" not in whole["recording"]
+    assert whole["held"]["replay_of"]["differences"][0].startswith(
+        "left out is nothing, was 0:00 to 0:01 by --from, 0:10"
+    )
     by_library = fdbcore.replay(path, out=tmp_path / "library", vad="energy", leave_out=[(0.0, 1.0), (10.0, None)])
     assert by_library.turn_events == Reading(tmp_path / "run" / "call").turn_events
     assert by_library.kept == [(100, 1000)]
