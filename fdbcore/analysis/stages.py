@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.sources.mark_names import EVENTS, plain
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import TICK_MS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 A_END: Final = "A's end"
 B_ONSET: Final = "B's onset"
+MOST_IN_ADDRESS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,11 @@ class Stage:
     def name(self) -> str:
         """Such as "A's end to speech final"."""
         return f"{self.start} to {self.end}"
+
+    @property
+    def address(self) -> str:
+        """Such as "stage_a_end_to_speech_final": a name for files and links."""
+        return f"stage_{_plain(self.start)}_to_{_plain(self.end)}"[:MOST_IN_ADDRESS]
 
     @property
     def median_ms(self) -> float | None:
@@ -87,8 +94,14 @@ def stage_table(logs: Iterable[AgentLog]) -> StageTable | None:
 
 def split(answer: SplitAnswer, events: Sequence[str]) -> list[float | None]:
     """The time of each stage of an answer, in ms; None if it lacks one of the two events."""
-    points = [0.0, *(answer["events_ms"].get(event) for event in events), answer["answer_ms"]]
+    points = [time_ms(answer, event) for event in (A_END, *events, B_ONSET)]
     return [None if a is None or b is None else round(b - a, 1) for a, b in pairwise(points)]
+
+
+def time_ms(answer: SplitAnswer, event: str) -> float | None:
+    """The time from A's end to an event of an answer, A_END and B_ONSET included; None if the answer lacks it."""
+    known = {A_END: 0.0, B_ONSET: answer["answer_ms"], **answer["events_ms"]}
+    return known.get(event)
 
 
 def answer_row(call: str, answer: SplitAnswer, events: Sequence[str]) -> dict[str, object]:
@@ -117,17 +130,25 @@ def answer_columns(events: Sequence[str]) -> list[str]:
 
 
 def _in_order(answers: Sequence[SplitAnswer]) -> list[str]:
-    """The events, by the median of their times before B's onset."""
+    """The events: the known ones in the order of an answer, all others where the median of their times puts them.
+
+    Times are those before B's onset. So the stages of different calls are the same, even if a system does two things
+    at once.
+    """
     before_ms: dict[str, list[float]] = {}
     for answer in answers:
         for event, ms in answer["events_ms"].items():
             before_ms.setdefault(event, []).append(ms - answer["answer_ms"])
     medians: Mapping[str, float] = {event: quantile(each, 0.5) or 0.0 for event, each in before_ms.items()}
-    return sorted(medians, key=lambda event: medians[event])
+    order = [event for event in EVENTS if event in medians]
+    for event in sorted(medians.keys() - set(order), key=lambda event: (medians[event], event)):
+        later = (place for place, other in enumerate(order) if medians[other] > medians[event])
+        order.insert(next(later, len(order)), event)
+    return order
 
 
 def _plain(name: str) -> str:
-    return "_".join(name.replace("'s", "").lower().split())
+    return "_".join(plain(name.replace("'s", "")).split())
 
 
 def _caution(stage: Stage, early_ms: float) -> str:

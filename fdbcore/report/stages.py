@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.analysis.stages import Stage, StageTable
 from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount
-from fdbcore.report.html.values import Cell, Row
+from fdbcore.report.html.values import Cell, Links, Row
 from fdbcore.report.terminal import laid_out
 
 COLUMNS: Final = ("stage", "median", "p90", "n", "missing")
@@ -30,11 +31,16 @@ def screen_rows(table: StageTable, columns: int) -> list[str]:
     return [INDENT + line for line in lines]
 
 
-def section(table: StageTable) -> dict[str, Any]:
-    """The values for the table on a page."""
-    rows: list[Row] = [(stage.name, _figures(stage)) for stage in table.stages]
-    total = [Cell(text, is_strong=True) for text in _figures(table.answer)]
+def section(table: StageTable, link: Links) -> dict[str, Any]:
+    """The values for the table on a page; each n links the answers behind it."""
+    rows: list[Row] = [(stage.name, _linked(stage, link)) for stage in table.stages]
+    total = [replace(cell, is_strong=not cell.is_linked) for cell in _linked(table.answer, link)]
     return {"columns": COLUMNS, "rows": [*rows, (Cell("answer time", is_strong=True), total)], "about": ABOUT}
+
+
+def _linked(stage: Stage, link: Links) -> list[Cell]:
+    median, p90, n, missing = _figures(stage)
+    return [Cell(median), Cell(p90), Cell(link(n, stage.address), is_linked=True), Cell(missing)]
 
 
 def _figures(stage: Stage) -> list[str]:

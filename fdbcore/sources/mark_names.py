@@ -46,6 +46,9 @@ _EVENTS: Final[Mapping[str, Sequence[str]]] = {
 }
 """The events that split an answer in their order, each with its names in logs, the most exact first."""
 
+EVENTS: Final = tuple(_EVENTS)
+"""The events, in the order in which they come in most answers."""
+
 _OF_A: Final = re.compile(
     r"\b(user|caller|customer|human|examiner|vad|stt|asr|heard|hears?|transcript(ion)?|eou|eot|endpoint(ing|ed)?"
     r"|end of (turn|speech|utterance))\b"
@@ -94,7 +97,7 @@ def event_of(name: str) -> str | None:
 def last_event(names: Sequence[str]) -> str | None:
     """The last of the known events that the names stand for; None if they stand for none."""
     found = {event_of(name) for name in names}
-    return next((event for event in reversed([*_EVENTS]) if event in found), None)
+    return next((event for event in reversed(EVENTS) if event in found), None)
 
 
 def _splits_nothing(text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore.analysis.stages import B_ONSET, StageTable, split, stage_table
 from fdbcore.report import stages
 from fdbcore.report.format import MACHINE_MS, NONE, amount, clock_text
-from fdbcore.report.html.values import Cell, Row
+from fdbcore.report.html.values import Cell, Links, Row
 
 if TYPE_CHECKING:
     from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
@@ -93,8 +93,8 @@ def _of_anchor(log: AgentLog, table: StageTable | None) -> list[str]:
     ]
 
 
-def section(log: AgentLog) -> dict[str, Any]:
-    """The values for the section of the page."""
+def section(log: AgentLog, link: Links) -> dict[str, Any]:
+    """The values for the section of the page. link: to the lists of moments."""
     if log["refused"] is not None:
         return {"refusal": refusal(log)}
     table = stage_table([log])
@@ -111,7 +111,7 @@ def section(log: AgentLog) -> dict[str, Any]:
     columns = ["A's end", "answer time", *(stage.name for stage in table.stages), *([UNSPLIT] if has_gaps else [])]
     names = [f"{event}: {log['events'][event]}" for event in table.events if log["events"][event] != event]
     return found | {
-        "table": stages.section(table),
+        "table": stages.section(table, link),
         "names": "; ".join(names),
         "columns": columns,
         "rows": [(label, cells[: len(columns) - 1]) for label, cells in rows],

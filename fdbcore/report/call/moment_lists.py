@@ -6,16 +6,20 @@ also the rest of the denominator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fdbcore.analysis.score import with_spans
+from fdbcore.analysis.stages import Stage, stage_table, time_ms
 from fdbcore.measures.catalogue import MEASURES, MOMENTS
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Span
 from fdbcore.measures.reading import Reading
-from fdbcore.report.format import amount
+from fdbcore.report.format import MACHINE_MS, amount
 from fdbcore.report.html.values import ALL
-from fdbcore.types import SIDES, Side, other_side, ticks_to_s
+from fdbcore.types import SIDES, TICKS_PER_S, Side, other_side, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.recording.agent_log_types import AgentLog
 
 Item: TypeAlias = tuple[int, int, str]
 """Start and end in ticks, and what is told of it: its length, or what was measured there."""
@@ -36,6 +40,7 @@ def moment_lists(reading: Reading) -> dict[str, MomentList]:
     for kind in MOMENTS:
         found = [(each.start_tick, each.end_tick, each.text) for each in reading.moments if each.kind == kind.id]
         lists[kind.id] = MomentList(kind.title, sorted(found))
+    lists |= _of_stages(reading)
     return {name: found for name, found in lists.items() if found.items or found.others}
 
 
@@ -49,6 +54,26 @@ def addresses(lists: Mapping[str, MomentList]) -> set[str]:
     return {name for name, found in lists.items() if found.items} | {
         f"{name}{ALL}" for name in lists if name in MEASURES and MEASURES[name].quantity == "share"
     }
+
+
+def _of_stages(reading: Reading) -> dict[str, MomentList]:
+    """The stages of the answers by the agent's log, each where it is in its answer."""
+    log = reading.marks
+    table = None if log is None else stage_table([log])
+    if log is None or table is None:
+        return {}
+    return {
+        stage.address: MomentList(f"{stage.name}, by the agent's log", sorted(_of_stage(log, stage)))
+        for stage in (*table.stages, table.answer)
+    }
+
+
+def _of_stage(log: AgentLog, stage: Stage) -> Iterator[Item]:
+    for answer in log["answers"]:
+        start_ms, end_ms = time_ms(answer, stage.start), time_ms(answer, stage.end)
+        if start_ms is not None and end_ms is not None:
+            start, end = sorted(round((answer["a_end_s"] + ms / 1000) * TICKS_PER_S) for ms in (start_ms, end_ms))
+            yield start, end, amount(end_ms - start_ms, MACHINE_MS)
 
 
 def _of_measure(name: str, quantity: Quantity) -> MomentList:

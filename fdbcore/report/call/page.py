@@ -114,7 +114,7 @@ def page(
         unplayable=shown.unplayable,
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
-        marks=marks.section(content["marks"]) if content["marks"] else None,
+        marks=marks.section(content["marks"], link) if content["marks"] else None,
         tools=tools.section(content),
         outcome=certificate.outcome_text(content),
         timing=certificate.section(content),

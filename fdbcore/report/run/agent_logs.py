@@ -11,19 +11,23 @@ from fdbcore.analysis.survey import Survey
 from fdbcore.report import stages
 from fdbcore.report.call.agent_log import refusal
 from fdbcore.report.format import counted
+from fdbcore.report.html.values import Links
 
 NAMED: Final = 200
 """So many refused logs are named at most."""
 
 
-def section(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any] | None:
-    """The values for the section of the page; None if no call has a log. page: gives the address of a call's page."""
+def section(run: Survey, link: Links, page: Callable[[Call], str | None]) -> dict[str, Any] | None:
+    """The values for the section of the page; None if no call has a log.
+
+    link: to the lists of moments. page: gives the address of a call's page.
+    """
     if not run.logs:
         return None
     table, refused = stage_table(log for _, log in run.logs), _refused(run)
     return {
         "of": _of(run),
-        "table": stages.section(table) if table else None,
+        "table": stages.section(table, link) if table else None,
         "cautions": table.cautions if table else [],
         "what": f"no stage times for {counted(len(refused), 'call')}",
         "refused": [(call.name, page(call), why) for call, why in refused[:NAMED]],

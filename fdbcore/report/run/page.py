@@ -101,7 +101,7 @@ def _scored(
     worst, absent = corpus_sections.moments(run, settings, sounds.of_moment, sounds.page_at, sounds.words, link)
     return {
         "health": corpus_health.panel(run, sounds.page_of),
-        "logs": agent_logs.section(run, sounds.page_of),
+        "logs": agent_logs.section(run, link, sounds.page_of),
         "lead": f"{len(compared)} systems. Each row counts only that system's calls."
         if compared
         else corpus_sections.lead(run),
