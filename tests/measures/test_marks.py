@@ -114,6 +114,22 @@ def test_negative_medians_are_said_in_words() -> None:
     ]
 
 
+def test_known_events_keep_their_order_where_a_system_does_two_things_at_once() -> None:
+    """A model that is asked before the turn is decided: its token comes first in all answers."""
+    drawing, found = exchanges(np.random.default_rng(10))
+    marks = log_of(np.random.default_rng(11), found, jitter_s=0, without=["endpoint"])
+    late = [Mark(1000 + truth_s(each)["llm first token"] + 0.08, "endpoint") for each in found]
+    odd = [Mark(1000 + each.end_s + 0.01, "cache asked?") for each in found]
+    odd += [Mark(1000 + each.end_s + 0.02, "tool called") for each in found]
+    table = stage_table([laid(sorted([*marks, *late, *odd]), dialogue(drawing), EXACT)])
+    assert table is not None
+    assert list(table.events) == ["tool called", "speech final", "first token", "first audio", "playback"]
+    assert table.cautions == [
+        "in the median first token comes 80 ms before speech final: the agent does both at once, or one of the names "
+        "means something else"
+    ]
+
+
 def test_a_found_clock_with_jitter_and_gaps_gives_the_stages_within_the_jitter() -> None:
     rng = np.random.default_rng(9)
     drawing, found = exchanges(rng, 150)

@@ -58,6 +58,9 @@ def test_a_folder_of_logs_is_joined_by_name_and_kept_in_each_recording(calls: Pa
     page = (tmp_path / "index.html").read_text()
     assert "Where the answer time goes" in page
     assert "24 answers of 3 calls" in page
+    assert '<a href="#moments=stage_first_token_to_first_audio">24</a>' in page
+    behind = (tmp_path / "pages" / "stage_first_token_to_first_audio.js").read_text()
+    assert sum(len(json.loads(line.rstrip(","))[1]) for line in behind.splitlines() if line.startswith("[")) == 24
     again = CliRunner().invoke(main, ["report", str(tmp_path)], catch_exceptions=False)
     assert "agents' logs" in again.stdout
 

@@ -63,7 +63,9 @@ def _of_stages(reading: Reading) -> dict[str, MomentList]:
     if log is None or table is None:
         return {}
     return {
-        stage.address: MomentList(f"{stage.name}, by the agent's log", sorted(_of_stage(log, stage)))
+        stage.address: MomentList(
+            f"{stage.name[:1].upper()}{stage.name[1:]}, by the agent's log", sorted(_of_stage(log, stage))
+        )
         for stage in (*table.stages, table.answer)
     }
 
