@@ -7,7 +7,7 @@ ends anything in it, and no content outside it moves a number. So
 - what runs over an edge is cut there: its length is that within the span;
 - speech over the other side that begins within min_silence_ms of the start of a span may go on from before it: such an
   onset is censored, unless the recording begins there;
-- A's last turn before an edge is unanswered if the whole response window lies before the edge: A has not hung up.
+- A's last turn before an edge counts as no answer if the whole response window lies before the edge: A has not hung up.
 """
 
 from __future__ import annotations

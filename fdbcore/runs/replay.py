@@ -83,8 +83,8 @@ def replay(
     paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder, or the folder of a
     recording. Or give `a` and `b`, a file for each side. swap: exchange the sides. offset_ms: how much later B begins
     than A. vad, settings: if not given, those of the recording, else "silero" and the defaults. real_time: keep the
-    real clock. line_open: B could have answered until the end, so a last turn of A without an answer counts as
-    unanswered. leave_out: spans that no measure counts, in seconds: [(0.0, 12.0), (220.0, None)]. None is the end, and
+    real clock. line_open: B could have answered until the end, so a last turn of A that B did not answer counts as
+    no answer. leave_out: spans that no measure counts, in seconds: [(0.0, 12.0), (220.0, None)]. None is the end, and
     negative times count from it. If not given, those of the recording. InputError for files that cannot be used,
     RecordingError if `out` cannot be written.
     """
