@@ -59,7 +59,7 @@ def score(
     quiet: bool,
     **suite_options: Any,  # noqa: ANN401
 ) -> None:
-    """Score a run again with confidence intervals, or score replies by a benchmark.
+    """Score a run with confidence intervals, or score replies by a benchmark.
 
     Without --suite, RUN is a folder made by `fdbcore replay` or `fdbcore run`; by default the newest one in the current
     folder. Its measures are pooled over all calls, with intervals that resample calls or --cluster, and written to

@@ -9,8 +9,8 @@ from typing import Final
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.order import by_day, in_order
+from fdbcore.analysis.score import current_quantities, read_quantities, score
 from fdbcore.analysis.score import quantities as quantities_of
-from fdbcore.analysis.score import read_quantities, score
 from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
@@ -64,7 +64,8 @@ def rescored(
 ) -> tuple[CallGroup, dict[str, str]]:
     """Score all calls of a run again, in `jobs` processes; also returns the reasons for calls that failed.
 
-    on_call: called after each call. keep: also write the scores into the run.
+    Calls whose scores are those of this version of fdbcore, and newer than their files, are only read. on_call: called
+    after each call. keep: also write the scores into the run.
     """
     calls, quantities, unread = [], [], dict[str, str]()
     work = _rescored if keep else _computed
@@ -82,6 +83,8 @@ def _rescored(path: Path) -> Mapping[str, Quantity] | str:
     """Score a recording, write its scores, and return its quantities; or the error."""
     try:
         reading = Reading(path)
+        if (kept := current_quantities(reading)) is not None:
+            return kept
         score(reading)
         return read_quantities(reading)[0]
     except FdbError as error:
@@ -91,7 +94,9 @@ def _rescored(path: Path) -> Mapping[str, Quantity] | str:
 def _computed(path: Path) -> Mapping[str, Quantity] | str:
     """The quantities of a recording, or the error; writes nothing."""
     try:
-        return quantities_of(Reading(path))
+        reading = Reading(path)
+        kept = current_quantities(reading)
+        return quantities_of(reading) if kept is None else kept
     except FdbError as error:
         return str(error)
 

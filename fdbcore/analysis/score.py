@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._version import __version__
 from fdbcore.errors import RecordingError
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
@@ -23,7 +24,18 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
-from fdbcore.recording.files import QUANTITIES, SCORES, read_json, write_json
+from fdbcore.recording.files import (
+    ACTIVITY,
+    EVENTS,
+    HEALTH,
+    LABELS,
+    META,
+    QUANTITIES,
+    SCORES,
+    TURNS,
+    read_json,
+    write_json,
+)
 from fdbcore.recording.reader import Recording
 from fdbcore.stats import bootstrap as stats
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
@@ -34,6 +46,8 @@ if TYPE_CHECKING:
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
 SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
+
+_SCORED_FROM: Final = (META, EVENTS, ACTIVITY, TURNS, HEALTH, LABELS)
 
 Quantities = Mapping[str, Quantity]
 
@@ -60,7 +74,8 @@ def score(reading: Reading) -> Scores:
         scores["unscored"] = reason
     items = {"quantities": found, "with_echo": with_echo}
     values = {key: {name: stored.to_json(item) for name, item in each.items()} for key, each in items.items()}
-    write_json(reading.path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, **values}, in_one_line=True)
+    made = {"schema": QUANTITIES_SCHEMA, "fdbcore": __version__}
+    write_json(reading.path / QUANTITIES, made | values, in_one_line=True)
     write_json(reading.path / SCORES, scores, in_one_line=True)
     return scores
 
@@ -118,13 +133,29 @@ def read_quantities(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Qu
         kept = read_json(path)
         if kept["schema"] != QUANTITIES_SCHEMA:  # comparisons need one definition
             return _computed(reading)
-        found, with_echo = (
-            {name: stored.from_json(values) for name, values in items.items()}
-            for items in (kept["quantities"], kept["with_echo"])
-        )
+        found, with_echo = (_from_json(kept[key]) for key in ("quantities", "with_echo"))
     except (AttributeError, KeyError, TypeError) as error:
         raise RecordingError(f"{path}: expected quantities of schema {QUANTITIES_SCHEMA}, got {error!r}") from error
     return found, with_echo
+
+
+def current_quantities(reading: Reading) -> dict[str, Quantity] | None:
+    """The quantities that `score` stored, if scoring again would only repeat them; None if it might not.
+
+    It would if the same version of fdbcore stored them, and no file that they are computed from is newer.
+    """
+    path, parts = reading.path / QUANTITIES, (reading.path / part for part in _SCORED_FROM)
+    with suppress(OSError, RecordingError, AttributeError, KeyError, TypeError):
+        made_ns = path.stat().st_mtime_ns
+        if (reading.path / SCORES).is_file() and all(p.stat().st_mtime_ns < made_ns for p in parts if p.is_file()):
+            kept = read_json(path)
+            if (kept["schema"], kept["fdbcore"]) == (QUANTITIES_SCHEMA, __version__):
+                return _from_json(kept["quantities"])
+    return None
+
+
+def _from_json(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Quantity]:
+    return {name: stored.from_json(values) for name, values in items.items()}
 
 
 def _computed(reading: Reading) -> tuple[dict[str, Quantity], dict[str, Quantity]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import cast
 
@@ -17,10 +19,13 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.score import score as score_call
 from fdbcore.analysis.statement_types import Statements
 from fdbcore.analysis.survey import survey
 from fdbcore.cli.main import main
-from fdbcore.recording.files import SCORES, TURNS
+from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import QUANTITIES, SCORES, TURNS, read_json, write_json
+from fdbcore.recording.run import CORPUS
 from fdbcore.report.format import NOT_CORRECTED
 from fdbcore.report.groups.screen import statements_screen
 
@@ -182,3 +187,40 @@ def test_another_folder_for_the_results_leaves_the_run_as_it_is(tmp_path: Path) 
     assert json.loads(result.stdout)["calls"] == 2
     assert (tmp_path / "out" / "scores.json").is_file()
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+
+
+def test_calls_are_scored_again_only_if_something_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made_run(tmp_path / "run", drawn_calls(3, 1))
+    again: list[str] = []
+
+    def scoring(reading: Reading) -> None:
+        again.append(reading.name)
+        score_call(reading)
+
+    monkeypatch.setattr("fdbcore.analysis.groups.score", scoring)
+    expected = scored(path)["measures"]
+    again.clear()
+    assert scored(path)["measures"] == expected
+    assert again == []
+    os.utime(path / "call0001" / TURNS)  # as if it were written anew
+    made = read_json(path / "call0002" / QUANTITIES)
+    write_json(path / "call0002" / QUANTITIES, made | {"fdbcore": "0.0.9"})
+    assert scored(path)["measures"] == expected
+    assert again == ["call0001", "call0002"]
+
+
+def test_groups_of_many_calls_take_seconds(tmp_path: Path) -> None:
+    """1,500 calls in a third of what 3,000 may take (20 s of CPU); most of it is for intervals."""
+    first = drawn_calls(30, 1)
+    path = made_run(tmp_path / "run", first)
+    corpus = read_json(path / CORPUS)
+    calls = []
+    for number in range(1500):
+        name, columns = f"n{number:04}", {"version": f"v{number % 3}", "caller": f"c{number % 200}"}
+        shutil.copytree(path / first[number % 30].name, path / name, copy_function=os.link)
+        calls.append(corpus["calls"][0] | {"name": name, "columns": columns})
+    write_json(path / CORPUS, corpus | {"calls": calls})
+    before_s = time.process_time()
+    content = scored(path, "--by", "version", "--cluster", "caller", "--jobs", "1")
+    assert time.process_time() - before_s < 7
+    assert [group["calls"] for group in content["groups"]] == [500, 500, 500]
