@@ -214,11 +214,19 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
     if session.words or kinds != (session.swap, session.offset_ms, len(session.paths)):
         return False
     held = open_recorded(session.recording) if session.recording is not None else None
-    if recording.left_out != within_call(session.left_out(held, recording.n_ticks), recording.n_ticks):
+    if recording.left_out != within_call(session.left_out(held, _stated_ticks(session)), recording.n_ticks):
         return False
     if meta["versions"] != _versions() or meta["settings_sha256"] != _expected_settings(source, held, settings):
         return False
     return all(file["sha256"] == content_hash(path) for file, path in zip(source["files"], session.paths, strict=True))
+
+
+def _stated_ticks(session: SessionInput) -> int | None:
+    """The length that the files of a session state, which may differ from what they hold; None if it is not needed."""
+    if not any(span.is_from_end for span in session.leave_out or ()):
+        return None
+    with session.open() as source:
+        return source.stated_ticks
 
 
 def _expected_settings(source: Mapping[str, Any], held: Recording | None, settings: ReplaySettings) -> str:

@@ -37,6 +37,11 @@ class AskedSpan:
     end_s: float | None
     by: str
 
+    @property
+    def is_from_end(self) -> bool:
+        """Whether an edge counts from the end of the call."""
+        return self.start_s < 0 or (self.end_s or 0.0) < 0
+
 
 def asked_spans(spans: Sequence[tuple[float, float | None]] | None) -> list[AskedSpan] | None:
     """Spans of seconds that a program gives, as `AskedSpan`s; None if it gives none."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -192,6 +193,26 @@ def test_a_changed_span_is_replayed_and_the_same_is_kept(tmp_path: Path, parts: 
     score(replay_session(session, settings.run_path, "energy", keep_audio=False))
     assert kept_recording(session, settings) is not None
     assert kept_recording(first, settings) is None
+
+
+def test_a_file_that_states_another_length_than_it_holds_is_kept_too(tmp_path: Path) -> None:
+    path, settings = tmp_path / "call.m4a", ReplaySettings(tmp_path / "run", "energy", {})
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("aac", rate=RATE_HZ)
+        assert isinstance(stream, av.AudioStream)
+        stream.layout = "stereo"
+        samples = voices("A 0.3-2 | B 2.4-4.5", 1.5).reshape(1, -1)
+        frame = av.AudioFrame.from_ndarray(samples, format="s16", layout="stereo")
+        frame.sample_rate = RATE_HZ
+        resampler = av.AudioResampler(stream.format.name, "stereo", RATE_HZ, frame_size=1024)
+        for part in [*resampler.resample(frame), *resampler.resample(None), None]:
+            container.mux(stream.encode(part))
+    (session,) = session_inputs([path])
+    session = replace(session, leave_out=measured_between(None, "-2"))
+    reading = replay_session(session, settings.run_path, "energy", keep_audio=False)
+    score(reading)
+    assert reading.left_out[0].start_tick + 200 < reading.n_ticks  # it holds more than it states
+    assert kept_recording(session, settings) is not None
 
 
 def test_a_recording_keeps_what_it_leaves_out(tmp_path: Path, parts: tuple[Script, Script]) -> None:
