@@ -11,7 +11,7 @@ from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import Measure, Unit
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_parties, of_settings, of_source, of_versions
-from fdbcore.report.format import amount, headline, limits, number, shown_unit
+from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
 from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat
 from fdbcore.types import SIDES, TurnSettings
@@ -80,25 +80,20 @@ def _unknown(name: str, unit: Unit) -> Measure:
     return Measure(name, "values", unit, OTHER, name, "")
 
 
-MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "unit", "with echo", NOTES)
+MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "with echo", NOTES)
 
 
 def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings, link: Links) -> Row:
     label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
-    unit = m["unit"]
+    unit, values = m["unit"], (m["median"], m["p90"], m["mean"])
+    beside = (_with_echo(m), "; ".join(_notes(m)))
+    if values == (None, None, None):
+        return label, ["none", "", "", "", "", *beside]
     n = f"{link(m['count'], name)} of {link(m['n'], f'{name}{ALL}')}" if "count" in m else link(m["n"], name)
-    told_of = (m["median"], m["p90"], m["mean"])
-    numbers: list[Shown] = ["" if value is None else number(value, unit) for value in told_of]
+    numbers: list[Shown] = ["" if value is None else amount(value, unit) for value in values]
     main = 0 if numbers[0] else 2  # the interval is that of the median; of the mean for rates and shares
     numbers[main] = Cell(str(numbers[main]), is_strong=True)
-    return label, [
-        Cell(n, is_linked=True),
-        *numbers,
-        limits(m["ci95"], unit),
-        shown_unit(unit),
-        _with_echo(m),
-        "; ".join(_notes(m)),
-    ]
+    return label, [Cell(n, is_linked=True), *numbers, limits(m["ci95"], unit), *beside]
 
 
 def _with_echo(m: Summary) -> str:

@@ -249,8 +249,8 @@ def moments(
         found = run.worst.get(kind.id, [])
         if found:
             count = link(f"{run.found[kind.id]:,}", kind.id)
-            count += f" over {ticks_to_s(limit_ticks(kind.id, settings)):g} s"
-            count += f", the worst {len(found)}" if run.found[kind.id] > len(found) else ""
+            count += f" longer than {ticks_to_s(limit_ticks(kind.id, settings)):g} s"
+            count += f"; the {len(found)} longest" if run.found[kind.id] > len(found) else ""
             cards = [_card(each, sound(each), page(each), words) for each in found]
             listed.append({"name": kind.title, "meaning": kind.meaning, "count": count, "cards": cards})
         elif shown_by(kind) & run.measures.keys():
