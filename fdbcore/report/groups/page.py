@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Summary
 
 SCORES_PAGE: Final = "scores.html"
+CAUTION: Final = "!!"
+"""The label of a line that cautions about few calls; a line that asks for more has a word after it."""
 ALL: Final = "all calls"
 
 
@@ -47,6 +49,7 @@ def page(content: Statements, folder: Path) -> str:
         facts=_facts(content),
         is_run_linked=(folder / INDEX).is_file(),
         warnings=_warnings(lines, content["unscored"]),
+        cautions=[_sentence(text) for label, text in lines if label == CAUTION],
         measures=[_measure(content, name, settings) for name in headlines()],
         told=[(label or "\N{NO-BREAK SPACE}", text) for label, text in lines if not label.startswith("!!")],
         reference=_reference(content, content["reference"]) if "reference" in content else None,
@@ -61,10 +64,15 @@ def _facts(content: Statements) -> list[str]:
 
 
 def _warnings(lines: Iterable[tuple[str, str]], unscored: Mapping[str, str]) -> list[str]:
-    marked = [(label[2:].strip(), text) for label, text in lines if label.startswith("!!")]
-    found = [": ".join(filter(None, line)) for line in marked]
+    """What a reader must see and settle before any figure. Cautions about few calls are not among it."""
+    marked = [(label[2:].strip(), text) for label, text in lines if label.startswith("!! ")]
+    found = [": ".join(line) for line in marked]
     found += [f"not scored: {name}: {reason}" for name, reason in unscored.items()]
-    return [f"{text[:1].upper()}{text[1:]}" for text in found]
+    return [_sentence(text) for text in found]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _measure(content: Statements, name: str, settings: TurnSettings) -> dict[str, Any]:
