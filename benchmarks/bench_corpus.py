@@ -41,7 +41,7 @@ def main(calls: int = CALLS, compared: int = COMPARED) -> None:
     two_cores = sorted(os.sched_getaffinity(0))[:2]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sources = _sources(folder / "sources")
+        sources = synthetic_calls(folder / "sources")
         many, few = _linked(folder / "many", sources, calls), _linked(folder / "few", sources, compared)
         print(machine(), f"{DIALOGUES} dialogues of {MINUTES} min, {RATE_HZ} Hz stereo WAV", sep="\n")
         energy = _replay(many, folder / "energy", "energy", two_cores)
@@ -88,7 +88,7 @@ def _speed_up(ratio: float) -> str:
     return f"{ratio:.2f} x one core, {'met' if ratio >= GOAL_SPEED_UP else 'MISSED'}"
 
 
-def _sources(folder: Path) -> list[Path]:
+def synthetic_calls(folder: Path) -> list[Path]:
     """Different dialogues, recorded as by a telephone system."""
     from scipy.io import wavfile
 

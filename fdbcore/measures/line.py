@@ -11,10 +11,11 @@ from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import V1_FILES
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
-Line: TypeAlias = Literal["closed", "held", "open"]
+Line: TypeAlias = Literal["closed", "held", "cut", "open"]
 """Whether B could still answer after A's last turn. open: yes, until the end of the recording, as in a benchmark of one
 turn; an answer that has not come by then is missing. held: we ran the call ourselves, so A did not hang up; an answer
-is missing if the whole response window was recorded. closed: somebody else made the recording, and A may have hung up.
+is missing if the whole response window was recorded. cut: the same, and we ended the call at its time limit. closed:
+somebody else made the recording, and A may have hung up.
 """
 
 
@@ -23,9 +24,11 @@ def line_of(recording: Recording) -> Line:
     kinds = [party.get("kind", "replay") for party in recording.parties.values()]
     if recording.meta["settings"].get("line_open") or _is_one_turn(recording):
         return "open"
-    if "clip" in kinds and not _is_cut_off(recording):
-        return "open"
-    return "held" if any(kind != "replay" for kind in kinds) else "closed"
+    if all(kind == "replay" for kind in kinds):
+        return "closed"
+    if _is_cut_off(recording):
+        return "cut"
+    return "open" if "clip" in kinds else "held"
 
 
 def _is_cut_off(recording: Recording) -> bool:
@@ -60,7 +63,9 @@ def _span(start_s: float, end_s: float) -> tuple[int, int]:
 def is_missing(silent_ticks: int, settings: TurnSettings, line: Line) -> bool:
     """Whether B's answer to A's last turn is missing; nobody spoke for the last `silent_ticks` of the recording."""
     ended = silent_ticks >= settings.ticks("min_silence_ms")
-    return ended and (line == "open" or (line == "held" and silent_ticks >= settings.ticks("response_window_ms")))
+    return ended and (
+        line == "open" or (line in ("held", "cut") and silent_ticks >= settings.ticks("response_window_ms"))
+    )
 
 
 def at_the_end(events: Sequence[TurnEvent], n_ticks: int, settings: TurnSettings, line: Line) -> list[TurnEvent]:

@@ -109,7 +109,7 @@ def converse(
             failure = _open(a, b, stop, progress)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress, desk)
         # Only after `close`: a party may set `left` while it leaves.
-        outcome = failure or _outcome(a, b, ticks, recording, settings.vad)
+        outcome = failure or _outcome(a, b, ticks, recording, settings)
         recording.note(outcome=outcome)
         if world is not None and (state := world.state()) is not None:
             recording.note(tools={**known["tools"], "state": state})
@@ -197,7 +197,7 @@ def _blame(side: Side, reason: str) -> Outcome:
     return {"kind": "failed" if side == "B" else "invalid", "side": side, "reason": redacted(reason)}
 
 
-def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, vad: str) -> Outcome:
+def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, settings: LiveSettings) -> Outcome:
     missed = recording.missed_ticks
     if recording.loss is not None:
         return {"kind": "invalid", "side": None, "reason": recording.loss}
@@ -217,7 +217,9 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, v
         left_first = b.left is not None and a.left is None
         asked = recording.has_spoken("A")  # a system that was asked nothing need not answer, but must not leave
         silent: Side = "B" if asked or left_first else "A"
-        return _blame(silent, _why_silent(recording.loudest_dbfs(silent), vad))
+        is_cut = a.left is None and b.left is None
+        cut = f"; the call was cut at --max-s {settings.max_s:g}" if is_cut else ""
+        return _blame(silent, f"{_why_silent(recording.loudest_dbfs(silent), settings.vad)}{cut}")
     return {"kind": "done", "side": None, "reason": None}
 
 

@@ -95,7 +95,7 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert ["mute", "2", "0", "2", "0"] in [row[:5] for row in rows]
     assert lines[-1] == str(run_path / INDEX)
     assert len([line for line in result.stderr.splitlines() if line.endswith("of 4)")]) == 4
-    assert not list(run_path.glob(f"*/{REPORT}"))
+    assert len(list(run_path.glob(f"*/{REPORT}"))) == 4
     assert "2 systems" in (run_path / INDEX).read_text()
     assert (run_path / CALLS).read_text().count("\n") == 5
     summary = json.loads((run_path / SUMMARY).read_text())
@@ -246,7 +246,9 @@ def test_one_bad_clip_loses_no_other_and_is_named(run_path: Path, tmp_path: Path
         f"fdbcore run: empty: invalid: {folders[1] / 'empty.wav'}:",
         f"fdbcore run: peak: invalid: {folders[0] / 'peak.wav'}: level_dbov:",
     ]
-    outcomes = {path.name: Recording(path).meta["outcome"]["kind"] for path in run_path.iterdir() if path.is_dir()}
+    outcomes = {
+        path.parent.name: Recording(path.parent).meta["outcome"]["kind"] for path in run_path.glob("*/meta.json")
+    }
     assert outcomes == {"good-these": "done", "good-those": "done", "empty": "invalid", "peak": "invalid"}
 
 

@@ -195,7 +195,8 @@ V1: Final = {"files": [{"path": "1/input.wav"}, {"path": "1/output.wav"}], "play
     [
         ({}, "closed"),
         ({"parties": {**PARTY, "B": {"kind": "webrtc"}}}, "held"),
-        ({"held": {"path": "", "meta": {"parties": {**PARTY, "B": {"kind": "moshi"}}}}}, "held"),
+        ({"held": {"path": "", "meta": {**META, "parties": {**PARTY, "B": {"kind": "moshi"}}}}}, "held"),
+        ({"parties": {**PARTY, "B": {"kind": "webrtc"}}, "settings": META["settings"] | {"max_s": 14.0}}, "cut"),
         ({"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}}, "open"),
         ({"source": V1 | {"sides": SIDES}}, "open"),
         ({"settings": META["settings"] | {"line_open": True}}, "open"),

@@ -181,6 +181,38 @@ def test_the_tile_of_answers_says_what_became_of_the_last_turn(
     assert last in text if last else "A's last turn: " not in text
 
 
+@pytest.mark.parametrize(("tail_s", "last"), [(3.0, "the call was cut at --max-s"), (0.0, "cut off at --max-s")])
+def test_a_call_that_its_time_limit_cut_says_so_of_the_last_turn(tail_s: float, last: str, tmp_path: Path) -> None:
+    parties, settings = {"A": {"kind": "scripted"}, "B": {"kind": "moshi"}}, META["settings"] | {"max_s": 8 + tail_s}
+    drawing = "A 0-2 6-8 | B 2.5-5"
+    found = read(drawn_recording(tmp_path / "call", drawing, tail_s, parties=parties, settings=settings))
+    assert f"A's last turn: {last}." in found.text
+    assert found.attributes("body", "data-last-turn") == [last]
+
+
+def test_speech_that_began_with_the_other_s_is_named_beside_those_that_count(tmp_path: Path) -> None:
+    """B begins, A 0.1 s later, and both speak for 1.9 s: nobody talks over the other, but it is a moment to hear."""
+    found = read(drawn_recording(tmp_path / "call", "A 2.1-4 | B 2-6"))
+    text = found.text.replace("\u00a0", " ")
+    assert re.search(
+        r"A talks over B\s*never\s*with more than 1 s of speech. Not counted: 1 begun together with B.", text
+    )
+    assert "talk-over 1.9 s" in text
+
+
+def test_one_moment_of_each_kind_is_heard_first(tmp_path: Path) -> None:
+    """Five slow answers, all worse than the one stretch in which both speak, and than the silence of both."""
+    slow = [(10 * k, 10 * k + 2, 10 * k + 6, 10 * k + 8) for k in range(5)]
+    a = " ".join(f"{start}-{end}" for start, end, *_ in slow)
+    b = " ".join(f"{start}-{end}" for *_, start, end in slow)
+    found = read(drawn_recording(tmp_path / "call", f"A {a} 54.4-56 | B {b} 50.1-56.5"))
+    kinds = [
+        text.rstrip("0123456789. s") for text in re.findall(r"(slow answer|talk-over|both silent) [\d.]+ s", found.text)
+    ]
+    assert kinds[:2] == ["slow answer", "talk-over"]
+    assert kinds.count("slow answer") >= 5
+
+
 def test_figures_have_denominators_and_what_chance_would_do(sample: Reading) -> None:
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text

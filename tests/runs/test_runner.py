@@ -203,6 +203,7 @@ def test_a_system_that_only_plays_tones_is_told_so(tmp_path: Path, amplitude: in
 
     how = LiveSettings(vad=vad, max_s=10, realtime=False)
     call = converse(user, Tones([]), tmp_path / "call", how, {}, threading.Event())
+    reason += "; the call was cut at --max-s 10"
     assert call.meta["outcome"] == {"kind": "failed", "side": "B", "reason": reason}
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_text
 from fdbcore.report.call import agent_log as marks
@@ -122,6 +123,8 @@ def page(
         terms=terms(settings),
         peaks=embedded_peaks(reading.peaks),
         lists=lists,
+        listened=[moment.to_json() for moment in one_of_each_kind_first(reading.moments)] if is_scored else [],
+        last_turn=last_turn(reading.dialogue) if is_scored else "",
         shared_script=f"../{PAGES}/{shared_script}",
         shared_style=f"../{PAGES}/{shared_style}",
         script=script,

@@ -10,6 +10,7 @@ from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.score import read_scores
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import stop_share
+from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
@@ -217,6 +218,8 @@ def last_turn(dialogue: Dialogue) -> str:
         return "cut off where the measured part ends"
     ends = {side: int(spans[-1, 1]) if len(spans) else 0 for side, spans in dialogue.ipus.items()}
     is_over = dialogue.n_ticks - ends["A"] >= dialogue.settings.ticks("min_silence_ms")
+    if dialogue.line == "cut":
+        return "the call was cut at --max-s" if is_over else "cut off at --max-s"
     return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
 
 
@@ -266,7 +269,7 @@ def by_labels(measures: Measures) -> str:
 
 
 def _worst(reading: Reading, scores: Document) -> str:
-    found = reading.moments[:WORST]
+    found = one_of_each_kind_first(reading.moments)[:WORST]
     if not found:
         return "no single moment" if scores["findings"] else "nothing out of the ordinary"
     listed = "   ".join(f"{clock_text(m.start_tick / TICKS_PER_S)} {m.text}" for m in found)

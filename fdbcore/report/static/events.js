@@ -72,7 +72,7 @@ function describe(event) {
     overlap_within: () => `${side} talks over ${other} for ${lasting}; ${other} keeps the floor.`,
     no_response: () =>
       event.censored
-        ? `${other}'s last turn: unanswered by ${side}, or hung up. Not counted.`
+        ? `${other}'s last turn: ${(other === "A" && document.body.dataset.lastTurn) || `unanswered by ${side}, or hung up`}. Not counted.`
         : `${side} does not answer within ${lasting}${event.unanswered ? `; ${other} goes on by itself` : ""}.`,
     intrusion: () => describeIntrusion(event, side, other, lasting),
   };
