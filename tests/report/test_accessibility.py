@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pytest
 from click.testing import CliRunner
 from helpers.corpus import ROWS, build, replay
+from helpers.logged import save
 
 from fdbcore.cli.main import main
+from fdbcore.sources.agent_logs import Mark
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -52,7 +54,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (calls / "junk.wav").write_bytes(b"no audio at all" * 99)
     (folder / "calls.csv").write_text(ROWS)
     run = folder / "RUN"
-    replay(calls, "--meta", folder / "calls.csv", out=run)
+    save(folder / "logs" / "mixed.jsonl", [Mark(time_s, "audio out") for time_s in range(60)])
+    logs = ("--marks", folder / "logs", "--marks-offset-ms", "0")
+    replay(calls, "--meta", folder / "calls.csv", *logs, out=run)
     shutil.copytree(run, folder / "OLD")
     gates = folder / "gates.toml"
     gates.write_text('gates = ["premature_per_turn <= 0.01", "response_latency_ms.median <= baseline + 100"]\n')
