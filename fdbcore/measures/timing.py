@@ -101,7 +101,7 @@ def floor_taking(dialogue: Dialogue) -> dict[str, Quantity]:
     to_a = dialogue.uncensored("gap", "overlap_between", side="A")
     limit_ticks = dialogue.settings.ticks("lapse_ms")
     lapses = [(start, end) for start, end in dialogue.lapses.tolist() if end - start > limit_ticks]
-    silent = [(0, start) for start in dialogue.ipus["B"][:1, 0].tolist()]
+    silent = [(dialogue.spans[0][0], start) for start in dialogue.ipus["B"][:1, 0].tolist()]
     silent_s = [dialogue.measured_before(end) / TICKS_PER_S for _, end in silent]
     measures: dict[str, Quantity] = {
         "a_fto_after_b_ms": Values("ms", [float(fto(e) * TICK_MS) for e in to_a], spans=[e.span for e in to_a]),

@@ -97,6 +97,7 @@ def test_a_call_with_left_out_parts_is_measured_as_its_parts_are(seed: int) -> N
         expected = own_silence.values[0] + sum(end - start for start, end in parts_before) / TICKS_PER_S
         assert isinstance(silence, Values)
         assert silence.values == [pytest.approx(expected)]
+        assert [start for start, _ in silence.spans] == [kept[0][0]]
     assert all(any(s <= m.start_tick and m.end_tick <= e for s, e in kept) for m in moments(whole, given_labels))
 
 
