@@ -18,7 +18,7 @@ from .options import DONE, read_run
 if TYPE_CHECKING:
     from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.comparison_types import Comparison
+    from fdbcore.analysis.comparison_types import Comparison, GateMoment
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.gate_file import Gates
 
@@ -87,6 +87,7 @@ def _compare(
     from fdbcore.report.comparison.comment import comment
     from fdbcore.report.comparison.junit import junit
     from fdbcore.report.comparison.page import write_comparison
+    from fdbcore.report.comparison.words import moments_of
 
     gates = None if asked.gate is None else read_gates(asked.gate)
     run, baseline = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
@@ -97,6 +98,7 @@ def _compare(
         gated = _decide_gates(gates, asked, sides, write_pages)
         document["gates"] = gated.gates
         pages.append(write_run(sides.run, gated))
+    write_pages(_without_page(sides.run, moments_of(document)))
     if baseline or gates:
         pages.append(write_comparison(document, asked.run))
     figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
@@ -106,6 +108,14 @@ def _compare(
         write_text(asked.comment, comment(document, asked.run, asked.link, asked.comment.parent))
     _print(document, [*pages, *figures], asked)
     return document["gates"]["exit_code"] if "gates" in document else DONE
+
+
+def _without_page(run: Run, moments: Iterable[GateMoment]) -> list[Call]:
+    """The calls of these moments whose pages are not written yet."""
+    from fdbcore.recording.files import REPORT
+
+    names = {moment["call"] for moment in moments}
+    return [call for call in run.calls if call.name in names and not (call.path / REPORT).is_file()]
 
 
 def _decide_gates(

@@ -13,6 +13,7 @@ from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.matching import Matched, every_two, match, tested
 from fdbcore.analysis.score import summarise
+from fdbcore.analysis.worsened import worsened
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.run import FAILED
@@ -108,12 +109,14 @@ def _row(name: str, matched: Matched, found: PooledDifference) -> ComparedMeasur
         summarise([{name: quantity} for quantity in pooled], clusters).get(name)
         for pooled, clusters in matched.pools(name)
     )
+    told = verdict(found, MEASURES[name].better)
     return {
         "measure": name,
         "better": MEASURES[name].better,
-        "verdict": verdict(found, MEASURES[name].better),
+        "verdict": told,
         "a": a,
         "b": b,
+        "worst": [each.to_json() for each in worsened(matched, name)] if told == "worse" else [],
         **found.to_json(),
     }
 
@@ -175,9 +178,9 @@ def compare(
     the runs even if their settings differ.
 
     Keys: comparisons [{title, a, b, paired_by, measures [{measure, better, verdict, a, b, value, interval, p_holm,
-    ...}]}], where value is a - b in the unit of the measure (ms for latencies, shares from 0 to 1), interval has 95 %,
-    and verdict is "better", "worse", "different", "no difference found" or "undecided" (it could not be tested);
-    notes, run, baseline.
+    worst, ...}]}], where value is a - b in the unit of the measure (ms for latencies, shares from 0 to 1), interval has
+    95 %, verdict is "better", "worse", "different", "no difference found" or "undecided" (it could not be tested), and
+    worst is what to listen to if it is worse; notes, run, baseline.
     Raises SettingsError for runs with different settings, InputError for an unknown column or one with too many values,
     RecordingError if no call is scored.
     """

@@ -52,6 +52,7 @@ class ComparedMeasure(MeasuredDifference):
     verdict: VerdictOfA
     a: Annotated[Summary | None, Meta(description="null where no call has the measure")]
     b: Annotated[Summary | None, Meta(description="null where no call has the measure")]
+    worst: Annotated[list[GateMoment], Meta(description="of a measure that is worse, what to listen to in a")]
 
 
 class ComparedSide(TypedDict):

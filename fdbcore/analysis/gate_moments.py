@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.groups import CallGroup
@@ -12,8 +12,12 @@ from fdbcore.analysis.survey import headline
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.measure import ShownMoments
 from fdbcore.measures.moments import limit_ticks
+from fdbcore.recording.files import REPORT
 from fdbcore.sources.recorded import settings_of
 from fdbcore.types import clock_text, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import GateMoment
 
 WORST: Final = 5
 
@@ -30,6 +34,16 @@ class Worst:
     def file(self) -> str:
         """The files of its audio."""
         return " + ".join(self.call.files) or str(self.call.path)
+
+    def to_json(self) -> GateMoment:
+        """All of it as JSON values; the page of the call must exist."""
+        return {
+            "call": self.call.name,
+            "file": self.file,
+            "start_s": self.start_s,
+            "text": self.text,
+            "page": f"{self.call.path / REPORT}#t={self.start_s:g}",
+        }
 
     @property
     def at(self) -> str:

@@ -21,7 +21,6 @@ from fdbcore.analysis.score import pool
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.quantities import Share, Values
-from fdbcore.recording.files import REPORT
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 from fdbcore.stats.significance import POWER
 from fdbcore.stats.student import t_quantile
@@ -346,14 +345,5 @@ def _result(decision: Decision, moments: Sequence[Worst]) -> GateResult:
         "calls_needed": decision.calls_needed,
         "calls_range": decision.calls_range,
         "reason": decision.reason,
-        "worst": [
-            {
-                "call": each.call.name,
-                "file": each.file,
-                "start_s": each.start_s,
-                "text": each.text,
-                "page": f"{each.call.path / REPORT}#t={each.start_s:g}",
-            }
-            for each in moments
-        ],
+        "worst": [each.to_json() for each in moments],
     }

@@ -15,7 +15,9 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from fdbcore.analysis.corpus import Run
 from fdbcore.cli.main import main
+from fdbcore.measures.quantities import Share
 
 HOSTILE = "a|b`[x](http:evil)<img>@team#1"
 GATES = 'gates = ["premature_per_turn <= baseline + 0.02", "answered_per_turn >= 0.6"]'
@@ -86,6 +88,24 @@ def test_the_table_has_every_measure_what_got_worse_first(compared: tuple[dict[s
     assert len({line.count(" | ") for line in rows}) == 1
 
 
+def test_what_to_listen_to_comes_from_calls_that_got_worse(folder: Path, compared: tuple[dict[str, Any], str]) -> None:
+    document, _ = compared
+    shares = [
+        {call.name: call.quantities["premature_per_turn"] for call in Run(folder / run).calls} for run in ("new", "old")
+    ]
+    rows = document["comparisons"][0]["measures"]
+    assert document["comparisons"][0]["paired_by"] == "call name"
+    assert all(bool(row["worst"]) <= (row["verdict"] == "worse") for row in rows)
+    moments = next(row for row in rows if row["measure"] == "premature_per_turn")["worst"]
+    assert len({moment["call"] for moment in moments}) == 5
+    for moment in moments:
+        now, before = (each.get(moment["call"]) for each in shares)
+        assert isinstance(now, Share)
+        assert before is None or (isinstance(before, Share) and now.count / now.n > before.count / before.n)
+        assert "cut A off" in moment["text"]
+        assert moment["text"] in (folder / "new" / "compare.html").read_text()
+
+
 def test_links_lead_to_the_pages_that_are_there(folder: Path, compared: tuple[dict[str, Any], str]) -> None:
     _, text = compared
     links = [str(token.attrs["href"]) for token in tokens(text) if token.type == "link_open"]
@@ -114,7 +134,12 @@ def test_the_address_of_the_run_stands_before_its_pages(folder: Path) -> None:
     assert report(folder / "new", *options, "--quiet").exit_code == 0
     text = (folder / "sub" / "c.md").read_text()
     links = [str(token.attrs["href"]) for token in tokens(text) if token.type == "link_open"]
-    assert links == [f"{link}compare.html", f"{link}index.html"]
+    assert links[-2:] == [f"{link}compare.html", f"{link}index.html"]
+    assert len(links) > 2
+    assert all(each.startswith(link) for each in links)
+    html = (folder / "new" / "compare.html").read_text()
+    assert "Cut off: listen to what got worse" in html
+    assert re.search(r'<p class="lead">Worse: [^.]*Cut off', html)
     assert text.startswith("### ✕ Measures: ")
 
 

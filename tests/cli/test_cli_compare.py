@@ -120,7 +120,8 @@ def test_the_failing_gate_links_its_five_worst_moments(planted: Planned, gated: 
         assert moment["start_s"] in early
     html = (planted.new / "compare.html").read_text()
     links = re.findall(r'href="([^"#]+/report.html)#t=([\d.]+)"', html)
-    assert [float(time) for _, time in links] == [moment["start_s"] for moment in worst]
+    assert [float(time) for _, time in links[:5]] == [moment["start_s"] for moment in worst]
+    assert len({*links}) == len(links)
     assert all((planted.new / path).is_file() for path, _ in links)
     assert all(f"{moment['file']}: {moment['page']}" in junit.read_text() for moment in worst)
 

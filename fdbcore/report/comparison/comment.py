@@ -39,7 +39,7 @@ SIGNS: Final[dict[Verdict, str]] = {
 }
 """What stands before each verdict, in the order of the table."""
 CHANGES: Final[Collection[Verdict]] = ("worse", "better", "different")
-MOST_MOMENTS: Final = 5
+MOST_MOMENTS: Final = 12
 MOST_NOTICES: Final = 3
 _MARKUP: Final = re.compile(r"[\\`*_\[\]<>#|~&$]")
 
@@ -53,7 +53,7 @@ def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
     """
     pages = _Pages(folder, link, place)
     lines = [f"### {_heading(document)}", _sides(document), *_verdicts(document)]
-    lines += [*_moments(document.get("gates"), pages), *_notices(document), _pages(document, pages)]
+    lines += [*_moments(document, pages), *_notices(document), _pages(document, pages)]
     tables = [_table(compared) for compared in document["comparisons"]] or [_gates(document.get("gates"))]
     return "\n\n".join(["\n".join([f"{lines[0]}\n", *lines[1:]]), *filter(None, tables)]) + "\n"
 
@@ -147,10 +147,9 @@ def _open(gate: GateResult) -> str:
     return f"gate {words.label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
 
 
-def _moments(gates: DecidedGates | None, pages: _Pages) -> Iterator[str]:
-    worst = [moment for gate in gates["results"] for moment in gate["worst"]] if gates else []
-    if worst:
-        yield f"- **listen**: {'; '.join(_moment(each, pages) for each in worst[:MOST_MOMENTS])}"
+def _moments(document: Comparison, pages: _Pages) -> Iterator[str]:
+    if found := words.moments_of(document):
+        yield f"- **listen**: {'; '.join(_moment(each, pages) for each in found[:MOST_MOMENTS])}"
 
 
 def _moment(moment: GateMoment, pages: _Pages) -> str:

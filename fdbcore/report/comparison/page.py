@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -42,6 +43,7 @@ def write_comparison(document: Comparison, folder: Path) -> Path:
 def page(document: Comparison, folder: Path) -> str:
     """The whole page. folder: the folder that its links are relative to."""
     run, gates = document["run"], document.get("gates")
+    listed = {moment["page"] for gate in (gates["results"] if gates else []) for moment in gate["worst"]}
     settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
     return render(
         "compare.html",
@@ -49,8 +51,12 @@ def page(document: Comparison, folder: Path) -> str:
         facts=_facts(document),
         is_run_linked=(folder / INDEX).is_file(),
         warnings=words.notices(document),
+        lead=words.lead(document) if document["comparisons"] else "",
         gates=_gates(gates, folder) if gates else None,
-        comparisons=[compared_table(compared, settings) for compared in document["comparisons"]],
+        comparisons=[
+            compared_table(compared, settings) | {"worse": _worse(compared, folder, listed)}
+            for compared in document["comparisons"]
+        ],
         not_corrected=NOT_CORRECTED,
         evidence={f"{name[:1].upper()}{name[1:]}": _evidence(side) for name, side in words.sides(document)},
         terms=terms(settings),
@@ -87,8 +93,23 @@ def _gate(gate: GateResult, folder: Path) -> dict[str, Any]:
         "name": words.gate_name(gate),
         "lines": [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])],
         "source": gate["source"],
-        "moments": [{**moment, "address": _address(moment, folder)} for moment in gate["worst"]],
+        "moments": _moments(gate["worst"], folder),
     }
+
+
+def _worse(compared: ComparedCalls, folder: Path, listed: set[str]) -> list[dict[str, Any]]:
+    """What to listen to of each measure that got worse, but for what is listed already; adds it to `listed`."""
+    found = []
+    for row in compared["measures"]:
+        moments = [moment for moment in row["worst"] if moment["page"] not in listed]
+        listed |= {moment["page"] for moment in moments}
+        if moments:
+            found.append({"name": words.label(row["measure"]), "moments": _moments(moments, folder)})
+    return found
+
+
+def _moments(found: Sequence[GateMoment], folder: Path) -> list[dict[str, Any]]:
+    return [{**moment, "address": _address(moment, folder)} for moment in found]
 
 
 def _address(moment: GateMoment, folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +10,7 @@ from fdbcore.report.comparison import words
 from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, p_text, step
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, Comparison, DecidedGates
+    from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, Comparison, DecidedGates, GateMoment
 
 MOST_COLUMNS: Final = 100
 
@@ -51,9 +51,13 @@ def _gates(gates: DecidedGates | None) -> Iterator[str]:
         yield f"  {words.gate_basis(gate)}"
         if advice := words.gate_advice(gate):
             yield f"  {advice}"
-        for moment in gate["worst"]:
-            yield f"  {clock_text(moment['start_s'])} {moment['text']}, {moment['file']}"
-            yield f"    {moment['page']}"
+        yield from _moments(gate["worst"])
+
+
+def _moments(found: Sequence[GateMoment]) -> Iterator[str]:
+    for moment in found:
+        yield f"  {clock_text(moment['start_s'])} {moment['text']}, {moment['file']}"
+        yield f"    {moment['page']}"
 
 
 def _compared(compared: ComparedCalls) -> Iterator[str]:
@@ -78,3 +82,4 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
     parts += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []
     yield f"  {'; '.join(parts)}"
+    yield from _moments(row["worst"])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Comparison,
         DecidedGates,
         DescribedRun,
+        GateMoment,
         GateResult,
         Status,
     )
@@ -65,6 +66,26 @@ def cautions(compared: ComparedCalls) -> Iterator[str]:
     }
     of_calls = compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
     yield from interval_cautions(measures, None if of_calls else compared["paired_by"] or "the cluster")
+
+
+def lead(document: Comparison) -> str:
+    """A comparison in one sentence for each verdict: what got worse and better, and how much is undecided."""
+    rows = [row for compared in document["comparisons"] for row in compared["measures"]]
+    parts = []
+    for told in ("worse", "better"):
+        found = dict.fromkeys(label(row["measure"]) for row in rows if row["verdict"] == told)
+        parts += [f"{told.capitalize()}: {', '.join(found)}."] if found else []
+    undecided = sum(row["verdict"] == "undecided" for row in rows)
+    parts += [f"Undecided: {undecided}."] if undecided else []
+    return " ".join(parts) if rows and parts else "No difference found that is better or worse."
+
+
+def moments_of(document: Comparison) -> list[GateMoment]:
+    """The moments behind failed gates, and behind measures that got worse; each once."""
+    gates = document.get("gates")
+    found = [moment for gate in (gates["results"] if gates else []) for moment in gate["worst"]]
+    found += [moment for compared in document["comparisons"] for row in compared["measures"] for moment in row["worst"]]
+    return list({moment["page"]: moment for moment in found}.values())
 
 
 def sides(document: Comparison) -> list[tuple[str, DescribedRun]]:
