@@ -48,6 +48,8 @@ def page(content: Statements, folder: Path) -> str:
         title=Path(content["run"]).resolve().name,
         facts=_facts(content),
         is_run_linked=(folder / INDEX).is_file(),
+        leads=words.in_short(content),
+        cluster=words.cluster(content),
         warnings=_warnings(lines, content["unscored"]),
         cautions=[_sentence(text) for label, text in lines if label == CAUTION],
         measures=[_measure(content, name, settings) for name in headlines()],

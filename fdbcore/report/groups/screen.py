@@ -40,6 +40,7 @@ def _fitted(label: str, text: str, width: int) -> str:
 
 def _lines(content: Statements) -> Iterator[Line]:
     yield from _head(content)
+    yield from (("in short" if number == 0 else "", text) for number, text in enumerate(words.in_short(content)))
     groups = content["groups"] or [content]
     varied = words.ranges(content)
     for name, label in headlines().items():
@@ -54,6 +55,7 @@ def _lines(content: Statements) -> Iterator[Line]:
         yield from words.differences(content, name)
     yield from words.settings(content)
     yield from words.reference(content)
+    yield "cluster", words.cluster(content)
     yield from words.notes(content)
 
 

@@ -143,10 +143,23 @@ def verdicts(differences: Sequence[GroupDifference | ComparedMeasure]) -> str:
     for verdict in ("better", "worse", "different"):
         labels = [headlines()[each["measure"]] for each in differences if each["verdict"] == verdict]
         told += [f"{verdict} in {', '.join(labels)}"] if labels else []
-    for verdict, text in (("no difference found", "no difference found in {}"), ("undecided", "{} undecided")):
-        count = sum(each["verdict"] == verdict for each in differences)
-        told += [text.format(count)] if count else []
+    same, undecided = (sum(each["verdict"] == v for each in differences) for v in ("no difference found", "undecided"))
+    told += [f"no difference found in {counted(same, 'measure')}"] if same else []
+    told += [f"{undecided} undecided"] if undecided else []
     return "; ".join(told) or "nothing to compare"
+
+
+def in_short(content: StatedGroups) -> list[str]:
+    """What differs between every two groups, a sentence each; with many groups, only the pairs that differ."""
+    pairs: dict[tuple[str, str], list[GroupDifference]] = {}
+    for each in content["differences"]:
+        if each["value"] is not None:
+            pairs.setdefault((each["a"], each["b"]), []).append(each)
+    if len(content["groups"]) > ALL_PAIRS_SHOWN:
+        pairs = {names: found for names, found in pairs.items() if any(map(is_apart, found))}
+        if not pairs:
+            return [f"No difference found between any two of {len(content['groups'])} groups."]
+    return [f"{a} against {b}: {verdicts(found)}." for (a, b), found in pairs.items()]
 
 
 def settings(content: Statements) -> Iterator[Line]:
@@ -257,7 +270,6 @@ def distances(told: FloorTransfers, floor: HalfDistances | None) -> str:
 def notes(content: Statements) -> Iterator[Line]:
     """The notes about the input and the intervals."""
     yield from (("!! input", text) for text in content["input"])
-    yield "cluster", cluster(content)
     unit = content["unit"]
     groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
     yield from (("!!", text) for text in cautions(groups, unit["column"]))
