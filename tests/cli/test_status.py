@@ -12,7 +12,8 @@ import termios
 
 import pytest
 
-from fdbcore.cli.status import Status
+from fdbcore.cli.replay import SHOWN_EVERY_TICKS, _shown
+from fdbcore.cli.status import SparseLines, Status
 
 DRAW = """
 from fdbcore.cli.status import Part, Status
@@ -67,3 +68,24 @@ def test_nothing_is_drawn_elsewhere(capfd: pytest.CaptureFixture[str]) -> None:
     with Status() as status:
         status("text", 1, 2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_has_a_line_a_minute(capfd: pytest.CaptureFixture[str]) -> None:
+    lines, silent = SparseLines(), SparseLines(quiet=True)
+    for elapsed_s in range(0, 200, 10):
+        lines(f"{elapsed_s} s", elapsed_s)
+        silent("never", elapsed_s)
+    assert capfd.readouterr() == ("", "70 s\n130 s\n190 s\n")
+
+
+def test_one_long_call_tells_how_far_it_is_and_how_long_it_takes() -> None:
+    told: list[tuple[str, float, float | None]] = []
+
+    def kept(text: str, done: float, total: float | None) -> None:
+        told.append((text, done, total))
+
+    on_tick = _shown("call", kept, SparseLines(quiet=True))
+    for tick in range(2 * SHOWN_EVERY_TICKS + 1):
+        on_tick(2160.0, tick)
+    assert [(done, total) for _, done, total in told] == [(10.0, 2160.0), (20.0, 2160.0)]
+    assert re.fullmatch(r"call: 0:20 of 36:00 \| \d+:\d\d left \| [\d,]+x real time", told[-1][0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,18 @@ def test_what_the_far_end_prints_is_no_fault(tmp_path: Path, monkeypatch: pytest
     fine, refused = json.loads(done.stdout)["systems"].values()
     assert fine["ready"]
     assert refused == {"ready": False, "why_not": "fake: refused with 401"}
+
+
+def test_doctor_says_what_it_waits_for_and_names_a_system_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    nobody, away = f"webrtc://127.0.0.1:{port}?join_s=0.5", "moshi://127.0.0.1:9"
+    done = doctor(nobody, away)
+    assert done.returncode == 1
+    assert f"{nobody}: waiting for a peer; side B: join within 0.5 s at http://127.0.0.1:{port}" in done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if "moshi" in line]
+    assert line.count(away) == 1
 
 
 def test_doctor_refuses_an_unknown_system_in_one_line() -> None:
