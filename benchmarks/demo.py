@@ -34,7 +34,7 @@ def main(command: Sequence[str] = (sys.executable, "-m", "fdbcore.cli")) -> int:
     if code := fdbcore("replay", SAMPLE):
         return code
     shutil.rmtree(LIVE, ignore_errors=True)
-    say("2 of 2: holding a live call of half a minute over WebRTC, with a party in a process of its own at each end")
+    say("2 of 2: testing the timing, then a live call of half a minute over WebRTC, with a process for each party")
     code = fdbcore(*RUN)
     if code and missed_ticks():
         say("this machine was too busy to keep time (its reason is above); holding the call once more")
