@@ -145,7 +145,7 @@ def verdicts(differences: Sequence[GroupDifference | ComparedMeasure]) -> str:
         told += [f"{verdict} in {', '.join(labels)}"] if labels else []
     same, undecided = (sum(each["verdict"] == v for each in differences) for v in ("no difference found", "undecided"))
     told += [f"no difference found in {counted(same, 'measure')}"] if same else []
-    told += [f"{undecided} undecided"] if undecided else []
+    told += [f"{counted(undecided, 'measure')} undecided"] if undecided else []
     return "; ".join(told) or "nothing to compare"
 
 

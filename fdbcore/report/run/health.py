@@ -44,17 +44,17 @@ KINDS: Final = {
 
 
 def line(run: Survey) -> str:
-    """The input health of all calls in one line, such as "1 bad, 2 warn of 60 calls | echo 2, noise 1"."""
+    """The input health of all calls in one line: "1 bad, 2 warn of 60 calls | echo 2, noise 1", "60 calls, all ok"."""
     examined = run.examined
     if not examined:
         return "not examined"
     verdicts = [health.verdict for _, health in examined]
-    of_calls = f"of {counted(len(examined), 'call')}" + (" examined" if len(examined) < len(run.scored) else "")
+    calls = counted(len(examined), "call") + (" examined" if len(examined) < len(run.scored) else "")
     worse = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in ("bad", "warn") if verdict in verdicts)
     listed = ", ".join(
         f"{KINDS[kind.id][0].lower().rstrip('?')} {len(kind.calls):,}" for kind in health_kinds(examined)
     )
-    return " | ".join(filter(None, [f"{worse} {of_calls}" if worse else f"ok {of_calls}", listed]))
+    return " | ".join(filter(None, [f"{worse} of {calls}" if worse else f"{calls}, all ok", listed]))
 
 
 def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:
