@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 AXE: Final = Path(__file__).parents[1] / "fakes" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-PAGES: Final = ("index.html", "mixed/report.html", "compare.html", "scores.html", "scorecard", "join")
+PAGES: Final = ("index.html", "mixed/report.html", "compare.html", "trend.html", "scores.html", "scorecard", "join")
 LOOKS: Final[list[tuple[Literal["light", "dark"], int]]] = [("light", 1280), ("dark", 400)]
 
-CONTROLS: Final = "a[href], button:not([disabled]), select, input, summary, audio[controls]"
+CONTROLS: Final = "a[href], button:not([disabled]), select, input, summary, audio[controls], [tabindex='0']"
 MARK: Final = """selector => {
   document.querySelectorAll("details").forEach(each => { each.open = true; });
   const shown = [...document.querySelectorAll(selector)].filter(each => each.checkVisibility());
@@ -65,6 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["report", run, "--call", "mixed"],
         ["score", run, "--by", "language"],
         ["report", run, "--baseline", folder / "OLD", "--gate", gates],
+        ["report", folder / "OLD", run],
         ["score", "--suite", "dialogue-acts", "--out", folder / "card"],
     ):
         told = CliRunner().invoke(main, [*map(str, command), "--quiet"], catch_exceptions=False)
