@@ -11,6 +11,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.differences import PooledDifference, verdict
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
+from fdbcore.analysis.longer_moments import longer_moments
 from fdbcore.analysis.matching import Matched, every_two, match, tested
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.worsened import worsened
@@ -208,6 +209,7 @@ def comparison(
                 "items": matched.of,
                 "shared": matched.shared,
                 "measures": measures,
+                "longer": longer_moments(matched),
             }
             for matched, measures in zip(compared, rows(compared), strict=True)
         ],

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from fdbcore.analysis.gate_file import CannotTell
 from fdbcore.analysis.summary_types import Interval, Summary
-from fdbcore.measures.measure import Direction
+from fdbcore.measures.measure import Direction, MomentKind
 from fdbcore.recording.meta_types import Count, Seconds, Settings
 
 Verdict: TypeAlias = Literal["better", "worse", "different", "no difference found", "undecided"]
@@ -55,6 +55,27 @@ class ComparedMeasure(MeasuredDifference):
     worst: Annotated[list[GateMoment], Meta(description="of a measure that is worse, what to listen to in a")]
 
 
+class Exceeding(TypedDict):
+    """How many calls of a side, or clusters of calls, have a moment that is longer than a limit."""
+
+    clusters: Count
+    of: Count
+
+
+class LongerMoments(TypedDict):
+    """A kind of moment that side a has longer than nearly all of side b, more often than chance explains."""
+
+    kind: MomentKind
+    longer_than_s: Annotated[
+        float | None, Meta(description="at most 1 % of the clusters of b have a longer one; null: or have any")
+    ]
+    moments: Annotated[Count, Meta(description="of a, longer than that")]
+    a: Exceeding
+    b: Exceeding
+    p_holm: Annotated[float, Meta(description="one-sided, of Gumbel and von Schelling's test, corrected for all kinds")]
+    worst: Annotated[list[GateMoment], Meta(description="what to listen to, the longest first")]
+
+
 class ComparedSide(TypedDict):
     """One side of a comparison."""
 
@@ -73,6 +94,7 @@ class ComparedCalls(TypedDict):
     items: Annotated[Count, Meta(description="that either side has")]
     shared: Annotated[Count, Meta(description="that both sides have")]
     measures: list[ComparedMeasure]
+    longer: Annotated[list[LongerMoments], Meta(description="what got worse, if too rarely to move a measure")]
 
 
 class DescribedRun(TypedDict):

@@ -45,7 +45,7 @@ KINDS: Final = (
         "Longest silences of both that are neither a missing nor a slow answer of B.", "long silence {:.1f} s", None,
     ),
 )  # fmt: skip
-_BY_ID: Final = {kind.id: kind for kind in KINDS}
+BY_ID: Final = {kind.id: kind for kind in KINDS}
 LEAST_SEVERITY: Final = 1.01
 
 
@@ -108,13 +108,13 @@ def one_of_each_kind_first(found: Sequence[Moment]) -> list[Moment]:
 
 def limit_ticks(kind: MomentKind, settings: TurnSettings) -> int:
     """The length in ticks beyond which a moment of this kind is worth hearing."""
-    limit = _BY_ID[kind].limit_ticks
+    limit = BY_ID[kind].limit_ticks
     return settings.ticks("lapse_ms") if limit is None else limit
 
 
 def _moment(dialogue: Dialogue, kind: MomentKind, side: Side, start_tick: int, end_tick: int) -> Moment:
     length_ticks = end_tick - start_tick
-    text = _BY_ID[kind].text.format(ticks_to_s(length_ticks))
+    text = BY_ID[kind].text.format(ticks_to_s(length_ticks))
     severity = length_ticks / limit_ticks(kind, dialogue.settings)
     return Moment(kind, side, start_tick, end_tick, severity, text)
 

@@ -104,6 +104,7 @@ def _heading(document: Comparison) -> str:
         return f"{limits.SIGNS[status]} {escaped(words.gates_verdict(gates))}"
     rows = [row for compared in document["comparisons"] for row in compared["measures"]]
     found = [row["verdict"] for row in rows]
+    found += ["worse" for compared in document["comparisons"] for _ in compared["longer"]]
     told = [f"{found.count(verdict)} {verdict}" for verdict in SIGNS if verdict in found]
     sign = next((SIGNS[verdict] for verdict in SIGNS if verdict in found), SIGNS["undecided"])
     return f"{sign} Measures: {', '.join(told)}"
@@ -129,6 +130,8 @@ def _verdicts(document: Comparison) -> Iterator[str]:
             for row in compared["measures"]
             if row["verdict"] == verdict
         ]
+        if verdict == "worse":
+            found += [words.longer(each, of) for of in document["comparisons"] for each in of["longer"]]
         if verdict == "undecided" and gates:
             found += [_open(gate) for gate in gates["results"] if gate["status"] == "cannot tell"]
         if found:

@@ -98,13 +98,20 @@ def _gate(gate: GateResult, folder: Path) -> dict[str, Any]:
 
 
 def _worse(compared: ComparedCalls, folder: Path, listed: set[str]) -> list[dict[str, Any]]:
-    """What to listen to of each measure that got worse, but for what is listed already; adds it to `listed`."""
+    """What to listen to of each measure that got worse, and the moments that are longer than nearly all before.
+
+    Those are listed whole; the others without what is listed already. All are added to `listed`.
+    """
     found = []
     for row in compared["measures"]:
         moments = [moment for moment in row["worst"] if moment["page"] not in listed]
         listed |= {moment["page"] for moment in moments}
         if moments:
-            found.append({"name": words.label(row["measure"]), "moments": _moments(moments, folder)})
+            name = f"{words.label(row['measure'])}: listen to what got worse"
+            found.append({"name": name, "note": "", "moments": _moments(moments, folder)})
+    for each in compared["longer"]:
+        note = words.longer_note(each, compared)
+        found.append({"name": words.longer(each, compared), "note": note, "moments": _moments(each["worst"], folder)})
     return found
 
 

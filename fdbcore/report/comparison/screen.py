@@ -68,6 +68,10 @@ def _compared(compared: ComparedCalls) -> Iterator[str]:
     yield from (f"!! {text}" for text in words.cautions(compared))
     for row in compared["measures"]:
         yield from _row(row)
+    for each in compared["longer"]:
+        yield words.longer(each, compared)
+        yield f"  {words.longer_note(each, compared)}"
+        yield from _moments(each["worst"])
 
 
 def _row(row: ComparedMeasure) -> Iterator[str]:

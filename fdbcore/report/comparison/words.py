@@ -10,7 +10,8 @@ from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
 from fdbcore.analysis.matching import CALL_NAME
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits, step
+from fdbcore.measures.moments import BY_ID
+from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits, p_text, step
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         DescribedRun,
         GateMoment,
         GateResult,
+        LongerMoments,
         Status,
     )
     from fdbcore.analysis.summary_types import Summary
@@ -64,8 +66,13 @@ def cautions(compared: ComparedCalls) -> Iterator[str]:
         a["name"]: {row["measure"]: row["a"] for row in rows if row["a"]},
         b["name"]: {row["measure"]: row["b"] for row in rows if row["b"]},
     }
-    of_calls = compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
-    yield from interval_cautions(measures, None if of_calls else compared["paired_by"] or "the cluster")
+    yield from interval_cautions(measures, None if _of_calls(compared) else compared["paired_by"] or "the cluster")
+
+
+def _of_calls(compared: ComparedCalls) -> bool:
+    """Whether each call counts by itself."""
+    a, b = compared["a"], compared["b"]
+    return compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
 
 
 def lead(document: Comparison) -> str:
@@ -75,16 +82,37 @@ def lead(document: Comparison) -> str:
     for told in ("worse", "better"):
         found = dict.fromkeys(label(row["measure"]) for row in rows if row["verdict"] == told)
         parts += [f"{told.capitalize()}: {', '.join(found)}."] if found else []
+    parts += [f"{longer(each, compared)}." for compared in document["comparisons"] for each in compared["longer"]]
     undecided = sum(row["verdict"] == "undecided" for row in rows)
     parts += [f"Undecided: {undecided}."] if undecided else []
     return " ".join(parts) if rows and parts else "No difference found that is better or worse."
 
 
+def longer(found: LongerMoments, compared: ComparedCalls) -> str:
+    """ "Slow answers over 1.12 s in 12 of 200 calls, baseline 2 of 200"."""
+    over = "" if found["longer_than_s"] is None else f" over {found['longer_than_s']:.2f} s"
+    units = "calls" if _of_calls(compared) else f"groups by {compared['paired_by'] or 'cluster'}"
+    about = f"{compared['title']}: " if compared["title"] else ""
+    return (
+        f"{about}{BY_ID[found['kind']].title}{over} in {found['a']['clusters']:,} of {found['a']['of']:,} {units}, "
+        f"{compared['b']['name']} {found['b']['clusters']:,} of {found['b']['of']:,}"
+    )
+
+
+def longer_note(found: LongerMoments, compared: ComparedCalls) -> str:
+    """How sure that is, and how many of the moments are listed."""
+    shown, moments = len(found["worst"]), found["moments"]
+    listed = f"; the {shown} longest of {moments:,}" if shown < moments else ""
+    limit = f"Hardly any of the {compared['b']['name']} is longer" if found["longer_than_s"] is not None else ""
+    return "; ".join(filter(None, [limit, f"Holm {p_text(found['p_holm'])}"])) + listed
+
+
 def moments_of(document: Comparison) -> list[GateMoment]:
-    """The moments behind failed gates, and behind measures that got worse; each once."""
+    """The moments behind failed gates, behind measures that got worse, and those longer than before; each once."""
     gates = document.get("gates")
     found = [moment for gate in (gates["results"] if gates else []) for moment in gate["worst"]]
     found += [moment for compared in document["comparisons"] for row in compared["measures"] for moment in row["worst"]]
+    found += [moment for compared in document["comparisons"] for each in compared["longer"] for moment in each["worst"]]
     return list({moment["page"]: moment for moment in found}.values())
 
 

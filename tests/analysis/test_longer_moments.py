@@ -1,0 +1,61 @@
+"""What got worse too rarely to move a median is found, and chance is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.made_runs import Manner, drawn_calls, made_run
+
+from fdbcore.analysis.comparison import compare
+from fdbcore.analysis.comparison_types import ComparedCalls
+from fdbcore.analysis.corpus import Run
+
+SLOW = {f"call{number:04}" for number in range(0, 120, 12)}
+
+
+def compared(path: Path, slow_s: float, seed: int = 2) -> ComparedCalls:
+    """A run of 120 calls against another; ten of its calls take so long for each answer."""
+    made_run(path / "old", drawn_calls(120, 1, lambda number: Manner(spread=0.1, turns=3)))
+    calls = drawn_calls(120, seed, lambda number: Manner(slow_s if number % 12 == 0 else 0.8, spread=0.1, turns=3))
+    made_run(path / "new", calls)
+    (found,) = compare(Run(path / "new"), Run(path / "old"))["comparisons"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def with_slow_calls(tmp_path_factory: pytest.TempPathFactory) -> ComparedCalls:
+    return compared(tmp_path_factory.mktemp("longer"), 3.0)
+
+
+def test_a_few_slow_answers_are_found_although_the_median_stays(with_slow_calls: ComparedCalls) -> None:
+    (answers,) = [row for row in with_slow_calls["measures"] if row["measure"] == "response_latency_ms"]
+    assert answers["verdict"] == "no difference found"
+    slow = next(each for each in with_slow_calls["longer"] if each["kind"] == "slow_answer")
+    assert slow["a"]["of"] == slow["b"]["of"] == 120
+    assert slow["a"]["clusters"] >= len(SLOW)
+    assert slow["b"]["clusters"] <= 1  # at most 1 % may have a longer one
+    assert slow["p_holm"] < 0.05
+    assert len(slow["worst"]) == 20 < slow["moments"]
+    assert {moment["call"] for moment in slow["worst"]} <= SLOW
+    lengths = [float(moment["text"].split()[2]) for moment in slow["worst"]]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_moments_as_long_as_before_are_none_that_got_worse(tmp_path: Path) -> None:
+    assert compared(tmp_path, 0.8)["longer"] == []
+
+
+def test_of_few_calls_the_longest_is_the_limit(tmp_path: Path) -> None:
+    made_run(tmp_path / "old", drawn_calls(12, 1, lambda number: Manner(1.5, spread=0.1, turns=3)))
+    made_run(tmp_path / "new", drawn_calls(12, 2, lambda number: Manner(2.6, spread=0.1, turns=3)))
+    (found,) = compare(Run(tmp_path / "new"), Run(tmp_path / "old"))["comparisons"]
+    slow = next(each for each in found["longer"] if each["kind"] == "slow_answer")
+    longest = max(
+        moment.end_tick - moment.start_tick
+        for call in Run(tmp_path / "old").calls
+        for moment in call.recording.moments
+        if moment.kind == "slow_answer"
+    )
+    assert slow["longer_than_s"] == longest / 100
+    assert slow["b"] == {"clusters": 0, "of": 12}
