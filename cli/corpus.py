@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -163,6 +162,7 @@ def print_run(run: Survey) -> None:
     from fdbcore.report.html.templates import INDEX
     from fdbcore.report.run.agent_logs import screen_lines
     from fdbcore.report.run.screen import corpus_screen
+    from fdbcore.report.terminal import filled
 
     few = len(run.rows) <= MOST_LINES and not several(run)
     readings = [row.call.recording for row in run.rows if row.length_s is not None] if few else []
@@ -171,7 +171,7 @@ def print_run(run: Survey) -> None:
         click.echo("\n".join([run_screen(readings, run.measures, columns), *screen_lines(run, columns)]))
         for row in run.rows:
             if row.length_s is None:
-                click.echo(fill(f"not scored: {row.call.name}: {row.call.unscored}", columns, break_on_hyphens=False))
+                click.echo(filled(f"not scored: {row.call.name}: {row.call.unscored}", columns))
     else:
         click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
     click.echo(run.corpus.path / INDEX)

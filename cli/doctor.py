@@ -114,13 +114,13 @@ def _healths(sessions: Sequence[Any], folder: Path, vad: str) -> Iterator[tuple[
 
 
 def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
-    from textwrap import fill
 
     from fdbcore.report.call.health import health_screen
+    from fdbcore.report.terminal import filled
 
     columns = min(shutil.get_terminal_size((100, 24)).columns, 100)
-    lines = [fill(f"!! {text}", columns, subsequent_indent="   ") for text in warnings]
-    return "\n".join([fill(title, columns), *lines, health_screen(content, columns), ""])
+    lines = [filled(f"!! {text}", columns, "   ") for text in warnings]
+    return "\n".join([filled(title, columns), *lines, health_screen(content, columns), ""])
 
 
 def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str, Probe], bool]:

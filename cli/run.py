@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
@@ -324,12 +323,14 @@ def _is_text_only(folder: RunFolder) -> bool:
 
 def _print_outcomes(systems: Mapping[str, SystemSummary]) -> None:
     """Print how the cases of each system ended; of several systems only the reasons, as a table shows the counts."""
+    from fdbcore.report.terminal import filled
+
     for name, found in systems.items():
         lines = [f"{name}: {counts_text(found['cases'])}"] if len(systems) == 1 else []
         lead = "  " if lines else f"{name}: "
         lines += [f"{lead}{count} {reason}" for reason, count in found["reasons"].items()]
         for line in lines:
-            click.echo(fill(line, screen_columns(), subsequent_indent="    ", break_on_hyphens=False))
+            click.echo(filled(line, screen_columns(), "    "))
 
 
 def _write_pages(folder: RunFolder, silent: bool) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from textwrap import fill
 from typing import Any, Final
 
 from fdbcore.analysis.stages import Stage, StageTable
 from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount
 from fdbcore.report.html.values import Cell, Links, Row
-from fdbcore.report.terminal import laid_out
+from fdbcore.report.terminal import filled, laid_out
 
 COLUMNS: Final = ("stage", "median", "p90", "n", "missing")
 INDENT: Final = " " * 17
@@ -21,7 +20,7 @@ ABOUT: Final = (
 
 def labelled(label: str, text: str, columns: int) -> str:
     """A text with its label, wrapped for a terminal with this many columns in the layout of the screens."""
-    return fill(f"{label:<{len(INDENT)}}{text}", columns, subsequent_indent=INDENT, break_on_hyphens=False)
+    return filled(f"{label:<{len(INDENT)}}{text}", columns, INDENT)
 
 
 def screen_rows(table: StageTable, columns: int) -> list[str]:

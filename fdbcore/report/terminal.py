@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 from typing import Final
 
 FEWEST_NAME_COLUMNS: Final = 12
@@ -23,6 +24,11 @@ def laid_out(rows: Iterable[Sequence[str]], width: int) -> list[str]:
         " ".join([f"{shortened(name, name_width):<{name_width}}", *map(str.rjust, cells, widths)]).rstrip()
         for name, *cells in zip(names, *columns[: len(widths)], strict=True)
     ]
+
+
+def filled(text: str, columns: int, indent: str = "") -> str:
+    """`text`, wrapped; the lines after the first are indented. Names and paths are not broken: they can be copied."""
+    return fill(text, columns, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def shortened(text: str, width: int) -> str:

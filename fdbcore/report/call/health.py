@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.measures.health.finding import ECHOES
 from fdbcore.report.format import clock_text
+from fdbcore.report.terminal import filled
 from fdbcore.types import SIDES, ticks_to_s
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def health_screen(content: Document, columns: int) -> str:
     for finding in health["findings"]:
         lines.append(f"{finding['severity']:<5}{finding['text']}{_counted(content, finding)}")
         lines.append(f"     {finding['means']}{_places(finding)}")
-    return "\n".join(fill(line, columns, subsequent_indent="     ", break_on_hyphens=False) for line in lines)
+    return "\n".join(filled(line, columns, "     ") for line in lines)
 
 
 def _counted(content: Document, finding: HealthFinding) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
@@ -33,7 +32,7 @@ from fdbcore.report.format import (
     vad_text,
     with_interval,
 )
-from fdbcore.report.terminal import laid_out, shortened, shortened_at_end
+from fdbcore.report.terminal import filled, laid_out, shortened, shortened_at_end
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def screen(reading: Reading, content: Document, columns: int = COLUMNS) -> str:
     if bias := vad_bias_sentence(content["settings"]):
         lines.append(_labelled("VAD bias", bias))
     indent = " " * LABEL_COLUMNS
-    return "\n".join(fill(line, columns, subsequent_indent=indent, break_on_hyphens=False) for line in lines)
+    return "\n".join(filled(line, columns, indent) for line in lines)
 
 
 def _figures(reading: Reading, content: Document) -> list[str]:
@@ -128,14 +127,14 @@ def run_screen(readings: Sequence[Reading], pooled: Measures, columns: int = COL
         f"median answer time {_with_n(pooled['response_latency_ms'])}",
         f"answered {_with_n(pooled['answered_per_turn'])}",
         *(f"!! {text}" for text in cautions({"": pooled})),
-        *([fill(f"by your labels: {found}", COLUMNS, subsequent_indent="  ")] if (found := by_labels(pooled)) else []),
+        *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
         columns_of.note(),
     ]
-    beneath = (line for note in notes for line in wrap(note, columns))
+    beneath = (line for note in notes for line in filled(note, columns).splitlines())
     return "\n".join(
         [
             head,
-            *(line for text in _amiss(scored, columns) for line in wrap(text, columns)),
+            *(line for text in _amiss(scored, columns) for line in filled(text, columns).splitlines()),
             *_lines(rows, columns),
             *beneath,
         ]

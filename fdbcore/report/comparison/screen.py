@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.comparison import words
 from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, difference, headline, p_text, step
+from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, Comparison, DecidedGates, GateMoment
@@ -26,9 +26,8 @@ def comparison_screen(document: Comparison, columns: int) -> str:
 
 
 def _filled(line: str, width: int) -> str:
-    """The line, wrapped with an indent. Paths are not broken, so that they can be copied."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return fill(line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    """The line, wrapped with an indent."""
+    return filled(line, width, " " * (len(line) - len(line.lstrip()) + 2))
 
 
 def _head(document: Comparison) -> Iterator[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.report.format import MACHINE_MS, amount, counted, limits
+from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
     from fdbcore.analysis.agreement_types import AgreementEstimate, EdgeErrors, KindAgreement, LabelAgreement, RaterPair
@@ -33,7 +33,7 @@ def screen(content: LabelAgreement) -> str:
     if (alpha := content["alpha"]) is not None:
         count = len(content["raters"])
         lines += ["", f"alpha of kinds {_value(alpha)} | {alpha['n']:,} items, {count} raters"]
-    lines += ["", fill(_LEGEND.format(**content), COLUMNS), *_problems(content["problems"])]
+    lines += ["", filled(_LEGEND.format(**content), COLUMNS), *_problems(content["problems"])]
     return "\n".join(lines)
 
 
@@ -86,7 +86,7 @@ def _problems(problems: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield ""
     for what, names in problems.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-        yield fill(f"!! {what}: {len(names):,}: {'; '.join(names[:NAMED])}{more}", COLUMNS, subsequent_indent="   ")
+        yield filled(f"!! {what}: {len(names):,}: {'; '.join(names[:NAMED])}{more}", COLUMNS, "   ")
 
 
 def _short(path: str) -> str:

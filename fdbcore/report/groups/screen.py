@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from textwrap import fill
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.measures.catalogue import headlines
 from fdbcore.report.format import counted
 from fdbcore.report.groups import words
 from fdbcore.report.groups.words import Line
+from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
     from fdbcore.analysis.statement_types import Statements
@@ -34,7 +34,7 @@ def _fitted(label: str, text: str, width: int) -> str:
         return f"{label[:width]}\n" + _fitted("", text, width)
     indent = " " * LABEL_COLUMNS
     kept = _INTERVAL.sub(lambda found: found.group().replace(" ", _KEPT), text)
-    line = fill(f"{label:<{LABEL_COLUMNS}}{kept}", width, subsequent_indent=indent, break_on_hyphens=False)
+    line = filled(f"{label:<{LABEL_COLUMNS}}{kept}", width, indent)
     return line.replace(_KEPT, " ")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.cautions import cautions
@@ -16,6 +15,7 @@ from fdbcore.report.format import amount, by_chance, clock_text, counted, measur
 from fdbcore.report.run import agent_logs
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.health import line
+from fdbcore.report.terminal import filled
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
@@ -33,13 +33,10 @@ def corpus_screen(run: Survey, columns: int) -> str:
     indent = " " * LABEL_COLUMNS
     compared = systems(run)
     first, lines = (
-        [
-            fill(f"{label:<{LABEL_COLUMNS}}{text}", width, subsequent_indent=indent, break_on_hyphens=False)
-            for label, text in told
-        ]
+        [filled(f"{label:<{LABEL_COLUMNS}}{text}", width, indent) for label, text in told]
         for told in ([*_head(run), *_warnings(run)], _lines(run, compared))
     )
-    table = [*system_table.screen(compared, width), *wrap(columns_of.note(), width)] if compared else []
+    table = [*system_table.screen(compared, width), *filled(columns_of.note(), width).splitlines()] if compared else []
     return "\n".join([*first, *table, *lines, *agent_logs.screen_lines(run, width)])
 
 
