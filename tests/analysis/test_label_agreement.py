@@ -250,7 +250,7 @@ def test_an_unreadable_recording_among_many_is_named(run: Path, tmp_path: Path) 
     write_json(run / "two" / TURNS, {})
     result = agree(hand, run)
     assert result.exit_code == 1
-    assert "calls that cannot be read, left out: 1: " in result.stdout
+    assert "calls that cannot be read, left out: 1: " in " ".join(result.stdout.split())
     meta = json.loads((run / "one" / META).read_text())
     write_json(run / "one" / META, meta | {"status": "interrupted"})
     assert "got none" in agree(hand, run).stderr
