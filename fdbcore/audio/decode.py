@@ -253,6 +253,7 @@ class AudioFile:
             "samples": self.samples,
             "notes": self.notes,
             "damage": self.damage,
+            "playable_in_browser": self.playable_in_browser,
         }
 
     def close(self) -> None:

@@ -32,4 +32,5 @@ class SourceFile(TypedDict):
     samples: NotRequired[Annotated[int, Meta(description="at rate_hz")]]
     notes: NotRequired[Annotated[list[str], Meta(description="what is odd about it")]]
     damage: NotRequired[Annotated[str | None, Meta(description="what is missing of it")]]
+    playable_in_browser: NotRequired[Annotated[bool, Meta(description="with the same timing")]]
     channel: NotRequired[Annotated[str, Meta(description="that a clip plays")]]

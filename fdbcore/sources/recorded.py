@@ -89,6 +89,12 @@ def is_playable(recording: Recording) -> bool:
     return not plays_source(recording) or bool((recording.meta.get("source") or {}).get("playable_in_browser"))
 
 
+def is_playable_in_step(recording: Recording) -> bool:
+    """Whether the session's audio is in two source files, and a browser can play both."""
+    files = recording.source_files
+    return plays_source(recording) and len(files) == 2 and all(file.get("playable_in_browser") for file in files)
+
+
 def stereo_blocks(recording: Recording) -> Iterator[Stereo]:
     """The audio of both sides, a second at a time. The shorter side is filled up with silence."""
     with session_of(recording).open() as source:

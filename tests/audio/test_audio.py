@@ -391,6 +391,7 @@ def test_the_facts_are_json_and_name_the_content(tmp_path: Path) -> None:
         "samples": 999,
         "notes": [],
         "damage": None,
+        "playable_in_browser": True,
     }
 
 

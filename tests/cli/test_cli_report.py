@@ -169,7 +169,7 @@ def test_words_that_are_known_are_shown_unless_they_are_private(tmp_path: Path) 
     assert replay(folder, other, out=tmp_path / "run").exit_code == 0
     index = tmp_path / "run" / "index.html"
     assert "&lt;b&gt;Yes&lt;/b&gt;," in index.read_text()
-    assert re.search(r'data-src="clips/v1-7-\d+.webm"', index.read_text())  # two files, which no browser plays as one
+    assert re.search(r'data-src="../v1/7/input.wav ../v1/7/output.wav"', index.read_text())  # two files
     assert not (tmp_path / "run" / "v1-7" / AUDIO).exists()
     report(tmp_path / "run", "--no-words", "--quiet")
     assert "Yes" not in index.read_text()
@@ -282,6 +282,7 @@ def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
     assert all(
         "browsers cannot play its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
     )
+    assert re.search(r'data-src="clips/slow-\d+.webm"', index.read_text())
     report(tmp_path / "run", "--call", "slow", "--quiet")
     report(tmp_path / "run", "--quiet")
     told = {call["name"]: (call["audio"], call["unplayable"] is None) for call in _calls(index.read_text())}

@@ -13,17 +13,39 @@ import numpy as np
 
 from fdbcore.recording.files import AUDIO
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.recorded import Stereo, changed_source, is_playable, plays_source, stereo_blocks
-from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
+from fdbcore.sources.recorded import (
+    Stereo,
+    changed_source,
+    is_playable,
+    is_playable_in_step,
+    plays_source,
+    stereo_blocks,
+)
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES
 
 CLIP_BIT_RATE: Final = 32_000
 CLIP_TYPE: Final = "audio/webm"
 
 
 def audio_url(recording: Recording, folder: Path) -> str:
-    """The address of the audio for a page in `folder`: a relative path if possible, otherwise an absolute one."""
-    playable = recording.meta["source"]["files"][0]["path"] if plays_source(recording) else AUDIO
-    start, target = os.path.abspath(folder), os.path.join(os.path.abspath(recording.path), playable)
+    """The address of the audio for a page in `folder`: a relative path if possible, otherwise an absolute one.
+
+    Two source files have both their addresses, A's first, with a blank between them; `#lead=SECONDS` follows the
+    address of a file that begins later than the call.
+    """
+    if not plays_source(recording):
+        return _address(recording, AUDIO, folder)
+    source = recording.meta["source"]
+    if len(source["files"]) == 1:
+        return _address(recording, source["files"][0]["path"], folder)
+    sides = [source["sides"][side] for side in SIDES]
+    addresses = [_address(recording, source["files"][side["file"]]["path"], folder) for side in sides]
+    leads_s = [side["lead_samples"] / SAMPLE_RATE_HZ for side in sides]
+    return " ".join(f"{at}#lead={lead_s:g}" if lead_s else at for at, lead_s in zip(addresses, leads_s, strict=True))
+
+
+def _address(recording: Recording, name: str, folder: Path) -> str:
+    start, target = os.path.abspath(folder), os.path.join(os.path.abspath(recording.path), name)
     try:
         relative = os.path.relpath(target, start)
     except ValueError:  # another drive
@@ -32,7 +54,7 @@ def audio_url(recording: Recording, folder: Path) -> str:
 
 
 class CallAudio(NamedTuple):
-    """The audio of a call: its address; or the codecs that no browser plays; or why there is none (silent)."""
+    """The audio of a call: its address, or both; or the codecs that no browser plays; or why there is none (silent)."""
 
     silent: str | None = None
     address: str | None = None
@@ -50,7 +72,7 @@ def call_audio(recording: Recording, folder: Path) -> CallAudio:
     """The audio of a call for a page in `folder`."""
     if (silent := changed_source(recording)) is not None:
         return CallAudio(silent)
-    if is_playable(recording):
+    if is_playable(recording) or is_playable_in_step(recording):
         return CallAudio(address=audio_url(recording, folder))
     codecs = dict.fromkeys(file["codec"] for file in recording.source_files)
     return CallAudio(codecs=", ".join(codecs))

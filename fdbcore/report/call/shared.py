@@ -26,6 +26,7 @@ SCRIPTS: Final = (
     "overview.js",
     "curve.js",
     "moments.js",
+    "two-files.js",
     "main.js",
 )
 

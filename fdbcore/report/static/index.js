@@ -247,15 +247,21 @@ function toggle(line, fold, call) {
   if (call.gates) add("verdict", [wordOf(call), ...call.gates.why].join(" · "));
   if (call.found?.length) add("health", healthText(call));
   if (call.left_out) add("left out", call.left_out);
-  if (call.audio) add("audio", element("a", { href: call.audio, textContent: decodeURIComponent(call.audio) }), " ", playButton(call, 0, call.s, call.name));
+  if (call.audio) add("audio", ...audioLinks(call), playButton(call, 0, call.s, call.name));
   else if (call.unplayable) add("audio", call.unplayable);
   if (call.page) add("to send it", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}' --embed` }));
   line.after(element("tr", { className: "more" }, element("td", { colSpan: COLUMNS.length }, list)));
 }
 
-const audio = $("audio");
+/** Links to the audio of a call, one file or two. */
+function audioLinks(call) {
+  return call.audio.split(" ").flatMap((file) => [element("a", { href: file, textContent: decodeURIComponent(file.split("#")[0]) }), " "]);
+}
 
-/** Play a part of a file, and stop at its end; the button that is playing stops it. */
+const audio = $("audio");
+let endTwoFiles = () => {};
+
+/** Play a part of a call, and stop at its end; the button that is playing stops it. */
 function play(button) {
   const was = document.querySelector("[data-playing]");
   was?.removeAttribute("data-playing");
@@ -268,7 +274,13 @@ function play(button) {
   $("player").hidden = false;
   $("playing").textContent = title;
   audio.dataset.to = to;
-  audio.src = src.startsWith("data:") ? src : `${src}#t=${from},${to}`;
+  endTwoFiles();
+  endTwoFiles = () => {};
+  const files = src.split(" ");
+  if (files.length === 2) {
+    endTwoFiles = playTwoFiles(audio, files, Number(to));
+    audio.currentTime = from;
+  } else audio.src = src.startsWith("data:") ? src : `${src}#t=${from},${to}`;
   audio.play().catch(() => {});
 }
 

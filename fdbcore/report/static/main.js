@@ -131,6 +131,8 @@ class Page {
     this.audio.addEventListener("seeked", () => this.showTime());
     this.audio.addEventListener("error", () => this.noteMissingAudio());
     if (this.audio.error) this.noteMissingAudio();
+    const { files } = this.audio.dataset;
+    if (files) playTwoFiles(this.audio, files.split(" "), this.data.length_s);
     window.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => this.openLink(true));
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
