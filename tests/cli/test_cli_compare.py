@@ -1,4 +1,4 @@
-"""Two runs of 1,000 calls with a planted regression, and gates on them, as a user and a CI system meet them."""
+"""Two runs of 600 calls with a planted regression, and gates on them, as a user and a CI system meet them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from fdbcore.stats.bootstrap import ONE_CLUSTER
 from fdbcore.types import TurnSettings
 
 TURNS = 5
+CALLS = 600
 GATES = """
 gates = [
   "premature_per_turn <= baseline + 0.02",
@@ -63,8 +64,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planned:
             for k, (language, n) in enumerate(languages)
         ]
 
-    cut_old = planted_run(folder / "old", *of(1000, 0.02, 10))
-    cut_new = planted_run(folder / "new", *of(1000, 0.06, 20))
+    cut_old = planted_run(folder / "old", *of(CALLS, 0.02, 10))
+    cut_new = planted_run(folder / "new", *of(CALLS, 0.06, 20))
     planted_run(folder / "few", *of(20, 0.06, 30))
     gates = folder / "gates.toml"
     gates.write_text(GATES)
@@ -95,15 +96,19 @@ def test_a_planted_regression_fails_the_gate_with_the_right_interval(
     gates = json.loads(result.stdout)["gates"]
     assert [gate["status"] for gate in gates["results"]] == ["failed", "passed", "passed", "passed"]
     failed = gates["results"][0]
-    shares = [sum(cut) / (TURNS * 1000) for cut in (planted.cut_new, planted.cut_old)]
+    shares = [sum(cut) / (TURNS * CALLS) for cut in (planted.cut_new, planted.cut_old)]
     assert failed["value"] == pytest.approx(shares[0] - shares[1])
     low, high = failed["interval"]
     assert 0.02 < low < 0.04 < high
     difference = (np.array(planted.cut_new) - np.array(planted.cut_old)) / TURNS
     z = 2.4977  # of 98.75 %: four gates share 5 %
-    half = z * difference.std(ddof=1) / np.sqrt(1000)
-    assert (low, high) == pytest.approx((failed["value"] - half, failed["value"] + half), abs=0.0006)
-    assert (failed["run"]["n"], failed["run"]["calls"], failed["baseline"]["n"]) == (5000, 1000, 5000)
+    half = z * difference.std(ddof=1) / np.sqrt(CALLS)
+    assert (low, high) == pytest.approx((failed["value"] - half, failed["value"] + half), abs=0.0008)
+    assert (failed["run"]["n"], failed["run"]["calls"], failed["baseline"]["n"]) == (
+        TURNS * CALLS,
+        CALLS,
+        TURNS * CALLS,
+    )
 
 
 def test_the_failing_gate_links_its_five_worst_moments(planted: Planned, gated: tuple[Result, Path]) -> None:
@@ -145,9 +150,9 @@ def test_twenty_calls_cannot_tell_and_say_how_many_would(planted: Planned, tmp_p
         assert result.exit_code == code
         assert "UNDECIDED" in result.stdout
         flat = " ".join(result.stdout.split())
-        needed = re.search(r"undecided with 20 calls against 1,000: about ([\d,]+) calls of the run would", flat)
+        needed = re.search(r"undecided with 20 calls against 600: about ([\d,]+) calls of the run would", flat)
         assert needed
-        assert 20 < int(needed[1].replace(",", "")) < 1000
+        assert 20 < int(needed[1].replace(",", "")) < CALLS
         assert [each.tag for each in ElementTree.parse(junit).getroot()[0]] == [element]
 
 
@@ -163,7 +168,7 @@ def test_the_screen_fits_the_terminal(planted: Planned, monkeypatch: pytest.Monk
 def test_every_headline_is_compared_with_its_denominators(planted: Planned) -> None:
     found = document(planted.new, "--baseline", planted.old)
     (compared,) = found["comparisons"]
-    assert (compared["paired_by"], compared["shared"]) == ("call name", 1000)
+    assert (compared["paired_by"], compared["shared"]) == ("call name", CALLS)
     rows = {row["measure"]: row for row in compared["measures"]}
     assert {name: rows[name]["verdict"] for name in ("premature_per_turn", "answered_per_turn", "b_talk_share")} == {
         "premature_per_turn": "worse",
@@ -172,11 +177,11 @@ def test_every_headline_is_compared_with_its_denominators(planted: Planned) -> N
     }
     assert rows["response_latency_ms"]["verdict"] == "no difference found"
     assert rows["premature_per_turn"]["a"]["count"] == sum(planted.cut_new)
-    assert rows["premature_per_turn"]["b"]["n"] == 5000
+    assert rows["premature_per_turn"]["b"]["n"] == TURNS * CALLS
     assert all(row["p"] is None or row["p_holm"] >= row["p"] for row in rows.values())
     assert 0 < rows["premature_per_turn"]["detectable"] < 0.02
     html = (planted.new / "compare.html").read_text()
-    assert f"{sum(planted.cut_new)} of 5,000" in html
+    assert f"{sum(planted.cut_new)} of {TURNS * CALLS:,}" in html
 
 
 def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_path: Path) -> None:
