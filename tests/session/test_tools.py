@@ -124,7 +124,7 @@ def test_live_nobody_waits_for_a_slow_tool() -> None:
             await asyncio.sleep(0.05)
             return "at last"
 
-    party, _ = stepped(Slow([1]), {5: [call("1", "basket")]}, 100, lockstep=False)
+    party, _ = stepped(Slow([1]), {5: [call("1", "basket")]}, 500, lockstep=False)
     ((tick, _, status, value),) = results(party)
     assert (status, value) == ("ok", "at last")
     assert tick >= 15  # 2 ms and more a tick
