@@ -18,6 +18,7 @@ from fdbcore.analysis.worsened import worsened
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.run import FAILED
+from fdbcore.types import clock_text, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison_types import ComparedMeasure, ComparedSide, Comparison, DescribedRun
@@ -160,7 +161,19 @@ def differing(run: Run, baseline: Run, allowed: bool) -> list[str]:
     versions = [", ".join(corpus.versions.get("fdbcore", ["unknown"])) for corpus in (run, baseline)]
     if versions[0] != versions[1]:
         notes.append(f"made by different versions of fdbcore: {versions[0]}, baseline {versions[1]}")
-    return notes
+    return [*notes, *_left_out(run, baseline)]
+
+
+def _left_out(run: Run, baseline: Run) -> Iterator[str]:
+    """A note if one side leaves out other parts of its calls than the other."""
+    parts = [{call.name: call.recording.left_out for call in side.scored} for side in (run, baseline)]
+    if any(parts[0].get(name, []) != parts[1].get(name, []) for name in parts[0].keys() | parts[1].keys()):
+        told = []
+        for side in (run, baseline):
+            n_ticks = [call.recording.n_ticks for call in side.scored]
+            kept = [sum(end - start for start, end in call.recording.kept) for call in side.scored]
+            told.append(f"{clock_text(ticks_to_s(sum(kept)))} of {clock_text(ticks_to_s(sum(n_ticks)))}")
+        yield f"different parts of the calls are left out: {told[0]} measured, of the baseline {told[1]}"
 
 
 def compare(

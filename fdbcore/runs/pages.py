@@ -71,7 +71,7 @@ def write_call_pages(
     share(run.path)
     titles: dict[str, str] = {}
     work = partial(_write_page, audio=audio)
-    calls = [(call.path, verdicts.get(call.name)) for call in run.calls]
+    calls = [(call.path, call.unscored, verdicts.get(call.name)) for call in run.calls]
     written = spread(work, calls, jobs or len(os.sched_getaffinity(0)))
     with _lists(run.path / PAGES) as add:
         for number, (call, lists) in enumerate(zip(run.calls, written, strict=True)):
@@ -81,12 +81,18 @@ def write_call_pages(
     return titles
 
 
-def _write_page(call: tuple[Path, CallVerdict | None], audio: bool) -> Mapping[str, MomentList]:
-    """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored."""
-    path, verdict = call
+def _write_page(call: tuple[Path, str | None, CallVerdict | None], audio: bool) -> Mapping[str, MomentList]:
+    """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored.
+
+    A call that the run does not score may have a recording that an earlier replay made: its page has no figures.
+    """
+    path, unscored, verdict = call
     try:
         reading = Reading(path)
-        content = document(reading, read_scores(reading))
+        scores = read_scores(reading)
+        if unscored is not None:
+            scores = {**scores, "measures": {}, "findings": [], "unscored": unscored}
+        content = document(reading, scores)
         heard = call_audio(reading, path) if audio else CallAudio()
         lists = moment_lists(reading) if content["unscored"] is None else {}
     except FdbError:  # the survey says so
