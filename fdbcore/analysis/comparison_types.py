@@ -69,10 +69,10 @@ class LongerMoments(TypedDict):
     longer_than_s: Annotated[
         float | None, Meta(description="at most 1 % of the clusters of b have a longer one; null: or have any")
     ]
-    moments: Annotated[Count, Meta(description="of a, longer than that")]
+    moments: Annotated[Count, Meta(description="of a, longer than that; paired: in clusters without one in b")]
     a: Exceeding
     b: Exceeding
-    p_holm: Annotated[float, Meta(description="one-sided, of Gumbel and von Schelling's test, corrected for all kinds")]
+    p_holm: Annotated[float, Meta(description="one-sided, by Gumbel and von Schelling")]
     worst: Annotated[list[GateMoment], Meta(description="what to listen to, the longest first")]
 
 

@@ -32,19 +32,22 @@ def longer_moments(matched: Matched) -> list[LongerMoments]:
     """The kinds of moments of which the system of side A has more long ones than chance explains.
 
     Of each kind, the limit is the length that at most 1 % of the other side's clusters exceed; of fewer than 100, their
-    longest. p is that of `exceedance_p`, corrected for all kinds (Holm); kinds with p >= 0.05 are left out. At most
-    MOST_MOMENTS of each are named, the longest first.
+    longest. p is that of `exceedance_p`, corrected for all kinds that so few could show at all (Holm; Tarone 1990);
+    kinds with p >= 0.05 are left out. At most MOST_MOMENTS of each are named, the longest first; of paired sides those
+    in clusters that did not exceed the limit on the other side.
     """
     of_a, of_b = len({*matched.clusters_a}), len({*matched.clusters_b})
     found_a, found_b = _moments(matched.a, matched.clusters_a), _moments(matched.b, matched.clusters_b)
     told: list[LongerMoments] = []
-    p_values = []
     for kind in (each.id for each in KINDS):
         limit_ticks = _exceeded_by(found_b[kind], int(RARE * of_b))
         longer = sorted((each for each in found_a[kind] if each[0] > limit_ticks), key=lambda each: -each[0])
         above_a = {cluster for _, cluster, _, _ in longer}
         above_b = {cluster for ticks, cluster, _, _ in found_b[kind] if ticks > limit_ticks}
-        p_values.append(exceedance_p(len(above_a), of_a, len(above_b), of_b))
+        if exceedance_p(len(above_a) + len(above_b), of_a, 0, of_b) >= SIGNIFICANT:
+            continue  # all of them on side A would show nothing
+        if matched.paired_by:
+            longer = [each for each in longer if each[1] not in above_b]
         moments = [Worst(call, ticks_to_s(moment.start_tick), moment.text) for _, _, call, moment in longer]
         told.append(
             {
@@ -53,11 +56,11 @@ def longer_moments(matched: Matched) -> list[LongerMoments]:
                 "moments": len(longer),
                 "a": {"clusters": len(above_a), "of": of_a},
                 "b": {"clusters": len(above_b), "of": of_b},
-                "p_holm": p_values[-1],
+                "p_holm": exceedance_p(len(above_a), of_a, len(above_b), of_b),
                 "worst": [each.to_json() for each in moments[:MOST_MOMENTS]],
             }
         )
-    for each, p_holm in zip(told, holm(p_values), strict=True):
+    for each, p_holm in zip(told, holm([each["p_holm"] for each in told]), strict=True):
         each["p_holm"] = p_holm
     return [each for each in told if each["p_holm"] < SIGNIFICANT]
 

@@ -103,8 +103,8 @@ def longer_note(found: LongerMoments, compared: ComparedCalls) -> str:
     """How sure that is, and how many of the moments are listed."""
     shown, moments = len(found["worst"]), found["moments"]
     listed = f"; the {shown} longest of {moments:,}" if shown < moments else ""
-    limit = f"Hardly any of the {compared['b']['name']} is longer" if found["longer_than_s"] is not None else ""
-    return "; ".join(filter(None, [limit, f"Holm {p_text(found['p_holm'])}"])) + listed
+    before = f"Those that had none so long in {compared['b']['name']}; " if compared["paired_by"] else ""
+    return f"{before}Holm {p_text(found['p_holm'])}{listed}"
 
 
 def moments_of(document: Comparison) -> list[GateMoment]:
