@@ -11,8 +11,8 @@ from typing import Final
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
-from fdbcore.measures.quantities import Quantity, Share, Span, Values
-from fdbcore.types import TICK_MS, TICKS_PER_S, TurnEvent
+from fdbcore.measures.quantities import Quantity, Share, Values
+from fdbcore.types import TICK_MS, TICKS_PER_S, Span, TurnEvent
 
 LONG_IPU_TICKS = 1 * TICKS_PER_S  # a shorter IPU may be a filler
 

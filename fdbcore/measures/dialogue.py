@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.line import Line, at_the_end
-from fdbcore.recording.left_out import Span
-from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, TurnKind, TurnSettings
+from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnKind, TurnSettings
 
 Spans: TypeAlias = npt.NDArray[np.int64]
 """int64 (n, 2): half-open spans in ticks, sorted."""

@@ -20,9 +20,9 @@ from fdbcore.measures.line import is_missing
 from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.overlaps import STOP_WITHIN_S, chance_of_stop
-from fdbcore.measures.quantities import Quantity, Share, Span, Values
+from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, KeptLabels, Label, LabelKind
-from fdbcore.types import TICK_MS, TICKS_PER_S
+from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 SHORTEST_PAUSE_MS: Final = 200
 PAUSE_BINS_MS: Final = ((200, 500), (500, 1000), (1000, 2000), (2000, None))

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShownMoments
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Span, Values
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 
 STOP_WITHIN_S = (1, 2)
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeAlias
 
 from fdbcore.measures.measure import Unit
-
-Span: TypeAlias = tuple[int, int]
-"""A half-open span of ticks."""
+from fdbcore.types import Span
 
 
 @dataclass(frozen=True, slots=True)

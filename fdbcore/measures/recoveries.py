@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import GROUP, STOP_S, clear, first_within
 from fdbcore.measures.measure import Measure
-from fdbcore.measures.quantities import Quantity, Share, Span, Values
+from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import KeptLabels, Label
-from fdbcore.types import TICK_MS, TICKS_PER_S
+from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 FIRST_WORDS: Final = 3
 """This many words decide how B goes on after an interruption; fewer than FEWEST_WORDS decide nothing."""

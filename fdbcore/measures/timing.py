@@ -14,8 +14,8 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.overlaps import overlap_onsets
-from fdbcore.measures.quantities import Quantity, Ratio, Span, Values
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S
+from fdbcore.measures.quantities import Quantity, Ratio, Values
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Span
 
 TURNS: Final = MeasureGroup("Taking turns", "Who follows whom, how fast, and how long each holds the floor.")
 TIME: Final = MeasureGroup(

@@ -14,8 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import LABELS, read_json, write_json
-from fdbcore.recording.left_out import Span
-from fdbcore.types import TICKS_PER_S, Side
+from fdbcore.types import TICKS_PER_S, Side, Span
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
 

@@ -14,18 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.types import TICKS_PER_S, clock_text
+from fdbcore.types import TICKS_PER_S, Span, clock_text
 
 if TYPE_CHECKING:
     from fdbcore.recording.recorded_types import LeftOutSpan, RecordingMeta
-
-Span: TypeAlias = tuple[int, int]
-"""A half-open span in ticks."""
 
 GUARD_TICKS: Final = 1
 """How far from an edge the detectors begin to hear: resampling to 48 kHz carries up to 3 ms of sound over it."""

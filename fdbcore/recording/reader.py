@@ -35,8 +35,8 @@ from fdbcore.recording.files import (
     read_json,
 )
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
-from fdbcore.recording.left_out import LeftOut, Span, heard_spans, is_kept, kept_spans, left_out_of
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, TurnEvent
+from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
 
 if TYPE_CHECKING:
     from fdbcore.audio.file_types import SourceFile

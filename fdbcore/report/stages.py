@@ -11,10 +11,12 @@ from fdbcore.report.html.values import Cell, Links, Row
 from fdbcore.report.terminal import filled, laid_out
 
 COLUMNS: Final = ("stage", "median", "p90", "n", "missing")
+WHOLE: Final = "A's end to B's onset"
 INDENT: Final = " " * 17
 """Below the labels of the screens."""
 ABOUT: Final = (
-    "The stages of one answer add up to its answer time; medians do not. Missing: answers whose log lacks the stage."
+    "The stages of one answer add up to the whole; medians do not. Answers that cut A off count here too, unlike in "
+    "the answer time. Missing: answers whose log lacks the stage."
 )
 
 
@@ -26,7 +28,7 @@ def labelled(label: str, text: str, columns: int) -> str:
 def screen_rows(table: StageTable, columns: int) -> list[str]:
     """The table as lines for a terminal with this many columns."""
     rows = [(stage.name, *_figures(stage)) for stage in table.stages]
-    lines = laid_out([COLUMNS, *rows, ("answer time", *_figures(table.answer))], columns - len(INDENT))
+    lines = laid_out([COLUMNS, *rows, (WHOLE, *_figures(table.answer))], columns - len(INDENT))
     return [INDENT + line for line in lines]
 
 
@@ -34,7 +36,7 @@ def section(table: StageTable, link: Links) -> dict[str, Any]:
     """The values for the table on a page; each n links the answers behind it."""
     rows: list[Row] = [(stage.name, _linked(stage, link)) for stage in table.stages]
     total = [replace(cell, is_strong=not cell.is_linked) for cell in _linked(table.answer, link)]
-    return {"columns": COLUMNS, "rows": [*rows, (Cell("answer time", is_strong=True), total)], "about": ABOUT}
+    return {"columns": COLUMNS, "rows": [*rows, (Cell(WHOLE, is_strong=True), total)], "about": ABOUT}
 
 
 def _linked(stage: Stage, link: Links) -> list[Cell]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from fdbcore._ext.pacer import MAX_LATE_TICKS
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Endpoint, Vad
-from fdbcore.recording.left_out import Span
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.turns import SpansTurnDetector, TurnDetector
-from fdbcore.types import SILENT_FRAME, Pcm, TurnSettings
+from fdbcore.types import SILENT_FRAME, Pcm, Span, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.session.tools import ToolDesk

@@ -40,8 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.turns import TurnDetector
-from fdbcore.recording.left_out import Span
-from fdbcore.types import TurnEvent, TurnSettings
+from fdbcore.types import Span, TurnEvent, TurnSettings
 
 __all__ = ["SpansTurnDetector", "TurnDetector", "detect_turns", "sweep_turns"]
 

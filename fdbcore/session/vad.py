@@ -16,10 +16,9 @@ from fdbcore._ext.level import EnergyDetector
 from fdbcore._ext.resample import Resampler
 from fdbcore._version import __version__
 from fdbcore.protocols import Vad
-from fdbcore.recording.left_out import Span
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import VADS, resolve
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, Pcm
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, Pcm, Span
 
 DEFAULT_VAD: Final = "silero"
 

@@ -66,6 +66,10 @@ def ticks_to_s(ticks: int) -> float:
     return ticks / TICKS_PER_S
 
 
+Span: TypeAlias = tuple[int, int]
+"""A half-open span of ticks."""
+
+
 def clock_text(seconds: float) -> str:
     """Minutes and seconds, and hours from one hour on: "1:06", "2:00:00"."""
     minutes, second = divmod(round(seconds), 60)

@@ -21,9 +21,9 @@ from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.recoveries import recoveries
 from fdbcore.measures.timing import timing
 from fdbcore.recording.labels import KINDS, KeptLabels, Label, within_session
-from fdbcore.recording.left_out import LeftOut, Span, kept_spans
+from fdbcore.recording.left_out import LeftOut, kept_spans
 from fdbcore.session.turns import detect_turns
-from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
+from fdbcore.types import TICKS_PER_S, Span, TurnEvent, TurnSettings
 
 Track = npt.NDArray[np.bool_]
 

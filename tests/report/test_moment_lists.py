@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fakes.browser import BROWSER
+from fakes.browser import opened_page
 from helpers.corpus import BUILT, Ran, ran
 
 from fdbcore.analysis.corpus import Run
@@ -61,16 +61,8 @@ def test_the_moments_are_where_the_calls_were_built(ran: Ran) -> None:
 
 @pytest.fixture
 def browser() -> Iterator[tuple[Page, list[str]]]:
-    if BROWSER is None:
-        pytest.skip("needs chromium")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        page, complaints = program.new_page(), []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        yield page, complaints
-        program.close()
+    with opened_page() as found:
+        yield found
 
 
 def opened(page: Page, address: str) -> None:

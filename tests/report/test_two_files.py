@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fakes.browser import BROWSER
+from fakes.browser import opened_page
 from helpers.corpus import replay
 from helpers.voices import RATE_HZ, voices, write
 
@@ -43,17 +43,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def browser() -> Iterator[Page]:
-    if BROWSER is None:
-        pytest.skip("needs chromium")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        page, complaints = program.new_page(), []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+    with opened_page() as (page, complaints):
         yield page
         assert [text for text in complaints if "ERR_FILE_NOT_FOUND" not in text] == []
-        program.close()
 
 
 def opened(page: Page, address: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import zlib
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 import pytest
+from fakes.browser import opened_page
 from helpers.acts_document import MEASURES, PAPER, make_document, make_item
 
 from fdbcore._version import __version__
@@ -27,7 +27,6 @@ from fdbcore.suites.dialogue_acts.words import mean, span
 if TYPE_CHECKING:
     from playwright.sync_api import Page as BrowserPage
 
-CHROMIUM = shutil.which("chromium")
 HOSTILE: Final = '</script><script>alert("x")</script>&amp;\'"><img src=x onerror=alert(1)><!--\u202eשלום\x00\ud800'
 BYTES_PER_ITEM: Final = 1500
 
@@ -368,17 +367,8 @@ def test_many_items_make_no_heavy_page() -> None:
 
 @pytest.fixture(scope="module")
 def browser_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrowserPage, list[str]]]:
-    if CHROMIUM is None:
-        pytest.skip("needs chromium (Debian: apt-get install chromium)")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        found, complaints = browser.new_page(), []
-        found.on("console", lambda message: complaints.append(message.text))
-        found.on("pageerror", lambda error: complaints.append(str(error)))
-        found.on("dialog", lambda dialog: complaints.append(dialog.message))
-        yield found, complaints
-        browser.close()
+    with opened_page() as found:
+        yield found
 
 
 def opened(browser: BrowserPage, document: dict[str, Any], folder: Path) -> None:

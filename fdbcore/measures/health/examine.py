@@ -13,10 +13,10 @@ from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_sessio
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, write_json
-from fdbcore.recording.left_out import NO_END, Span, kept_ticks
+from fdbcore.recording.left_out import NO_END, kept_ticks
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import SessionInput
-from fdbcore.types import SIDES, TICKS_PER_S, Side
+from fdbcore.types import SIDES, TICKS_PER_S, Side, Span
 
 __all__ = ["HEALTH_SCHEMA", "HealthProbe", "examine", "keep_health", "listen_again"]
 

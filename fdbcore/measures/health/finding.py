@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.recording.left_out import Span
-from fdbcore.types import Side
+from fdbcore.types import Side, Span
 
 if TYPE_CHECKING:
     from fdbcore.recording import recorded_types

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.hearing import Ear
-from fdbcore.recording.left_out import NO_END, Span
-from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side
+from fdbcore.recording.left_out import NO_END
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Pcm, Side, Span
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 Block: TypeAlias = tuple[Pcm | None, Pcm | None]

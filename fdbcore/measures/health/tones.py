@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.health.finding import Bools, HealthFinding, in_session, near, runs
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
-from fdbcore.recording.left_out import Span
-from fdbcore.types import TICKS_PER_S, Side, ticks_to_s
+from fdbcore.types import TICKS_PER_S, Side, Span, ticks_to_s
 
 BLOCK_TICKS: Final = 1_000
 LEAST_POWER: Final = 1e-5  # -50 dBov

@@ -108,7 +108,7 @@ def section(log: AgentLog, link: Links) -> dict[str, Any]:
         return found
     rows = [_row(answer, table.events) for answer in log["answers"]]
     has_gaps = any(stage.missing for stage in table.stages)
-    columns = ["A's end", "answer time", *(stage.name for stage in table.stages), *([UNSPLIT] if has_gaps else [])]
+    columns = ["A's end", stages.WHOLE, *(stage.name for stage in table.stages), *([UNSPLIT] if has_gaps else [])]
     names = [f"{event}: {log['events'][event]}" for event in table.events if log["events"][event] != event]
     return found | {
         "table": stages.section(table, link),

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from fdbcore.analysis.score import with_spans
 from fdbcore.analysis.stages import Stage, stage_table, time_ms
 from fdbcore.measures.catalogue import MEASURES, MOMENTS
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Span
+from fdbcore.measures.quantities import Quantity, Ratio, Share
 from fdbcore.measures.reading import Reading
 from fdbcore.report.format import MACHINE_MS, amount
 from fdbcore.report.html.values import ALL
-from fdbcore.types import SIDES, TICKS_PER_S, Side, other_side, ticks_to_s
+from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, other_side, ticks_to_s
 
 if TYPE_CHECKING:
     from fdbcore.recording.agent_log_types import AgentLog
