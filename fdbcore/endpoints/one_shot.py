@@ -29,7 +29,7 @@ from fdbcore._ext.resample import Resampler
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.clock import now_ns
 from fdbcore.errors import AudioError, PartyError, RefusalError, SettingsError
-from fdbcore.models.vendor import SETTINGS as MODEL_SETTINGS
+from fdbcore.models.account import SETTINGS as MODEL_SETTINGS
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint, Model
 from fdbcore.recording.files import REFUSAL, REPLY

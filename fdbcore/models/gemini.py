@@ -9,11 +9,20 @@ from functools import cached_property
 from typing import Any, Final
 
 from fdbcore.errors import PartyError
-from fdbcore.models.vendor import SETTINGS, TIMEOUT_S, VendorModel
+from fdbcore.models.account import SETTINGS, Vendor
+from fdbcore.models.vendor import TIMEOUT_S, VendorModel
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types import Reply, Request
+
+GEMINI: Final = Vendor(
+    "gemini",
+    ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "https://generativelanguage.googleapis.com",
+    "GOOGLE_GEMINI_BASE_URL",
+)
+"""The vendor. The variables of its key stand in the order that its SDK uses."""
 
 _TRANSIENT_STATUSES: Final = (408, 429, 500, 502, 503, 504)
 _LONGEST_WAIT_S: Final = 120.0  # a server that asks for a longer wait (an exhausted quota) is not asked again
@@ -31,12 +40,9 @@ def gemini(address: str) -> Model:
 class GeminiModel(VendorModel):
     """See `gemini`. backoff_s: the first wait before another attempt, if the server does not say how long to wait."""
 
-    vendor = "gemini"
+    vendor = GEMINI
     package = "google-genai"
     module = "google.genai"
-    key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # in the order that the vendor's SDK uses
-    base_url_variable = "GOOGLE_GEMINI_BASE_URL"
-    default_base_url = "https://generativelanguage.googleapis.com"
 
     def __init__(
         self,

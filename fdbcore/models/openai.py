@@ -10,11 +10,14 @@ from functools import cached_property
 from typing import Any, Final
 
 from fdbcore.errors import PartyError
-from fdbcore.models.vendor import SETTINGS, VendorModel
+from fdbcore.models.account import SETTINGS, Vendor
+from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types import Reply, Request
+
+OPENAI: Final = Vendor("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1", "OPENAI_BASE_URL")
 
 _FILTERS: Final = ("content_filter", "content_policy_violation")
 
@@ -28,12 +31,9 @@ def openai(address: str) -> Model:
 class OpenAIModel(VendorModel):
     """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so."""
 
-    vendor = "openai"
+    vendor = OPENAI
     package = "openai"
     module = "openai"
-    key_variables = ("OPENAI_API_KEY",)
-    base_url_variable = "OPENAI_BASE_URL"
-    default_base_url = "https://api.openai.com/v1"
 
     _takes_seed = True
 

@@ -1,20 +1,16 @@
-"""What the models of all vendors share: the key, the server, and errors of one line that never show the key."""
+"""What the models of all vendors share."""
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
-from fdbcore.errors import MissingExtraError, PartyError, RefusalError, SettingsError
+from fdbcore.errors import MissingExtraError
+from fdbcore.models.account import Account, Vendor
 from fdbcore.protocols import Model
-from fdbcore.runtime.address import KEY_VARIABLE, Setting
-from fdbcore.runtime.redaction import secret, without_values
 from fdbcore.types import Reply, Request
 
 TIMEOUT_S: Final = 120.0
@@ -23,56 +19,25 @@ TIMEOUT_S: Final = 120.0
 ATTEMPTS: Final = 6
 """How often a request is sent while its server is busy or down. With growing waits this lasts most of a minute."""
 
-NO_KEY: Final = "none"
-"""The key that is sent to a server without keys, because the SDKs always send one."""
 
-SETTINGS: Final = (
-    Setting(
-        "base_url",
-        "another server that speaks the same interface; it is never sent the vendor's key",
-        unset="the vendor's",
-        form="http:// or https://",
-    ),
-    replace(KEY_VARIABLE, unset="the vendor's; none beside `base_url`"),
-)
-"""The settings of a model's address."""
-
-_SHOWN_CHARS: Final = 300
-_ECHO_CHARS: Final = 6  # a word that contains this many characters of the key in a row may reveal it
-
-
-class VendorModel(Model):
+class VendorModel(Account, Model):
     """A model at a vendor, or at another server with the vendor's API. A subclass calls it through the vendor's SDK.
 
-    base_url: the other server; None for the vendor's, or for the one in the variable `base_url_variable`. key_variable:
-    the environment variable with the key; None for the vendor's. If base_url is given without key_variable, no key is
-    sent: the vendor's key must not go to another server. timeout_s: the limit of one attempt, in seconds. attempts: how
-    often a request is sent while its server is busy or down. The key is read only when it is needed. MissingExtraError
-    if the SDK is not installed; SettingsError if there is no name, or if base_url is not an http address.
+    base_url, key_variable: see `Account`. timeout_s: the limit of one attempt, in seconds. `attempts`: how often a
+    request is sent while its server is busy or down. MissingExtraError if the SDK is not installed; SettingsError as
+    for an account.
     """
 
-    vendor: ClassVar[str]
+    vendor: ClassVar[Vendor]
     package: ClassVar[str]
     module: ClassVar[str]
-    key_variables: tuple[str, ...]
-    base_url_variable: ClassVar[str]
-    default_base_url: ClassVar[str]
 
     def __init__(
         self, name: str, base_url: str | None = None, key_variable: str | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
-        if not name.strip():
-            raise SettingsError(f"model: expected {self.vendor}:NAME, got no name")
+        super().__init__(self.vendor, name, base_url, key_variable)
         if not _is_installed(self.module):
-            raise MissingExtraError(f"{self.vendor}: expected {self.package}: pip install 'fdbcore[judge]'")
-        self.name = f"{self.vendor}:{name}"
-        self.base_url = base_url or os.environ.get(self.base_url_variable) or self.default_base_url
-        if not _is_http(self.base_url):
-            raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
-        if key_variable is not None:
-            self.key_variables = (key_variable,)
-        elif base_url is not None:
-            self.key_variables = ()
+            raise MissingExtraError(f"{self.vendor.name}: expected {self.package}: pip install 'fdbcore[judge]'")
         self._model = name
         self._timeout_s = timeout_s
         self.attempts = ATTEMPTS
@@ -92,80 +57,9 @@ class VendorModel(Model):
         It contacts no server. SettingsError if there is no key, MissingExtraError if the SDK is not installed.
         """
 
-    @property
-    def server(self) -> str:
-        """The address of the server, without user name, password and query."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-    def key(self) -> str:
-        """The key from the environment; NO_KEY if the server takes none.
-
-        SettingsError, which names the variable, if it is missing, or too short to be a secret.
-        """
-        if not self.key_variables:
-            return NO_KEY
-        for variable in self.key_variables:
-            if key := secret(variable):
-                if not (key.isascii() and key.isprintable()):
-                    raise SettingsError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
-                return key
-        expected = " or ".join(self.key_variables)
-        raise SettingsError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
-
-    def error(self, reason: str, transient: bool = False) -> PartyError:
-        """The error that the model is not available, with a reason."""
-        return PartyError(f"{self.name}: {self.redacted(reason)}", transient)
-
-    def refusal(self, reason: str) -> RefusalError:
-        """The error that the model declined this one request, with a reason."""
-        return RefusalError(f"{self.name}: {self.redacted(reason)}")
-
-    def status_error(self, status: int, message: str) -> PartyError:
-        """The error for an HTTP status, after all attempts."""
-        times = f", {self.attempts} times" if self.attempts > 1 else ""
-        match status:
-            case 401:
-                return self.error(f"{self.server} does not take {self._which_key}")
-            case 403:
-                return self.error(f"{self._which_key} may not do this at {self.server}: {message}")
-            case 404:
-                return self.error(f"{self.server} has no such model: {message}")
-            case 429:
-                return self.error(f"too many requests{times}: {message}", transient=True)
-            case 408 | 409 | 500 | 502 | 503 | 504 | 529:
-                return self.error(f"{self.server} fails with {status}{times}: {message}", transient=True)
-        return self.error(f"{self.server} does not take the request ({status}): {message}", status >= 500)
-
-    @property
-    def _which_key(self) -> str:
-        if not self.key_variables:
-            return "a request without a key (key_variable=VARIABLE beside base_url names one)"
-        return f"the key in {' or '.join(self.key_variables)}"
-
-    def redacted(self, text: str) -> str:
-        """`text` as one line, without words that hold the key or a part of it, which vendors quote in their errors."""
-        keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
-        words = ["…" if any(_reveals(word, key) for key in keys) else word for word in without_values(text).split()]
-        line = " ".join(words)
-        return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
-
-
-def _is_http(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is not a number
-        return False
-
 
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # the package around the module is missing
         return False
-
-
-def _reveals(word: str, key: str) -> bool:
-    size = min(_ECHO_CHARS, len(key))
-    return "***" in word or any(key[start : start + size] in word for start in range(len(key) - size + 1))

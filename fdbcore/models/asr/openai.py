@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fdbcore.models.account import SETTINGS
 from fdbcore.models.openai import OpenAIModel
-from fdbcore.models.vendor import SETTINGS
 from fdbcore.protocols import Transcriber
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values

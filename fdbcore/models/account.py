@@ -1,0 +1,140 @@
+"""An account at a vendor, or at another server with its interface: the key, the server, and errors of one line.
+
+The errors never show the key.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import urlsplit
+
+from fdbcore.errors import PartyError, RefusalError, SettingsError
+from fdbcore.runtime.address import KEY_VARIABLE, Setting
+from fdbcore.runtime.redaction import secret, without_values
+
+NO_KEY: Final = "none"
+"""The key that is sent to a server without keys, because the SDKs always send one."""
+
+SETTINGS: Final = (
+    Setting(
+        "base_url",
+        "another server that speaks the same interface; it is never sent the vendor's key",
+        unset="the vendor's",
+        form="http:// or https://",
+    ),
+    replace(KEY_VARIABLE, unset="the vendor's; none beside `base_url`"),
+)
+"""The settings of the address of whatever has an account."""
+
+_SHOWN_CHARS: Final = 300
+_ECHO_CHARS: Final = 6  # a word that contains this many characters of the key in a row may reveal it
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Who runs a server.
+
+    name: as an address names it. key_variables: where its key may be, the first one first. base_url: of its server.
+    base_url_variable: the environment variable that may name another server; "" if there is none.
+    """
+
+    name: str
+    key_variables: tuple[str, ...]
+    base_url: str
+    base_url_variable: str = ""
+
+
+class Account:
+    """An account of the user.
+
+    base_url: the server; None for the vendor's, or for the one in the vendor's variable. key_variable: the environment
+    variable with the key; None for the vendor's. If base_url is given without key_variable, no key is sent: the
+    vendor's key must not go to another server. The key is read only when it is needed. SettingsError if there is no
+    name, or if base_url is not an http address.
+    """
+
+    def __init__(self, vendor: Vendor, name: str, base_url: str | None = None, key_variable: str | None = None) -> None:
+        if not name.strip():
+            raise SettingsError(f"model: expected {vendor.name}:NAME, got no name")
+        self.name = f"{vendor.name}:{name}"
+        self.attempts = 1
+        self.base_url = base_url or os.environ.get(vendor.base_url_variable) or vendor.base_url
+        if not _is_http(self.base_url):
+            raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
+        if key_variable is not None:
+            self.key_variables: tuple[str, ...] = (key_variable,)
+        else:
+            self.key_variables = vendor.key_variables if base_url is None else ()
+
+    @property
+    def server(self) -> str:
+        """The address of the server, without user name, password and query."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def key(self) -> str:
+        """The key from the environment; NO_KEY if the server takes none.
+
+        SettingsError, which names the variable, if it is missing, or too short to be a secret.
+        """
+        if not self.key_variables:
+            return NO_KEY
+        for variable in self.key_variables:
+            if key := secret(variable):
+                if not (key.isascii() and key.isprintable()):
+                    raise SettingsError(f"{self.name}: expected a key of ASCII characters in {variable}, got others")
+                return key
+        expected = " or ".join(self.key_variables)
+        raise SettingsError(f"{self.name}: expected a key in {expected} (environment or .env), found none")
+
+    def error(self, reason: str, transient: bool = False) -> PartyError:
+        """The error that the server is not available, with a reason."""
+        return PartyError(f"{self.name}: {self.redacted(reason)}", transient)
+
+    def refusal(self, reason: str) -> RefusalError:
+        """The error that the server declined this one request, with a reason."""
+        return RefusalError(f"{self.name}: {self.redacted(reason)}")
+
+    def status_error(self, status: int, message: str) -> PartyError:
+        """The error for an HTTP status, after all attempts."""
+        times = f", {self.attempts} times" if self.attempts > 1 else ""
+        match status:
+            case 401:
+                return self.error(f"{self.server} does not take {self._which_key}")
+            case 403:
+                return self.error(f"{self._which_key} may not do this at {self.server}: {message}")
+            case 404:
+                return self.error(f"{self.server} has no such model: {message}")
+            case 429:
+                return self.error(f"too many requests{times}: {message}", transient=True)
+            case 408 | 409 | 500 | 502 | 503 | 504 | 529:
+                return self.error(f"{self.server} fails with {status}{times}: {message}", transient=True)
+        return self.error(f"{self.server} does not take the request ({status}): {message}", status >= 500)
+
+    @property
+    def _which_key(self) -> str:
+        if not self.key_variables:
+            return "a request without a key (key_variable=VARIABLE beside base_url names one)"
+        return f"the key in {' or '.join(self.key_variables)}"
+
+    def redacted(self, text: str) -> str:
+        """`text` as one line, without words that hold the key or a part of it, which vendors quote in their errors."""
+        keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
+        words = ["…" if any(_reveals(word, key) for key in keys) else word for word in without_values(text).split()]
+        line = " ".join(words)
+        return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number
+        return False
+
+
+def _reveals(word: str, key: str) -> bool:
+    size = min(_ECHO_CHARS, len(key))
+    return "***" in word or any(key[start : start + size] in word for start in range(len(key) - size + 1))
