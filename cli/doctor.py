@@ -37,7 +37,8 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     An argument that exists on disk is a FILE: a stereo file, two mono files (A, B), or the folder of a recording, of a
     run or of Full-Duplex-Bench v1. It is checked for echo, clipping, noise and music, and for sides that are identical,
     exchanged or out of step. Any other argument is the address of a SYSTEM: fdbcore connects, waits until it is ready,
-    and leaves. Without a FILE, or with a SYSTEM, the timing self-test runs as well.
+    and leaves; it looks a vendor's model up, which costs nothing. Without a FILE, or with a SYSTEM, the timing
+    self-test runs as well.
 
     The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, or if a
     system cannot be reached.
@@ -171,7 +172,7 @@ def _probe(party: Any) -> Probe:  # noqa: ANN401
     started_ns = now_ns()
     try:
         with closing(party):
-            party.open("B")
+            party.probe()
             found: Probe = {"ready": True, "seconds": (now_ns() - started_ns) / 1e9, "party": dict(party.describe())}
     except FdbError as error:
         return {"ready": False, "why_not": redacted(str(error))}

@@ -17,6 +17,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.types import Happening, Option, Pcm, Reply, Request, Rubric, Side, SideA, TurnEvent
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
+from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.types.timing_types import TimingCertificate
@@ -68,6 +69,18 @@ class Endpoint(Protocol):
         Both sides are opened at the same time, each on a thread of its own.
         """
         return
+
+    def services(self) -> Sequence[Service]:
+        """The servers that this party will send audio or words to, those on this machine too; asked before `open`."""
+        return ()
+
+    def probe(self) -> None:
+        """Find out whether a call could be held, at the least cost: for `fdbcore doctor`, in place of `open`.
+
+        PartyError, which names what is wrong: the key, the model, the quota, the region, the network. `close` follows.
+        The default suits a party that costs nothing until it is spoken to.
+        """
+        self.open("B")
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now. What the party said before now is dropped and counted.
@@ -173,6 +186,14 @@ class Model(Protocol):
     def describe(self) -> Mapping[str, Any]:
         """Name, SDK and its version, and address of the server, as JSON values without secrets."""
 
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
+
+    def probe(self) -> None:
+        """Find out whether the model would answer, without a request that costs anything; see `Endpoint.probe`."""
+        return
+
 
 class Transcriber(Protocol):
     """A speech recogniser."""
@@ -186,6 +207,10 @@ class Transcriber(Protocol):
         wav: the bytes of the file. language: its ISO 639-1 code. PartyError if the recogniser is not available.
         """
 
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
+
 
 class Speaker(Protocol):
     """Speaks texts: a synthesiser, or a folder of recordings."""
@@ -198,6 +223,10 @@ class Speaker(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Name, version, voice and its credit, as JSON values."""
+
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
 
 
 class Judge(Protocol):
@@ -218,6 +247,10 @@ class Judge(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Who judges, with versions, as JSON values without secrets."""
+
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
 
 
 class World(Protocol):

@@ -39,6 +39,7 @@ from fdbcore.types import (
     Pcm,
     Side,
 )
+from fdbcore.types.usage import Service
 
 _STEP_TICKS: Final = 8
 _PACKET_TICKS: Final = PACKET_MS // TICK_MS
@@ -284,6 +285,10 @@ class MoshiEndpoint(Endpoint):
         live = {"received_samples": line.received_samples, "received_samples_per_s": line.received_per_s()}
         delays = {"out_delay_samples": line.look_ahead_samples, **playout.certificate()}
         return counts | live | delays | {"wire": line.wire.summary()}
+
+    def services(self) -> Sequence[Service]:
+        """The server."""
+        return [Service("audio", urlsplit(self._place.url).hostname or "")]
 
     def describe(self) -> Mapping[str, Any]:
         """The server's place, the query, and what it reports of itself; lag_steps may be known only after `open`."""

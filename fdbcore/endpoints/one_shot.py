@@ -48,6 +48,7 @@ from fdbcore.types import (
     TurnEvent,
     other_side,
 )
+from fdbcore.types.usage import Service
 
 REQUEST_RATE_HZ: Final = 24_000
 PAUSE_MS: Final = 700
@@ -136,6 +137,14 @@ class ReplyEndpoint(Endpoint):
         self._side = side
         if isinstance(self._model, VendorModel):
             self._model.prepare()
+
+    def services(self) -> Sequence[Service]:
+        """The model's server, which gets the audio of the other side."""
+        return [service._replace(takes="audio") for service in self._model.services()]
+
+    def probe(self) -> None:
+        """See `Model.probe`."""
+        self._model.probe()
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now. origin_ns: None for lockstep."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
@@ -20,6 +21,7 @@ from fdbcore.runtime.json_values import json_or_text, json_value
 from fdbcore.runtime.network import event_loop, may_be_up_later
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 from fdbcore.types.tools import CallStage, Tool, ToolCall, ToolResult
+from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     import aiohttp
@@ -83,6 +85,10 @@ class PcmWs(Endpoint):
             reason = f"cannot connect: {_one_line(getattr(error, 'os_error', error))}"
             raise self._error(reason, may_be_up_later(error)) from None
         self.clocking = self._stream.pace.clocking
+
+    def services(self) -> Sequence[Service]:
+        """The server."""
+        return [Service("audio", urlsplit(self._url).hostname or "")]
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now. What the system said before is dropped and counted."""

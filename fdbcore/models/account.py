@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from fdbcore.errors import PartyError, RefusalError, SettingsError
 from fdbcore.runtime.address import KEY_VARIABLE, Setting
 from fdbcore.runtime.redaction import secret, without_values
+from fdbcore.types.usage import Service, Takes
 
 NO_KEY: Final = "none"
 """The key that is sent to a server without keys, because the SDKs always send one."""
@@ -60,6 +61,7 @@ class Account:
             raise SettingsError(f"model: expected {vendor.name}:NAME, got no name")
         self.name = f"{vendor.name}:{name}"
         self.attempts = 1
+        self._vendor = vendor
         self.base_url = base_url or os.environ.get(vendor.base_url_variable) or vendor.base_url
         if not _is_http(self.base_url):
             raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
@@ -73,6 +75,13 @@ class Account:
         """The address of the server, without user name, password and query."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def service(self, takes: Takes) -> Service:
+        """What the server is sent. It is the vendor's if it has the vendor's name, and then also has the model's."""
+        host, own = (urlsplit(url).hostname or "" for url in (self.base_url, self._vendor.base_url))
+        if host == own or host.endswith(f".{own}"):
+            return Service(takes, host, *self.name.split(":", 1))
+        return Service(takes, host)
 
     def key(self) -> str:
         """The key from the environment; NO_KEY if the server takes none.

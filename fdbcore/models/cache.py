@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from fdbcore.protocols import Model
 from fdbcore.runtime.locks import lock
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Reply, Request
+from fdbcore.types.usage import Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,10 @@ class KeptModel(Model):
     def describe(self) -> Mapping[str, Any]:
         """The description of the model."""
         return self._model.describe()
+
+    def services(self) -> Sequence[Service]:
+        """Those of the model."""
+        return self._model.services()
 
     def ask(self, request: Request) -> Reply:
         """The stored reply, or else the model's. A refusal is stored too, and raised again."""

@@ -75,13 +75,17 @@ class GeminiModel(VendorModel):
 
         _ = self._client.models
 
+    def probe(self) -> None:
+        """See `VendorModel.probe`."""
+        client = self._client
+        try:
+            client.models.get(model=self._model)
+        except self._failures() as error:
+            raise self._failure(error) from None
+
     def ask(self, request: Request) -> Reply:
         """See `Model.ask`."""
         client = self._client
-        from google.genai.errors import APIError
-
-        odd = (ValueError, TypeError, AttributeError)  # the SDK raises these on a malformed answer
-        failures: tuple[type[Exception], ...] = (APIError, *odd, *_transport_errors())
         parts: list[dict[str, Any]] = [{"text": request.user}] if request.user else []
         if request.wav is not None:
             parts.append({"inline_data": {"data": request.wav, "mime_type": "audio/wav"}})
@@ -92,9 +96,15 @@ class GeminiModel(VendorModel):
                 contents=[{"role": "user", "parts": parts}],
                 config=_config(request),
             )
-        except failures as error:
+        except self._failures() as error:
             raise self._failure(error) from None
         return self._reply(answer)
+
+    def _failures(self) -> tuple[type[Exception], ...]:
+        from google.genai.errors import APIError
+
+        odd = (ValueError, TypeError, AttributeError)  # the SDK raises these on a malformed answer
+        return (APIError, *odd, *_transport_errors())
 
     def _retrying(self) -> Any:  # noqa: ANN401
         """A policy that retries where that may help. The SDK's own retries do not wait as long as a server asks."""
@@ -144,8 +154,11 @@ class GeminiModel(VendorModel):
         from google.genai import errors
 
         if isinstance(error, errors.APIError):
+            message = str(error.message or error.status or "")
+            if "location is not supported" in message:
+                return self.error(f"{self.server} does not serve this region: {message}")
             invalid_key = any(detail.get("reason") == "API_KEY_INVALID" for detail in _details(error))
-            return self.status_error(401 if invalid_key else error.code, str(error.message or error.status or ""))
+            return self.status_error(401 if invalid_key else error.code, message)
         if not isinstance(error, _transport_errors()):
             return self.error(f"{self.server} answers with something other than an answer: {error}", transient=True)
         if "Timeout" in type(error).__name__:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fdbcore import registry
 from fdbcore.errors import InputError
 from fdbcore.protocols import Judge, Model
 from fdbcore.types import Request, Rubric
+from fdbcore.types.usage import Service
 
 
 class ModelJudge(Judge):
@@ -40,6 +41,10 @@ class ModelJudge(Judge):
     def describe(self) -> Mapping[str, Any]:
         """The description of the model."""
         return self._model.describe()
+
+    def services(self) -> Sequence[Service]:
+        """Those of the model."""
+        return self._model.services()
 
 
 def judge(address: str) -> ModelJudge:

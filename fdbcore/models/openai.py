@@ -20,6 +20,7 @@ from fdbcore.types import Reply, Request
 OPENAI: Final = Vendor("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1", "OPENAI_BASE_URL")
 
 _FILTERS: Final = ("content_filter", "content_policy_violation")
+_NO_REGION: Final = "unsupported_country_region_territory"
 
 
 def openai(address: str) -> Model:
@@ -53,6 +54,22 @@ class OpenAIModel(VendorModel):
     def describe(self) -> Mapping[str, Any]:
         """See `Model.describe`."""
         return {**super().describe(), **({} if self._takes_seed else {"ignores": ["seed"]})}
+
+    def probe(self) -> None:
+        """See `VendorModel.probe`."""
+        client = self._client
+        from openai import NotFoundError, OpenAIError
+
+        try:
+            known = {model.id for model in client.with_options(max_retries=0).models.list()}
+        except NotFoundError:
+            if self.services()[0].vendor:
+                raise
+            return  # another server need not have this list
+        except (OpenAIError, ValueError) as error:
+            raise self._failure(error) from None
+        if known and self._model not in known:
+            raise self.status_error(404, f"{self._model} is not among the {len(known)} that it lists")
 
     def ask(self, request: Request) -> Reply:
         """See `Model.ask`."""
@@ -117,6 +134,8 @@ class OpenAIModel(VendorModel):
             message = str(error.body.get("message") or "") if isinstance(error.body, Mapping) else error.message
             if error.code in _FILTERS:
                 return self.refusal(f"declined: {message}")
+            if error.code == _NO_REGION:
+                return self.error(f"{self.server} does not serve this region: {message}")
             if error.code == "insufficient_quota":
                 return self.error(f"the quota is used up: {message}")
             return self.status_error(error.status_code, message)

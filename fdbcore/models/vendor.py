@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
@@ -12,6 +12,7 @@ from fdbcore.errors import MissingExtraError
 from fdbcore.models.account import Account, Vendor
 from fdbcore.protocols import Model
 from fdbcore.types import Reply, Request
+from fdbcore.types.usage import Service
 
 TIMEOUT_S: Final = 120.0
 """The time limit of one attempt. Models that think need a minute."""
@@ -56,6 +57,14 @@ class VendorModel(Account, Model):
 
         It contacts no server. SettingsError if there is no key, MissingExtraError if the SDK is not installed.
         """
+
+    def services(self) -> Sequence[Service]:
+        """See `Model.services`."""
+        return [self.service("words")]
+
+    @abstractmethod
+    def probe(self) -> None:
+        """Ask the server for its models, which costs nothing. PartyError as `ask` raises it."""
 
 
 def _is_installed(module: str) -> bool:

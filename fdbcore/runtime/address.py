@@ -11,7 +11,8 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from ipaddress import ip_address
+from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from fdbcore.errors import SettingsError, nearest
@@ -199,6 +200,22 @@ def host_port(host: str, port: int | None) -> str:
     """HOST:PORT as an address writes it, with an IPv6 host in brackets; HOST alone if there is no port."""
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
+
+
+_LOCAL_DOMAINS: Final = ("localhost", "local", "internal", "home.arpa")
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine or in a private network, as far as its name or IP address shows.
+
+    No name is looked up. A name without a dot is local. 0.0.0.0 and :: are not: whoever reaches this machine is there.
+    """
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        name = host.lower().rstrip(".")
+        return "." not in name or any(name.endswith(f".{domain}") for domain in _LOCAL_DOMAINS)
+    return not (address.is_global or address.is_unspecified or address.is_multicast)
 
 
 def rows(parties: str, settings: Sequence[Setting]) -> list[str]:

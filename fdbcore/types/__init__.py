@@ -2,7 +2,8 @@
 
 Time is an integer: a *tick* is 10 ms, a *sample* is 1/48,000 s. Spans are half open: `[start, end)`.
 
-`fdbcore.types.scorecard` has the types that scoring a suite gives.
+`fdbcore.types.scorecard` has the types that scoring a suite gives, `fdbcore.types.tools` those of tools, and
+`fdbcore.types.usage` those of what goes to the servers of others and what they count.
 """
 
 from __future__ import annotations

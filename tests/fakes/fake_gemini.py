@@ -27,7 +27,7 @@ STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
 
 
 class FakeGemini(FakeModelServer):
-    """See `FakeModelServer`. POST /VERSION/models/NAME:generateContent."""
+    """See `FakeModelServer`. POST /VERSION/models/NAME:generateContent, GET /VERSION/models/NAME."""
 
     KEY = "AIzaSyFakeGemini0123456789abcdefghijklm"
     VARIABLE = "GEMINI_API_KEY"
@@ -40,13 +40,7 @@ class FakeGemini(FakeModelServer):
         matched = re.fullmatch(r"/v1(?:beta)?/models/([^/:?]+):generateContent", path)
         if matched is None:
             raise Mistake(Fails(404, "Not Found"))
-        key = headers.get("x-goog-api-key", "")
-        if key != self.KEY:
-            raise Mistake(Fails(400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID"))
-        model, body = matched[1], _camel(body)
-        if self.models is not None and model not in self.models:
-            gone = f"models/{model} is not found for API version v1, or is not supported for generateContent."
-            raise Mistake(Fails(404, gone))
+        key, model, body = self._key(headers), self._known(matched[1]), _camel(body)
         config = body.get("generationConfig", {})
         for name in sorted((set(body) - KNOWN) | (set(config) - KNOWN_CONFIG)):
             raise Mistake(Fails(400, f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'))
@@ -68,6 +62,27 @@ class FakeGemini(FakeModelServer):
             headers=headers,
             body=body,
         )
+
+    def listed(self, path: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        self._key(headers)
+        matched = re.fullmatch(r"/v1(?:beta)?/models/([^/:?]+)", path)
+        if matched is None:
+            raise Mistake(Fails(404, "Not Found"))
+        return {"name": f"models/{self._known(matched[1])}", "supportedGenerationMethods": ["generateContent"]}
+
+    def _key(self, headers: Mapping[str, str]) -> str:
+        """The key that was sent, which must be the right one."""
+        key = headers.get("x-goog-api-key", "")
+        if key != self.KEY:
+            raise Mistake(Fails(400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID"))
+        return key
+
+    def _known(self, model: str) -> str:
+        """The model that was named, which must be a known one."""
+        if self.models is not None and model not in self.models:
+            gone = f"models/{model} is not found for API version v1, or is not supported for generateContent."
+            raise Mistake(Fails(404, gone))
+        return model
 
     def reply(self, asked: Asked, answer: Says | Refuses) -> Mapping[str, Any]:
         counts = answer if isinstance(answer, Says) else Says("", tokens_out=0)

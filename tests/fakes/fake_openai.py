@@ -16,7 +16,7 @@ KNOWN = {"model", "messages", "response_format", "seed", "temperature", "modalit
 
 
 class FakeOpenAI(FakeModelServer):
-    """See `FakeModelServer`. POST /v1/chat/completions."""
+    """See `FakeModelServer`. POST /v1/chat/completions, GET /v1/models."""
 
     KEY = "sk-proj-fakeOpenAI0123456789abcdefghijklmnop"
     VARIABLE = "OPENAI_API_KEY"
@@ -28,11 +28,7 @@ class FakeOpenAI(FakeModelServer):
     def read(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any], number: int) -> Asked:
         if path != "/v1/chat/completions":
             raise Mistake(Fails(404, f"Invalid URL (POST {path})"))
-        key = headers.get("authorization", "").removeprefix("Bearer ")
-        if key != self.KEY:
-            shown = f"{key[:8]}{'*' * max(0, len(key) - 12)}{key[-4:]}"  # as the vendor echoes it
-            where = "You can find your API key at https://platform.openai.com/account/api-keys."
-            raise Mistake(Fails(401, f"Incorrect API key provided: {shown}. {where}", "invalid_api_key"))
+        key = self._key(headers)
         if self.models is not None and body["model"] not in self.models:
             gone = f"The model `{body['model']}` does not exist or you do not have access to it."
             raise Mistake(Fails(404, gone, "model_not_found"))
@@ -53,6 +49,22 @@ class FakeOpenAI(FakeModelServer):
             headers=headers,
             body=body,
         )
+
+    def listed(self, path: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        self._key(headers)
+        if path != "/v1/models":
+            raise Mistake(Fails(404, f"Invalid URL (GET {path})"))
+        kind = {"object": "model", "created": 1_760_000_000, "owned_by": "system"}
+        return {"object": "list", "data": [{"id": name, **kind} for name in sorted(self.models or ())]}
+
+    def _key(self, headers: Mapping[str, str]) -> str:
+        """The key that was sent, which must be the right one."""
+        key = headers.get("authorization", "").removeprefix("Bearer ")
+        if key != self.KEY:
+            shown = f"{key[:8]}{'*' * max(0, len(key) - 12)}{key[-4:]}"  # as the vendor echoes it
+            where = "You can find your API key at https://platform.openai.com/account/api-keys."
+            raise Mistake(Fails(401, f"Incorrect API key provided: {shown}. {where}", "invalid_api_key"))
+        return key
 
     def reply(self, asked: Asked, answer: Says | Refuses) -> Mapping[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None, "annotations": []}

@@ -121,9 +121,10 @@ class FakeModelServer:
     """A context manager, within which the server runs; the subclasses speak one vendor's protocol.
 
     models: the only ones that it knows (None: any). Only KEY is a right key; VARIABLE is where its vendor's users have
-    theirs.
+    theirs. refuses: what it answers to whoever asks for its models, if it does not tell them.
     """
 
+    refuses: Fails | None = None
     KEY: ClassVar[str]
     VARIABLE: ClassVar[str]
 
@@ -149,6 +150,10 @@ class FakeModelServer:
     @abstractmethod
     def read(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any], number: int) -> Asked:
         """The request; Mistake where the vendor would not take it."""
+
+    @abstractmethod
+    def listed(self, path: str, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        """What the vendor says of its models; Mistake where it would not take the request."""
 
     @abstractmethod
     def reply(self, asked: Asked, answer: Says | Refuses) -> Mapping[str, Any]:
@@ -204,6 +209,15 @@ class _Queue:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     fake: FakeModelServer
+
+    def do_GET(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        try:
+            if self.fake.refuses is not None:
+                raise Mistake(self.fake.refuses)
+            self._send(200, json.dumps(self.fake.listed(self.path, headers)))
+        except Mistake as mistake:
+            self._send(mistake.fails.status, json.dumps(self.fake.failure(mistake.fails)))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

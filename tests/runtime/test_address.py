@@ -10,7 +10,7 @@ from fdbcore.endpoints import clip, echo, moshi, one_shot
 from fdbcore.endpoints import exec as command
 from fdbcore.endpoints.webrtc import endpoint, whip_client
 from fdbcore.errors import SettingsError
-from fdbcore.runtime.address import Setting, command_of, host_port, location, parsed, rows
+from fdbcore.runtime.address import Setting, command_of, host_port, is_local, location, parsed, rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "systems.md"
 KNOWN = (
@@ -80,3 +80,30 @@ def test_a_wrong_place_is_not_shown_as_it_may_hold_a_password() -> None:
 @pytest.mark.parametrize("parties", PARTIES)
 def test_the_docs_list_all_settings(parties: str) -> None:
     assert "\n".join(rows(parties, PARTIES[parties])) in DOCS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("[fe80::1]", True),
+        ("10.1.2.3", True),
+        ("192.168.0.9", True),
+        ("100.64.0.1", True),  # RFC 6598: networks of one's own, as Tailscale's
+        ("agent", True),  # in Docker
+        ("printer.local", True),
+        ("vm.internal.", True),
+        ("api.openai.com", False),
+        ("local.example.com", False),
+        ("notlocal", True),
+        ("8.8.8.8", False),
+        ("::ffff:8.8.8.8", False),
+        ("2606:4700::1", False),
+        ("0.0.0.0", False),
+        ("::", False),
+    ],
+)
+def test_hosts_of_private_networks_are_local(host: str, local: bool) -> None:
+    assert is_local(host) == local

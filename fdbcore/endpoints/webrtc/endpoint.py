@@ -29,6 +29,7 @@ from fdbcore.runtime.address import KEY_VARIABLE, Setting, location, parsed
 from fdbcore.runtime.guard import Guard
 from fdbcore.runtime.redaction import redacted, secret
 from fdbcore.types import Happening, Pcm, Side
+from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.endpoints.webrtc.leg import Leg
@@ -204,6 +205,10 @@ class WebRtcEndpoint(Endpoint):
         """What the leg measured: lateness on the wire, loss, delays; as JSON values."""
         return self._leg.measured() if self._leg else {}
 
+    def services(self) -> Sequence[Service]:
+        """The peer: at the host that we join, or whoever joins us at ours."""
+        return [Service("audio", self._host)]
+
     def describe(self) -> Mapping[str, Any]:
         """How the peer is reached, and the packets that it is sent, as JSON values."""
         return {
@@ -311,7 +316,7 @@ class Far(Joined):
     def __init__(self, address: str) -> None:
         super().__init__(f"far://{LOOPBACK[0]}:0?session={token_hex(8)}&join_s=20")
         self._party = address.partition(":")[2]
-        endpoint(self._party)  # refuse a wrong address here and not in the other process
+        self._there = endpoint(self._party)  # refuses a wrong address here and not in the other process
         self._process: asyncio.subprocess.Process | None = None
         self._guard: Guard | None = None
 
@@ -319,6 +324,10 @@ class Far(Joined):
     def page(self) -> str | None:
         """None: the party is started here."""
         return None
+
+    def services(self) -> Sequence[Service]:
+        """Those of the party."""
+        return self._there.services()
 
     async def _invite(self, server: SignallingServer) -> None:
         seat = f"whip://{self._host}:{server.port}/whip/{self._side.lower()}?session={self._options['session']}"

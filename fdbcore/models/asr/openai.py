@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fdbcore.models.account import SETTINGS
 from fdbcore.models.openai import OpenAIModel
 from fdbcore.protocols import Transcriber
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
+from fdbcore.types.usage import Service
 
 
 def openai(address: str) -> Transcriber:
@@ -17,6 +20,10 @@ def openai(address: str) -> Transcriber:
 
 class OpenAITranscriber(OpenAIModel, Transcriber):
     """See `openai`."""
+
+    def services(self) -> Sequence[Service]:
+        """The server, which gets audio."""
+        return [self.service("audio")]
 
     def transcribe(self, wav: bytes, language: str) -> str:
         """See `Transcriber.transcribe`."""
