@@ -1,0 +1,250 @@
+"""What the fakes of voice services share: a server in a thread of its own, an ear for turns, cues, a log of messages.
+
+A fake derives from `FarEnd`, and from `Party`, of which it has one for each connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar
+
+import numpy as np
+from aiohttp import WSMsgType, web
+from fakes.planted_voice import planted
+
+from fdbcore.types import Pcm
+
+
+@dataclass(frozen=True)
+class Use:
+    """Of a tool."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the fake answers to a turn: the tools that it uses first, then `seconds` of the planted voice.
+
+    words: what it says, for the transcript. filler_s: what it says while tools run that do not stop it.
+    """
+
+    seconds: float = 2.0
+    words: str = "I can do that for you"
+    uses: Sequence[Use] = ()
+    filler_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A message as it came or went: when (time.monotonic_ns), and how much audio had come in by then."""
+
+    at_ns: int
+    heard_ms: float
+    message: Any
+
+
+class Ear:
+    """Finds the turns in what comes in, by its level in frames of 10 ms, on the clock of that audio.
+
+    A turn begins once `onset_ms` in a row are loud, and ends once `silence_ms` in a row are not.
+    """
+
+    def __init__(self, rate_hz: int, onset_ms: int, silence_ms: int) -> None:
+        self.frame = rate_hz // 100
+        self._onset, self._silence = max(1, onset_ms // 10), max(1, silence_ms // 10)
+        self._rate_hz = rate_hz
+        self._rest: Pcm = np.zeros(0, np.int16)
+        self._n_samples = self._n_frames = self._run = 0
+        self.in_turn = False
+
+    @property
+    def heard_ms(self) -> float:
+        """How much audio came in."""
+        return self._n_samples * 1000 / self._rate_hz
+
+    def hear(self, pcm: Pcm) -> list[tuple[Literal["begins", "ends"], int]]:
+        """What became known with these samples: turns that begin or have ended, and at which ms of the audio."""
+        self._n_samples += len(pcm)
+        self._rest = np.concatenate([self._rest, pcm])
+        found: list[tuple[Literal["begins", "ends"], int]] = []
+        while len(self._rest) >= self.frame:
+            frame, self._rest = self._rest[: self.frame], self._rest[self.frame :]
+            self._n_frames += 1
+            loud = float(np.sqrt(np.mean(np.square(frame, dtype=np.float64)))) > 300
+            self._run = self._run + 1 if loud != self.in_turn else 0
+            if self._run == (self._silence if self.in_turn else self._onset):
+                self.in_turn = not self.in_turn
+                found.append(("begins" if self.in_turn else "ends", 10 * (self._n_frames - self._run)))
+                self._run = 0
+        return found
+
+
+class Party(ABC):
+    """One connection. received, sent: all messages; of audio that comes in as bytes, its length. heard: that audio.
+
+    said: what it set out to say, whole. errors: of the fake itself, which are raised when the server is left.
+    cues: by ms of the audio that came in, the method that is called then.
+    """
+
+    def __init__(
+        self, request: web.Request, ws: web.WebSocketResponse, replies: Sequence[Reply], cues: Mapping[int, str]
+    ) -> None:
+        self.request, self.ws = request, ws
+        self.received: list[Noted] = []
+        self.sent: list[Noted] = []
+        self.heard: list[Pcm] = []
+        self.said: list[Pcm] = []
+        self.close_code: int | None = None
+        self.errors: list[BaseException] = []
+        self.ear: Ear | None = None
+        self.n_replies = self.n_voices = 0
+        self._cues = sorted(cues.items())
+        self._replies = replies
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Serve this connection until it ends."""
+
+    @abstractmethod
+    async def turn_begins(self, at_ms: int) -> None:
+        """The caller began to speak."""
+
+    @abstractmethod
+    async def turn_ends(self, at_ms: int) -> None:
+        """The caller has stopped speaking."""
+
+    def next_reply(self) -> Reply:
+        """Each reply in turn, and again from the first."""
+        self.n_replies += 1
+        return self._replies[(self.n_replies - 1) % len(self._replies)]
+
+    def next_voice(self, seconds: float, rate_hz: int) -> Pcm:
+        """A voice of its own, from number 0 on, each time that the fake begins to speak."""
+        voice = planted(self.n_voices, seconds, rate_hz)
+        self.n_voices += 1
+        self.said.append(voice)
+        return voice
+
+    async def hear(self, pcm: Pcm) -> None:
+        """Take audio in, however much, and do what is due with it, as if it came 10 ms at a time."""
+        assert self.ear is not None
+        self.heard.append(pcm)
+        for at in range(0, len(pcm), self.ear.frame):
+            for what, at_ms in self.ear.hear(pcm[at : at + self.ear.frame]):
+                await (self.turn_begins(at_ms) if what == "begins" else self.turn_ends(at_ms))
+            while self._cues and self._cues[0][0] <= self.ear.heard_ms:
+                await getattr(self, self._cues.pop(0)[1])()
+
+    def note(self, log: list[Noted], message: object) -> None:
+        """Write a message down."""
+        log.append(Noted(time.monotonic_ns(), self.ear.heard_ms if self.ear else 0.0, message))
+
+    def begin(self, doing: Any) -> asyncio.Task[None]:
+        """Do this beside the rest, until it is done or the connection ends."""
+        task: asyncio.Task[None] = asyncio.ensure_future(doing)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ConnectionError):
+            self.errors.append(error)
+
+    async def abort(self) -> None:
+        """A cue: cut the connection, as a crash would."""
+        if self.request.transport is not None:
+            self.request.transport.abort()
+
+    async def served(self) -> None:
+        """`run`, and what is left to do when it has ended."""
+        try:
+            await self.run()
+        except ConnectionError:
+            pass  # the caller has gone: nobody is left to tell
+        except Exception as error:
+            self.errors.append(error)
+        finally:
+            for task in list(self._tasks):
+                task.cancel()
+            self.close_code = self.ws.close_code
+
+
+Served = TypeVar("Served", bound=Party)
+
+
+class FarEnd(ABC, Generic[Served]):
+    """A server on 127.0.0.1, in a thread of its own, while it is entered. parties: all connections, in their order."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.parties: list[Served] = []
+        self._tls = tls
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__)
+
+    @abstractmethod
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What it serves."""
+
+    def url(self, scheme: Literal["http", "ws"]) -> str:
+        """Where it is served, without a path."""
+        return f"{scheme}{'s' if self._tls else ''}://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def serve(
+        self, request: web.Request, made: Callable[[web.WebSocketResponse], Served]
+    ) -> web.WebSocketResponse:
+        """Take a WebSocket, and let its party serve it."""
+        ws = web.WebSocketResponse(timeout=0.5, max_msg_size=0)
+        await ws.prepare(request)
+        party = made(ws)
+        self.parties.append(party)
+        await party.served()
+        return ws
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        if kind is None:
+            for fault in (each for party in self.parties for each in party.errors):
+                raise fault
+
+    async def _start(self) -> None:
+        app = web.Application()
+        app.add_routes(self.routes())
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
+
+
+async def at_pace(pcm: Pcm, chunk: int, faster: float, rate_hz: int, send: Callable[[Pcm], Any]) -> None:
+    """Send audio in chunks, `faster` times as fast as it sounds, on the clock and not on its own delays."""
+    began = time.monotonic()
+    for at in range(0, len(pcm), chunk):
+        await asyncio.sleep(began + at / rate_hz / faster - time.monotonic())
+        await send(pcm[at : at + chunk])
+
+
+def samples(data: bytes) -> Pcm:
+    """Little-endian 16 bit samples."""
+    return np.frombuffer(data, "<i2").astype(np.int16)
+
+
+TEXT_OR_BYTES = (WSMsgType.TEXT, WSMsgType.BINARY)

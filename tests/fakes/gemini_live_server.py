@@ -1,0 +1,228 @@
+"""A server that speaks the Gemini Live API, as google-genai 3.4 types it, around a model of a few lines.
+
+    with GeminiLiveServer(Quirks(cues={3000: "go_away", 4000: "deadline"})) as server:
+        ... server.url("ws"), GeminiLiveServer.KEY, server.parties[0].received
+
+It checks what the vendor checks: key, model, unknown fields, the behaviour of tools. Texts of errors are those that
+users report; where nobody reports one, it is "Request contains an invalid argument."
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from aiohttp import web
+from fakes.far_end import TEXT_OR_BYTES, Ear, FarEnd, samples
+from fakes.gemini_live_voice import INVALID, MODELS, REFUSALS, Quirks, Voice
+
+SETUP = {
+    "model", "generationConfig", "systemInstruction", "tools", "sessionResumption", "contextWindowCompression",
+    "inputAudioTranscription", "outputAudioTranscription", "realtimeInputConfig", "proactivity", "explicitVadSignal",
+    "historyConfig", "avatarConfig", "safetySettings", "labels",
+}  # fmt: skip
+GENERATION = {
+    "responseModalities", "temperature", "topP", "topK", "maxOutputTokens", "mediaResolution", "seed", "speechConfig",
+    "thinkingConfig", "enableAffectiveDialog", "translationConfig",
+}  # fmt: skip
+REALTIME = {"mediaChunks", "audio", "audioStreamEnd", "video", "text", "activityStart", "activityEnd"}
+
+
+class GeminiLiveServer(FarEnd["Caller"]):
+    """The server. handles: those that were given out, and what each stands for."""
+
+    KEY: ClassVar[str] = "AIzaSyFakeGeminiLive0123456789abcdefghi"
+
+    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(tls)
+        self.quirks = quirks or Quirks()
+        self.handles: dict[str, Voice] = {}
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        path = r"/ws/google.ai.generativelanguage.{version:v1(beta|alpha)?}.GenerativeService.BidiGenerateContent"
+        return [web.get(path, self._bidi)]
+
+    async def _bidi(self, request: web.Request) -> web.StreamResponse:
+        if isinstance(self.quirks.refuses, int):
+            return web.json_response({"error": {"code": self.quirks.refuses}}, status=self.quirks.refuses)
+        return await self.serve(request, lambda ws: Caller(self, request, ws))
+
+
+class Caller(Voice):
+    """One connection."""
+
+    def __init__(self, server: GeminiLiveServer, request: web.Request, ws: web.WebSocketResponse) -> None:
+        super().__init__(server.quirks, server.handles, request, ws)
+        self._number = len(server.parties) + 1
+        self._has_history = True
+
+    async def run(self) -> None:
+        async for received in self.ws:
+            if received.type not in TEXT_OR_BYTES:
+                continue
+            try:
+                told = json.loads(received.data)
+                message = _camel(told) if isinstance(told, dict) else {}
+                self.note(self.received, message)
+                await self._take(message)
+            except _Refused as refused:
+                await self.close(*refused.args)
+            except (ValueError, KeyError, TypeError, AttributeError):  # also of the JSON and of base64
+                await self.close(*INVALID)
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        takers = {
+            "setup": self._set_up,
+            "realtimeInput": self._take_realtime,
+            "clientContent": self._take_content,
+            "toolResponse": self._take_results,
+            "contextUpdate": self._take_context,
+        }
+        _check(message, takers.keys(), "")
+        if len(message) != 1 or ("setup" in message) == bool(self.setup):
+            raise _Refused(*INVALID)
+        ((kind, value),) = message.items()
+        await takers[kind](value)
+
+    async def _set_up(self, setup: dict[str, Any]) -> None:
+        self._check_key()
+        _check(setup, SETUP, " at 'setup'")
+        _check(setup.get("generationConfig", {}), GENERATION, " at 'setup.generation_config'")
+        if self.quirks.refuses in REFUSALS:
+            raise _Refused(*REFUSALS[str(self.quirks.refuses)])
+        name = setup["model"].removeprefix("models/")
+        if name not in MODELS:
+            version = self.request.match_info["version"]
+            raise _Refused(
+                1008,
+                f"models/{name} is not found for API version {version}, or is not supported for bidiGenerateContent. "
+                "Call ModelService.ListModels to see the list of available models and their",  # 123 bytes are sent
+            )
+        self.setup = setup
+        generation = setup.get("generationConfig", {})
+        if generation.get("responseModalities", ["AUDIO"]) != ["AUDIO"]:
+            raise _Refused(*INVALID)
+        if self.model.thinks and "thinkingLevel" not in generation.get("thinkingConfig", {}):
+            raise _Refused(*INVALID)
+        for use in self.functions.values():
+            if use.get("behavior", self.model.tools) != self.model.tools and not self.model.others:
+                raise _Refused(*INVALID)
+        if self.quirks.refuses == "no answer":
+            self._is_dead = True
+        self._has_history = not setup.get("historyConfig", {}).get("initialHistoryInClientContent")
+        await self._resume()
+        await self.tell({"setupComplete": {"sessionId": f"session-{self._number}"}})
+
+    def _check_key(self) -> None:
+        key = self.request.headers.get("x-goog-api-key")
+        if key is None:
+            raise _Refused(
+                1008,
+                "Method doesn't allow unregistered callers (callers without established identity). "
+                "Please use API Key or other form of",
+            )
+        if key != GeminiLiveServer.KEY:
+            raise _Refused(1007, "API key not valid. Please pass a valid API key.")
+
+    async def _resume(self) -> None:
+        handle = self.setup.get("sessionResumption", {}).get("handle")
+        if handle is None:
+            return
+        before = self._handles.get(handle)
+        if before is None:
+            raise _Refused(1008, "BidiGenerateContent session not found")
+        if not before.ws.closed:
+            raise _Refused(1011, "Internal error encountered.")
+        self.n_replies, self.n_voices, self.n_turns = before.n_replies, before.n_voices, before.n_turns
+
+    async def _take_realtime(self, told: Mapping[str, Any]) -> None:
+        _check(told, REALTIME, " at 'realtime_input'")
+        detects = not self._detection().get("disabled")
+        if "mediaChunks" in told and not self.model.takes_chunks:
+            raise _Refused(1007, "realtime_input.media_chunks is deprecated. Use audio, video, or text instead.")
+        if detects and told.keys() & {"activityStart", "activityEnd"}:
+            raise _Refused(
+                1007, "Explicit activity control is not supported when automatic activity detection is enabled."
+            )
+        for blob in [*told.get("mediaChunks", ()), *([told["audio"]] if "audio" in told else ())]:
+            await self._take_audio(blob, detects)
+        if "activityStart" in told:
+            await self.turn_begins(round(self._ear(16_000).heard_ms))
+        if "activityEnd" in told:
+            await self.turn_ends(round(self._ear(16_000).heard_ms))
+        if told.get("audioStreamEnd") and self.ear and self.ear.in_turn:
+            self.ear.in_turn = False
+            await self.turn_ends(round(self.ear.heard_ms))
+        if "text" in told:
+            await self.answer()
+
+    async def _take_audio(self, blob: Mapping[str, Any], detects: bool) -> None:
+        rate = re.fullmatch(r"audio/pcm(?:;rate=(\d+))?", blob["mimeType"])
+        if rate is None:
+            raise _Refused(*INVALID)
+        ear = self._ear(int(rate[1] or 16_000))
+        data = base64.b64decode(blob["data"].replace("-", "+").replace("_", "/"))
+        if len(data) % 2:
+            raise _Refused(*INVALID)
+        if detects or ear.in_turn:
+            await self.hear(samples(data))
+
+    def _ear(self, rate_hz: int) -> Ear:
+        if self.ear is None:
+            told = self._detection()
+            never = 10**9 if told.get("disabled") or self.quirks.deaf else 0
+            silence_ms = told.get("silenceDurationMs", 500)
+            self.ear = Ear(rate_hz, told.get("prefixPaddingMs", 60) + never, silence_ms + never)
+        return self.ear
+
+    def _detection(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.setup.get("realtimeInputConfig", {}).get("automaticActivityDetection", {})
+        return found
+
+    async def _take_content(self, told: Mapping[str, Any]) -> None:
+        _check(told, {"turns", "turnComplete"}, " at 'client_content'")
+        if any("role" not in turn for turn in told.get("turns", ())):
+            raise _Refused(*INVALID)
+        if not told.get("turnComplete"):
+            return
+        if self._has_history:
+            await self.interrupt()
+            await self.answer()
+        self._has_history = True
+
+    async def _take_results(self, told: Mapping[str, Any]) -> None:
+        for result in told["functionResponses"]:
+            if result["id"] not in self._asked:
+                raise _Refused(1008, "Requested entity was not found.")
+            waiting = self._results.get(result["id"])
+            if waiting is not None and not waiting.done() and not result.get("willContinue"):
+                waiting.set_result(result)
+
+    async def _take_context(self, told: Mapping[str, Any]) -> None:
+        _check(told, {"systemInstruction", "tools"}, " at 'context_update'")
+
+
+class _Refused(Exception):
+    """code and reason with which the server closes."""
+
+
+def _check(told: Mapping[str, Any], known: Any, where: str) -> None:
+    for name in sorted(told.keys() - known):
+        raise _Refused(1007, f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.')
+
+
+def _camel(value: Any, key: str = "") -> Any:
+    """The keys as the vendor documents them: its servers take snake_case as well, and its client sends both.
+
+    Names that users choose, in schemas, arguments and results, stay as they are.
+    """
+    if isinstance(value, list):
+        return [_camel(item) for item in value]
+    if not isinstance(value, dict) or key in ("parameters", "parametersJsonSchema", "response", "labels"):
+        return value
+    named = {re.sub(r"_(.)", lambda found: found[1].upper(), name): item for name, item in value.items()}
+    return {name: _camel(item, name) for name, item in named.items()}
