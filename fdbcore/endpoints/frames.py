@@ -11,16 +11,14 @@ from typing import Any, Final, TypeAlias, get_args
 import numpy as np
 
 from fdbcore._ext.pacer import LatenessHistogram
+from fdbcore._ext.pcm import HeardItem
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.playout import Playout
+from fdbcore.endpoints.playout import MOST_AHEAD_S, Playout
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clocking
 from fdbcore.recording.floods import EventAllowance
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICK_NS, TICKS_PER_S, Happening, Pcm
 from fdbcore.types.tools import ToolCall
-
-MOST_AHEAD_S: Final = 60
-"""How much audio a party may send ahead of its playout."""
 
 MOST_UNSENT_FRAMES: Final = 3 * TICKS_PER_S
 """How many frames may wait for a party that does not read."""
@@ -83,12 +81,19 @@ class FrameStream:
 
     Live audio goes through a `Playout`, which never waits and may leave some out. Lockstep has a queue of its own:
     `say` must wait for each answer, none may be left out, and the party's events keep their place among the answers.
+
+    most_ahead_s: how much audio a live party may send ahead of its playout. names_its_ends: the party says where each
+    utterance ends; otherwise a burst that pauses for PAUSE_TICKS counts as ended.
     """
 
-    def __init__(self, pace: Pace, answer_timeout_s: float) -> None:
+    def __init__(
+        self, pace: Pace, answer_timeout_s: float, most_ahead_s: int = MOST_AHEAD_S, names_its_ends: bool = False
+    ) -> None:
         self.pace = pace
         self.left: str | None = None
         self._answer_timeout_s = answer_timeout_s
+        self._most_ahead_s = most_ahead_s
+        self._names_its_ends = names_its_ends
         self._origin_ns: int | None = None
         self._started = False
         self._over = False
@@ -99,8 +104,8 @@ class FrameStream:
         self._calls: deque[ToolCall] = deque()
         self._next_answer = 0
         self._next_heard_tick = 0
-        self._received_frames = 0
-        self._early_frames = 0
+        self._received_samples = 0
+        self._early_samples = 0
         self._dry_ticks = 0
         self._wire = LatenessHistogram()
         self._happenings: deque[Happening] = deque()
@@ -119,20 +124,30 @@ class FrameStream:
     def receive(self, data: bytes) -> None:
         """Take one frame of the party: 960 bytes, little endian. Frames before tick 0 are dropped and counted."""
         if not self._started:
-            self._early_frames += 1
+            self._early_samples += FRAME_SAMPLES
         elif self.left is not None:
             return
-        elif self.pace.clocking == "input" and self._received_frames == self._next_heard_tick:
-            self.leave(f"answered {self._received_frames + 1} frames of {self._next_heard_tick} that it heard")
+        elif self.pace.clocking == "input" and self._received_samples == self._next_heard_tick * FRAME_SAMPLES:
+            self.leave(f"answered {self._next_heard_tick + 1} frames of {self._next_heard_tick} that it heard")
         elif self._in_lockstep:
-            self._received_frames += 1
+            self._received_samples += FRAME_SAMPLES
             self._answers.put(data)
         else:
-            pcm = np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False)
-            if self._playout.push(pcm, now_ns()) < FRAME_SAMPLES:
-                self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
-                return
-            self._received_frames += 1
+            self.receive_audio(np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False))
+
+    def receive_audio(self, pcm: Pcm) -> None:
+        """Take audio of a live party, int16 (n,) at 48 kHz, of any length. Before tick 0 it is dropped and counted."""
+        if not self._started:
+            self._early_samples += len(pcm)
+        elif self.left is None:
+            taken = self._playout.push(pcm, now_ns())
+            self._received_samples += taken
+            if taken < len(pcm):
+                self.leave(f"sent {self._most_ahead_s} s of audio more than was played")
+
+    def heard(self) -> Sequence[HeardItem]:
+        """How much of each utterance was heard: see `PlayoutQueue.heard`. From any thread."""
+        return self._playout.heard()
 
     def flush(self) -> None:
         """Drop the queued audio. Does nothing in lockstep, where each frame answers one that was heard."""
@@ -152,7 +167,7 @@ class FrameStream:
         if not self._started:
             allowed = len(self._happenings) < MOST_EARLY_EVENTS
         elif not self.flooded:
-            at_ns = self._received_frames * TICK_NS if self._in_lockstep else now_ns()
+            at_ns = self._received_samples // FRAME_SAMPLES * TICK_NS if self._in_lockstep else now_ns()
             reason = self._allowance.take(at_ns, size_bytes)
             allowed = reason is None
             if reason is not None:
@@ -254,19 +269,18 @@ class FrameStream:
         sends; 48,000 if it keeps up. wire: the lateness of the frames sent. Delays are given live only.
         """
         playout, stats = self._playout, self._playout.stats()
-        early_samples = self._early_frames * FRAME_SAMPLES
         counts = playout.counts()
         live = not self._in_lockstep and self._sends_always
-        speed = {"received_samples_per_s": self._received_frames * SAMPLE_RATE_HZ / (self._tick + 1)} if live else {}
+        speed = {"received_samples_per_s": self._received_samples * TICKS_PER_S / (self._tick + 1)} if live else {}
         # A frame is sent unchanged at the start of its own tick, so the way out adds no delay.
         delays = {} if self._in_lockstep else {"out_delay_samples": 0, **playout.certificate()}
         return {
             **speed,
             **delays,
-            "received_samples": self._received_frames * FRAME_SAMPLES,
+            "received_samples": self._received_samples,
             **counts,
             "heard_samples": counts["heard_samples"] + self._next_answer * FRAME_SAMPLES,
-            "dropped_samples": early_samples + stats.dropped_samples + playout.missed_samples,
+            "dropped_samples": self._early_samples + stats.dropped_samples + playout.missed_samples,
             "flushed_samples": stats.flushed_samples,
             "queued_samples": stats.queued_samples,
             "wire": self._wire.summary(),
@@ -321,8 +335,8 @@ class FrameStream:
         self._dry_ticks += 1
         if self._sends_always and self._dry_ticks >= MOST_SILENT_TICKS:
             self.leave(f"sent nothing for {MOST_SILENT_TICKS // TICKS_PER_S} s")
-        elif not self._sends_always and self._dry_ticks == PAUSE_TICKS:
-            # Normally only the producer may call this. It is safe here, because pushes of one frame hold the GIL.
+        elif not (self._sends_always or self._names_its_ends) and self._dry_ticks == PAUSE_TICKS:
+            # Normally only the producer may call this. It is safe here, because short pushes hold the GIL.
             self._playout.end_item()
         return self._playout.frame if left is None else None
 
@@ -330,4 +344,4 @@ class FrameStream:
         step = self.pace.step_ticks
         # A realtime party has its own clock, so its frames may come at any point of our tick: keep one in reserve.
         kept_frames = {"input": 0, "realtime": 1}.get(self.pace.clocking)
-        return Playout(step, kept_frames, MOST_BEHIND_TICKS + step)
+        return Playout(step, kept_frames, MOST_BEHIND_TICKS + step, self._most_ahead_s)

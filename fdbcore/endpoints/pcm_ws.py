@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import socket
-import ssl
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from fdbcore.endpoints.background import Background
-from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream, Pace
-from fdbcore.errors import MissingExtraError, PartyError, SettingsError
+from fdbcore.endpoints.frames import FrameStream, Pace
+from fdbcore.endpoints.websocket_line import Message, WebSocketLine, ending, failure, require_aiohttp
+from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.address import host_port, location, query_of
 from fdbcore.runtime.json_values import json_or_text, json_value
-from fdbcore.runtime.network import event_loop, may_be_up_later
+from fdbcore.runtime.network import event_loop
 from fdbcore.types import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 from fdbcore.types.tools import CallStage, Tool, ToolCall, ToolResult
 from fdbcore.types.usage import Service
@@ -29,10 +26,6 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 MOST_MESSAGE_BYTES: Final = 64 * 1024
 MOST_GREETINGS: Final = 1000
-CLOSE_TIMEOUT_S: Final = 1.0
-
-# The kernel's send buffer may grow to megabytes, a minute of audio, before we notice that the system does not read.
-_SEND_BUFFER_BYTES = 64 * 1024
 
 _SCHEMES = {"pcm_ws": "ws", "pcm_wss": "wss"}
 _CALLS: Final[Mapping[str, CallStage]] = {"tool_begin": "begun", "tool_call": "complete", "tool_cancel": "cancelled"}
@@ -63,27 +56,26 @@ class PcmWs(Endpoint):
         self._tools: Sequence[Tool] = ()
         self._stream = FrameStream(Pace(), timeout_s)
         self._background = Background()
-        self._outgoing: asyncio.Queue[tuple[int, bytes | str]] = asyncio.Queue()
-        self._sockets: list[socket.socket] = []
+        self._line = WebSocketLine(self._stream, lambda reason: json.dumps({"type": "bye", "reason": reason}))
 
     def open(self, side: Side) -> None:
         """Connect, greet, and wait until the system is ready. PartyError if it cannot be reached or is too slow."""
+        require_aiohttp("pcm_ws")
         try:
-            import aiohttp
-        except ImportError:
-            raise MissingExtraError("pcm_ws needs aiohttp: pip install 'fdbcore[live]'") from None
-        tls = ssl.create_default_context() if self._url.startswith("wss:") else None
-        try:
-            self._background.open(lambda ready: self._connect(side, tls, ready), self._timeout_s)
+            self._background.open(
+                lambda ready: self._line.hold(
+                    self._url,
+                    lambda ws: self._greet(ws, side),
+                    ready,
+                    self._take,
+                    most_message_bytes=MOST_MESSAGE_BYTES,
+                ),
+                self._timeout_s,
+            )
         except TimeoutError:
             raise self._error(f"no `ready` within {self._timeout_s:g} s", transient=True) from None
-        except aiohttp.WSServerHandshakeError as error:
-            raise self._error(f"refused with HTTP {error.status}", transient=error.status in (429, 503)) from None
-        except (aiohttp.ClientError, OSError) as error:
-            if isinstance(error, PartyError):
-                raise
-            reason = f"cannot connect: {_one_line(getattr(error, 'os_error', error))}"
-            raise self._error(reason, may_be_up_later(error)) from None
+        except Exception as error:
+            raise failure(error, self._address) from None
         self.clocking = self._stream.pace.clocking
 
     def services(self) -> Sequence[Service]:
@@ -103,13 +95,13 @@ class PcmWs(Endpoint):
     def hear(self, tick: int, frame: Pcm) -> None:
         """Send the frame."""
         if frames := self._stream.hear(tick, frame):
-            event_loop().call_soon_threadsafe(self._enqueue, tick, frames)
+            event_loop().call_soon_threadsafe(self._line.put, tick, frames)
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
         """Send the events, if the system has asked for them."""
         if self._wants_turns and self._stream.left is None:
             messages = [json.dumps({"type": "turn", "event": event.to_json()}) for event in events]
-            event_loop().call_soon_threadsafe(self._enqueue, tick, messages)
+            event_loop().call_soon_threadsafe(self._line.put, None, messages)
 
     def take_tools(self, tools: Sequence[Tool]) -> None:
         """Declare these tools in the greeting."""
@@ -122,7 +114,7 @@ class PcmWs(Endpoint):
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Send the result."""
         message = json.dumps({"type": "tool_result", **result.to_json()})
-        event_loop().call_soon_threadsafe(self._enqueue, tick, [message])
+        event_loop().call_soon_threadsafe(self._line.put, None, [message])
 
     def log(self) -> Sequence[Happening]:
         """Events of the system, flushes, underruns, slips, arrivals."""
@@ -152,28 +144,6 @@ class PcmWs(Endpoint):
     def _error(self, reason: str, transient: bool = False) -> PartyError:
         return PartyError(f"{self._address}: {reason}", transient)
 
-    async def _connect(self, side: Side, tls: ssl.SSLContext | None, ready: Callable[[], None]) -> None:
-        import aiohttp
-
-        connector = aiohttp.TCPConnector(socket_factory=self._socket)
-        async with (
-            aiohttp.ClientSession(connector=connector) as http,
-            http.ws_connect(self._url, ssl=tls or True, max_msg_size=MOST_MESSAGE_BYTES) as ws,
-        ):
-            try:
-                await self._greet(ws, side)
-                ready()
-                await self._converse(ws)
-            finally:
-                await self._part(ws)
-
-    def _socket(self, where: aiohttp.AddrInfoType) -> socket.socket:
-        family, kind, protocol, _, _ = where
-        made = socket.socket(family, kind, protocol)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        self._sockets.append(made)
-        return made
-
     async def _greet(self, ws: aiohttp.ClientWebSocketResponse, side: Side) -> None:
         import aiohttp
 
@@ -188,7 +158,7 @@ class PcmWs(Endpoint):
                 if self._stream.left is not None:
                     raise self._error(self._stream.left)
             elif message.type is not aiohttp.WSMsgType.TEXT:
-                raise self._error(f"{_farewell(ws, message)} before `ready`", transient=ws.close_code == 1013)
+                raise self._error(f"{ending(ws, message)} before `ready`", transient=ws.close_code == 1013)
             elif (event := _event_of(message.data)) is None:
                 raise self._error(f"expected a JSON object with a type, got {message.data[:80]!r}")
             elif event["type"] == "ready":
@@ -212,29 +182,14 @@ class PcmWs(Endpoint):
         if not isinstance(self._wants_turns, bool) or not isinstance(self._settings, dict):
             raise self._error("ready: expected turns to be true or false, and settings an object")
 
-    async def _converse(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        sender = asyncio.create_task(self._send(ws))
-        try:
-            while self._stream.left is None:
-                await self._take(ws)
-        finally:
-            self._stream.leave("closed")
-            sender.cancel()
-            await asyncio.gather(sender, return_exceptions=True)
-
-    async def _take(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """Wait for one message and handle it: audio, an event, or the end."""
-        import aiohttp
-
-        message = await ws.receive()
-        if message.type is aiohttp.WSMsgType.BINARY:
-            self._take_frame(message.data)
-        elif message.type is not aiohttp.WSMsgType.TEXT:
-            self._stream.leave(_farewell(ws, message))
-        elif (event := _event_of(message.data)) is not None:
-            self._obey(event, len(message.data))
-        elif self._stream.allows(len(message.data)):
-            self._stream.note("event", name="not an event", data=_printable(message.data))
+    def _take(self, message: Message) -> None:
+        """Handle one message: audio or an event."""
+        if isinstance(message, bytes):
+            self._take_frame(message)
+        elif (event := _event_of(message)) is not None:
+            self._obey(event, len(message))
+        elif self._stream.allows(len(message)):
+            self._stream.note("event", name="not an event", data=_printable(message))
 
     def _take_frame(self, data: bytes) -> None:
         if len(data) == FRAME_BYTES:
@@ -261,37 +216,6 @@ class PcmWs(Endpoint):
             return
         data = {name: value for name, value in event.items() if name != "type"}
         self._stream.note("event", name=event["type"], data=data)
-
-    def _enqueue(self, tick: int, messages: Sequence[bytes] | Sequence[str]) -> None:
-        if self._outgoing.qsize() > MOST_UNSENT_FRAMES:
-            self._stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
-            return
-        for message in messages:
-            self._outgoing.put_nowait((tick, message))
-
-    async def _send(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        while True:
-            tick, message = await self._outgoing.get()
-            if isinstance(message, str):
-                await ws.send_str(message)
-            else:
-                await ws.send_bytes(message)
-                self._stream.sent(tick)
-
-    async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """Close the connection properly if the system allows it within a second; at once if it floods us."""
-        reason = self._stream.left or "closed"
-        code = 1000 if reason in ("closed", "finished") else 1008
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0 if self._stream.flooded else CLOSE_TIMEOUT_S):
-                if not ws.closed:
-                    with suppress(ConnectionError):
-                        await ws.send_json({"type": "bye", "reason": reason})
-                    await ws.close(code=code, message=reason.encode()[:120])
-                return
-        for opened in self._sockets:  # otherwise unread data would keep the connection open
-            with suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)
 
 
 def _url_of(address: str) -> tuple[str, str]:
@@ -343,18 +267,3 @@ def _wrong_size(size_bytes: int) -> str:
     ]
     guess = f"; {' and '.join(may_be)} would have it" if may_be else ""
     return f"sent a frame of {size_bytes} bytes, expected {FRAME_BYTES} (10 ms of 48000 Hz mono, 16 bit){guess}"
-
-
-def _farewell(ws: aiohttp.ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
-    """How the connection ended, from the last message of the WebSocket."""
-    import aiohttp
-
-    if message.type is aiohttp.WSMsgType.ERROR:
-        return f"broke the WebSocket protocol: {_one_line(message.data)}"
-    if message.type is not aiohttp.WSMsgType.CLOSE:
-        return "the connection was lost"
-    return f"closed by the system: {_one_line(f'{ws.close_code} {message.extra or str()}')}"
-
-
-def _one_line(reason: object) -> str:
-    return " ".join(str(reason).split())

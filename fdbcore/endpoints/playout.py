@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from fdbcore._ext.floor import NoiseFloor
-from fdbcore._ext.pcm import PlayoutQueue, PlayoutStats
+from fdbcore._ext.pcm import HeardItem, PlayoutQueue, PlayoutStats
 from fdbcore._ext.transit import MinimumTransit
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
 
@@ -18,6 +18,9 @@ CALM_TICKS: Final = 2 * TICKS_PER_S
 
 UNNEEDED_TICKS: Final = 10 * TICKS_PER_S
 """After this long with a surplus, any frame may be left out."""
+
+MOST_AHEAD_S: Final = 60
+"""How much audio a party may send ahead of its playout."""
 
 MOST_CHANGES: Final = 1000
 """How many changes of the delay the certificate lists. All of them are events."""
@@ -51,11 +54,15 @@ class Playout:
     The transport's thread calls `push`, `end_item` and `flush`; the thread of the ticks calls the rest.
 
     kept_frames: how many frames may always wait; None for bursts, of which nothing is left out. most_behind_frames:
-    None for no limit.
+    None for no limit. most_ahead_s: how much audio it can hold.
     """
 
     def __init__(
-        self, step_ticks: int = 1, kept_frames: int | None = None, most_behind_frames: int | None = None
+        self,
+        step_ticks: int = 1,
+        kept_frames: int | None = None,
+        most_behind_frames: int | None = None,
+        most_ahead_s: int = MOST_AHEAD_S,
     ) -> None:
         self.frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         self.slipped_samples = self.missed_samples = 0
@@ -65,7 +72,7 @@ class Playout:
         self._kept_frames = kept_frames
         self._most_behind_frames = most_behind_frames
         self._origin_ns: int | None = None
-        self._queue = PlayoutQueue()
+        self._queue = PlayoutQueue(most_ahead_s * 1000)
         self._pushed_samples = 0
         self._incoming: deque[tuple[int, int, int]] = deque()  # at_ns since tick 0, start_sample, samples
         self._arrived: list[tuple[int, int, int]] = []
@@ -122,6 +129,10 @@ class Playout:
     def stats(self) -> PlayoutStats:
         """The counts of the queue. They count samples that were left out here as heard."""
         return self._queue.stats()
+
+    def heard(self) -> Sequence[HeardItem]:
+        """See `PlayoutQueue.heard`. From any thread."""
+        return self._queue.heard()
 
     def counts(self) -> dict[str, int]:
         """The counts since tick 0, for `Endpoint.measured`. Samples that were left out here do not count as heard."""

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.clock import now_ns
-from fdbcore.endpoints.frames import MOST_AHEAD_S, MOST_BEHIND_TICKS, MOST_SILENT_TICKS, PAUSE_TICKS, FrameStream, Pace
+from fdbcore.endpoints.frames import MOST_BEHIND_TICKS, MOST_SILENT_TICKS, PAUSE_TICKS, FrameStream, Pace
+from fdbcore.endpoints.playout import MOST_AHEAD_S
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clocking
 from fdbcore.recording.floods import MOST_EVENTS_AT_ONCE

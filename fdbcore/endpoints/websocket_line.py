@@ -1,0 +1,167 @@
+"""The WebSocket of a party: sends what the ticks give, passes on what comes, and closes within a second."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream
+from fdbcore.errors import MissingExtraError, PartyError
+from fdbcore.runtime.network import may_be_up_later
+from fdbcore.types import TICKS_PER_S
+
+if TYPE_CHECKING:
+    import aiohttp
+
+CLOSE_TIMEOUT_S: Final = 1.0
+
+# The kernel's send buffer may grow to megabytes, a minute of audio, before we notice that the system does not read.
+_SEND_BUFFER_BYTES: Final = 64 * 1024
+
+Message: TypeAlias = bytes | str
+
+
+class WebSocketLine:
+    """One WebSocket, on the network's loop. When it ends, `stream` is told why.
+
+    farewell: gives the last message for the other end, from the reason for leaving; "" for none.
+    """
+
+    def __init__(self, stream: FrameStream, farewell: Callable[[str], str] = lambda reason: "") -> None:
+        self._stream = stream
+        self._farewell = farewell
+        self._outgoing: asyncio.Queue[tuple[int | None, Message]] = asyncio.Queue()
+        self._sockets: list[socket.socket] = []
+
+    async def hold(
+        self,
+        url: str,
+        greet: Callable[[aiohttp.ClientWebSocketResponse], Awaitable[None]],
+        ready: Callable[[], None],
+        take: Callable[[Message], None],
+        headers: Mapping[str, str] | None = None,
+        most_message_bytes: int = 0,
+    ) -> None:
+        """Connect, let `greet` shake hands, call `ready`, and pass each message to `take` until the party has left.
+
+        headers: of the request that opens the connection. most_message_bytes: 0 for no limit. Raises the error of
+        `greet`, or aiohttp's if it cannot connect.
+        """
+        import aiohttp
+
+        # Made on a thread: reading the certificates of the system takes 30 ms, which other calls must not wait for.
+        tls = await asyncio.to_thread(ssl.create_default_context) if url.startswith("wss:") else True
+        connector = aiohttp.TCPConnector(socket_factory=self._socket)
+        async with (
+            aiohttp.ClientSession(connector=connector) as http,
+            http.ws_connect(url, ssl=tls, headers=headers, max_msg_size=most_message_bytes) as ws,
+        ):
+            try:
+                await greet(ws)
+                ready()
+                await self._converse(ws, take)
+            finally:
+                await self._part(ws)
+
+    def put(self, tick: int | None, messages: Sequence[Message]) -> None:
+        """Send messages, in their order. On the network's loop. tick: whose audio they carry; None if they do not.
+
+        A party that has stopped reading is made to leave.
+        """
+        if self._outgoing.qsize() > MOST_UNSENT_FRAMES:
+            self._stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
+            return
+        for message in messages:
+            self._outgoing.put_nowait((tick, message))
+
+    def _socket(self, where: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, _ = where
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        self._sockets.append(made)
+        return made
+
+    async def _converse(self, ws: aiohttp.ClientWebSocketResponse, take: Callable[[Message], None]) -> None:
+        import aiohttp
+
+        sender = asyncio.create_task(self._send(ws))
+        try:
+            while self._stream.left is None:
+                message = await ws.receive()
+                if message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
+                    take(message.data)
+                else:
+                    self._stream.leave(ending(ws, message))
+        finally:
+            self._stream.leave("closed")
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    async def _send(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        while True:
+            tick, message = await self._outgoing.get()
+            if isinstance(message, str):
+                await ws.send_str(message)
+            else:
+                await ws.send_bytes(message)
+            if tick is not None:
+                self._stream.sent(tick)
+
+    async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        """Close the connection properly if the system allows it within a second; at once if it floods us."""
+        reason = self._stream.left or "closed"
+        code = 1000 if reason in ("closed", "finished") else 1008
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0 if self._stream.flooded else CLOSE_TIMEOUT_S):
+                if not ws.closed:
+                    if farewell := self._farewell(reason):
+                        with suppress(ConnectionError):
+                            await ws.send_str(farewell)
+                    await ws.close(code=code, message=reason.encode()[:120])
+                return
+        for opened in self._sockets:  # otherwise unread data would keep the connection open
+            with suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
+
+
+def require_aiohttp(kind: str) -> None:
+    """MissingExtraError if there is no aiohttp. kind: of the party that needs it."""
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(f"{kind} needs aiohttp: pip install 'fdbcore[live]'") from None
+
+
+def failure(error: BaseException, name: str) -> PartyError:
+    """The error that the party `name` could not be connected to, from aiohttp's. Any other error is raised."""
+    import aiohttp
+
+    if isinstance(error, PartyError):
+        return error
+    if isinstance(error, aiohttp.WSServerHandshakeError):
+        return PartyError(f"{name}: refused with HTTP {error.status}", error.status in (429, 503))
+    if isinstance(error, aiohttp.ClientError | OSError):
+        return PartyError(
+            f"{name}: cannot connect: {one_line(getattr(error, 'os_error', error))}", may_be_up_later(error)
+        )
+    raise error
+
+
+def ending(ws: aiohttp.ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
+    """How the connection ended, from the last message of the WebSocket."""
+    import aiohttp
+
+    if message.type is aiohttp.WSMsgType.ERROR:
+        return f"broke the WebSocket protocol: {one_line(message.data)}"
+    if message.type is not aiohttp.WSMsgType.CLOSE:
+        return "the connection was lost"
+    return f"closed by the system: {one_line(f'{ws.close_code} {message.extra or str()}')}"
+
+
+def one_line(reason: object) -> str:
+    """A reason as one line."""
+    return " ".join(str(reason).split())
