@@ -16,13 +16,16 @@ VADS: Final = {
 
 
 ENDPOINTS: Final = {
+    "azure-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "clip": "fdbcore.endpoints.clip:clip",
     "echo": "fdbcore.endpoints.echo:echo",
     "exec": "fdbcore.endpoints.exec:command",
     "far": "fdbcore.endpoints.webrtc.endpoint:far",
     "gemini": "fdbcore.endpoints.one_shot:reply",
+    "grok": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "openai-chat": "fdbcore.endpoints.one_shot:reply",
+    "openai-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Thread
 from typing import Any, Final, NamedTuple
@@ -33,7 +32,7 @@ from fdbcore.models.account import SETTINGS as MODEL_SETTINGS
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint, Model
 from fdbcore.recording.files import REFUSAL, REPLY
-from fdbcore.runtime.address import Setting, parsed, query_of, split_query
+from fdbcore.runtime.address import Setting, parsed, query_of, split_query, text_of
 from fdbcore.sources.clips import read_clip
 from fdbcore.types import (
     FRAME_SAMPLES,
@@ -78,7 +77,7 @@ def reply(address: str) -> ReplyEndpoint:
         raise SettingsError(f"system: expected {kind}:NAME of a model, got {address!r}")
     of_model = {each.name: value for each in MODEL_SETTINGS if (value := settings[each.name]) is not None}
     model = registry.model(f"{_VENDORS[kind]}:{name}?{urlencode(of_model)}")
-    party = ReplyEndpoint(kind, model, settings["pause_ms"], _text(settings["system"]), _text(settings["user"]))
+    party = ReplyEndpoint(kind, model, settings["pause_ms"], text_of(settings["system"]), text_of(settings["user"]))
     if isinstance(model, VendorModel):
         model.key()  # report a missing key before any case is held
     return party
@@ -89,15 +88,6 @@ def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
     place, query = split_query(address)
     is_ours = address.partition(":")[0] in _VENDORS
     return f"{place}?{urlencode({**defaults, **query_of(query)})}" if is_ours else address
-
-
-def _text(value: str) -> str:
-    if not value.startswith("@"):
-        return value
-    try:
-        return Path(value[1:]).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{value[1:]}: expected a prompt in UTF-8, got: {error}") from None
 
 
 class Answer(NamedTuple):

@@ -111,9 +111,9 @@ class Account:
         times = f", {self.attempts} times" if self.attempts > 1 else ""
         match status:
             case 401:
-                return self.error(f"{self.server} does not take {self._which_key}")
+                return self.error(f"{self.server} does not take {self.which_key}")
             case 403:
-                return self.error(f"{self._which_key} may not do this at {self.server}: {message}")
+                return self.error(f"{self.which_key} may not do this at {self.server}: {message}")
             case 404:
                 return self.error(f"{self.server} has no such model: {message}")
             case 429:
@@ -123,7 +123,8 @@ class Account:
         return self.error(f"{self.server} does not take the request ({status}): {message}", status >= 500)
 
     @property
-    def _which_key(self) -> str:
+    def which_key(self) -> str:
+        """The key in words: where it comes from."""
         if not self.key_variables:
             return "a request without a key (key_variable=VARIABLE beside base_url names one)"
         return f"the key in {' or '.join(self.key_variables)}"

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -158,6 +159,16 @@ def _values(
             raise SettingsError(f"{where}: expected {expected}, got {name!r}{nearest(name, settings)}")
         found[name] = read(settings[name], where, value)
     return found
+
+
+def text_of(value: str) -> str:
+    """The text that a setting stands for: "@FILE" is the text in a file. SettingsError if that cannot be read."""
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{value[1:]}: expected a prompt in UTF-8, got: {error}") from None
 
 
 def command_of(address: str, known: Sequence[Setting]) -> tuple[list[str], dict[str, Any]]:

@@ -1,0 +1,124 @@
+"""What a party says, by its own names for its utterances (*items*): how much of each was said, and how much heard."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fdbcore._ext.resample import Resampler
+from fdbcore.endpoints.frames import FrameStream
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+SAMPLES_PER_MS: Final = SAMPLE_RATE_HZ // 1000
+
+
+class Said(NamedTuple):
+    """An item so far, in samples at 48 kHz: said_samples came, and heard_samples of them were played."""
+
+    item: str
+    said_samples: int
+    heard_samples: int
+
+    @property
+    def heard_ms(self) -> int:
+        """How much was heard, in whole ms, rounded down: never more than what was said."""
+        return self.heard_samples // SAMPLES_PER_MS
+
+
+class Items:
+    """Puts the audio of items into a FrameStream, and keeps what was heard of each. On the network's thread, but for
+    `heard_to_the_end`.
+
+    An item is whole once `end` says so; until then, running dry is an underrun. After `cut`, the audio that is not yet
+    heard is dropped, and so is all that still comes of these items.
+
+    rate_hz: of the party's audio, int16 mono. stream: of a party that `names_its_ends`.
+    """
+
+    def __init__(self, stream: FrameStream, rate_hz: int) -> None:
+        self.rate_hz = rate_hz
+        self.late_samples = 0
+        self._stream = stream
+        self._resampler: Resampler | None = None
+        self._current: str | None = None
+        self._parts: dict[str, list[int]] = {}  # the numbers of each item in the stream: more than one if it went on
+        self._cut: set[str] = set()
+        self._whole: list[str] = []  # ended, and not yet heard to the end
+        self._to_report: deque[str] = deque()  # ended; `heard_to_the_end` has not yet said so
+
+    def push(self, item: str, pcm: Pcm) -> None:
+        """Take audio of an item, int16 (n,) at the party's rate. It is dropped and counted if the item was cut."""
+        if item in self._cut:
+            self.late_samples += len(pcm) * SAMPLE_RATE_HZ // self.rate_hz
+            return
+        if item != self._current:
+            self._end_current()
+            self._current = item
+            self._resampler = None if self.rate_hz == SAMPLE_RATE_HZ else Resampler(self.rate_hz, SAMPLE_RATE_HZ)
+        self._play(item, pcm if self._resampler is None else self._resampler.process(pcm))
+
+    def end(self, item: str) -> None:
+        """No more audio of this item will come."""
+        if item == self._current:
+            self._end_current()
+
+    def cut(self) -> list[Said]:
+        """Drop what was not yet heard, and return the items that this cut short: they count as said up to here."""
+        open_items = [item for item in self._whole if self._waits(item)]
+        if self._current is not None:
+            open_items.append(self._current)
+        self._stream.flush()  # from here on nothing more of them is heard
+        self._resampler, self._current = None, None
+        self._cut.update(open_items)
+        self._whole = [item for item in self._whole if item not in self._cut]
+        return [self.said(item) for item in open_items]
+
+    def said(self, item: str) -> Said:
+        """How much of an item was said and heard so far; nothing if it is not known."""
+        numbers = self._parts.get(item, ())
+        heard = [each for each in self._stream.heard() if each.number in numbers]
+        return Said(item, sum(each.pushed_samples for each in heard), sum(each.heard_samples for each in heard))
+
+    def heard_to_the_end(self) -> list[Said]:
+        """The items that ended, and were heard to their end since this was last asked. On the thread of the ticks."""
+        over = []
+        for _ in range(len(self._to_report)):
+            item = self._to_report.popleft()
+            if item in self._cut:
+                continue
+            if self._waits(item):
+                self._to_report.append(item)
+            else:
+                over.append(self.said(item))
+        return over
+
+    def _waits(self, item: str) -> bool:
+        """Whether audio of the item is still to be heard."""
+        said = self.said(item)
+        return said.heard_samples < said.said_samples
+
+    def _play(self, item: str, pcm: Pcm) -> None:
+        if not len(pcm):
+            return
+        self._stream.receive_audio(pcm)
+        heard = self._stream.heard()
+        if heard and heard[-1].number not in (numbers := self._parts.setdefault(item, [])):
+            numbers.append(heard[-1].number)
+
+    def _end_current(self) -> None:
+        if self._current is None:
+            return
+        if self._resampler is not None:
+            self._play(self._current, self._resampler.flush())
+        self._stream.end_utterance()
+        self._whole = [*(item for item in self._whole if self._waits(item)), self._current]
+        self._to_report.append(self._current)
+        self._resampler, self._current = None, None
+
+
+def from_pcm16(data: bytes) -> Pcm:
+    """Audio of 16 bits a sample, little endian, as int16 (n,). A last odd byte is dropped."""
+    pcm: Pcm = np.frombuffer(data, "<i2", count=len(data) // 2).astype(np.int16, copy=False)
+    return pcm

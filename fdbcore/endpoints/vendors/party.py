@@ -1,0 +1,252 @@
+"""What the parties of vendors share: a session over a WebSocket, with bursts of audio in and packets of audio out."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+from fdbcore.endpoints.background import Background
+from fdbcore.endpoints.frames import FrameStream, Pace
+from fdbcore.endpoints.vendors.items import Items
+from fdbcore.endpoints.vendors.uplink import Uplink
+from fdbcore.endpoints.websocket_line import Message, WebSocketLine, ending, failure, one_line, require_aiohttp
+from fdbcore.errors import PartyError
+from fdbcore.protocols import Clocking, Endpoint
+from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.network import event_loop
+from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import aiohttp
+
+MOST_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+MOST_AHEAD_S: Final = 300
+"""How much audio a party may send ahead: the longest answer of a model has 4,096 tokens, which are 205 s."""
+OPEN_TIMEOUT_S: Final = 30.0
+
+Json: TypeAlias = dict[str, Any]
+
+
+class Session:
+    """The WebSocket while the party opens: sends and receives one message at a time. PartyError if it ends."""
+
+    def __init__(self, name: str, ws: aiohttp.ClientWebSocketResponse) -> None:
+        self._name = name
+        self._ws = ws
+
+    async def send(self, message: Json) -> None:
+        """Send one message."""
+        await self._ws.send_str(json.dumps(message))
+
+    async def receive(self) -> Json:
+        """The next message that is a JSON object; binary ones are left out."""
+        import aiohttp
+
+        while True:
+            message = await self._ws.receive()
+            if message.type is aiohttp.WSMsgType.BINARY:
+                data = message.data
+            elif message.type is aiohttp.WSMsgType.TEXT:
+                data = message.data
+            else:
+                again = self._ws.close_code in (1001, 1006, 1011, 1012, 1013)
+                raise PartyError(f"{self._name}: {ending(self._ws, message)} before the session began", again)
+            if (event := json_object(data)) is not None:
+                return event
+
+
+class VendorParty(Endpoint):
+    """A party at a vendor. A subclass knows the protocol; each message of the server comes to `take`.
+
+    The ticks' thread calls the methods of `Endpoint`; the network's thread calls `begin`, `take` and what they use:
+    `items`, `note`, `call`, `cut_short`, `send`, `end`.
+
+    name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_ends: it says where an item ends.
+    """
+
+    kind: ClassVar[str]
+    clocking: Clocking = "burst"
+
+    def __init__(
+        self,
+        name: str,
+        uplink: Uplink,
+        rate_hz: int,
+        names_its_ends: bool = True,
+        timeout_s: float = OPEN_TIMEOUT_S,
+    ) -> None:
+        self.name = name
+        self.uplink = uplink
+        self.stream = FrameStream(Pace("burst"), timeout_s, MOST_AHEAD_S, names_its_ends)
+        self.items = Items(self.stream, rate_hz)
+        self.tools: Sequence[Tool] = ()
+        self.confirmed: Json = {}
+        """The session as the server confirms it."""
+        self._timeout_s = timeout_s
+        self._background = Background()
+        self._line = WebSocketLine(self.stream)
+        self._tick = 0
+
+    # What a subclass adds
+
+    @abstractmethod
+    async def where(self) -> tuple[str, Mapping[str, str]]:
+        """The URL of the WebSocket, and the headers of the request. PartyError if there is none."""
+
+    @abstractmethod
+    async def begin(self, session: Session) -> None:
+        """Shake hands until the server is ready for audio, and set `confirmed`. PartyError if it is not."""
+
+    @abstractmethod
+    def take(self, event: Json) -> None:
+        """Handle one message of the server."""
+
+    @abstractmethod
+    def audio(self, packet: bytes) -> Message:
+        """The message that carries a packet of audio."""
+
+    def result(self, result: ToolResult) -> Sequence[Json]:
+        """The messages that carry the result of a call of a tool."""
+        raise NotImplementedError  # a party that takes tools has them
+
+    # What it may use
+
+    def note(self, kind: str, **fields: object) -> None:
+        """Log something that happens now."""
+        self.stream.note(kind, **fields)
+
+    def log_event(self, name: str, event: Mapping[str, Any]) -> None:
+        """Log a message of the server as it came, without its audio."""
+        if self.stream.allows(len(str(event))):
+            self.note("event", name=name, data=dict(event))
+
+    def call(self, call: ToolCall) -> None:
+        """Pass on what the party did with a call of a tool."""
+        if self.tools:
+            self.stream.call(call)
+
+    def cut_short(self) -> list[Json]:
+        """Drop what was not yet heard. Returns of each item that is cut short: {"item", "heard_ms", "said_ms"}."""
+        found = []
+        for said in self.items.cut():
+            found.append({"item": said.item, "heard_ms": said.heard_ms, "said_ms": said.said_samples // 48})
+            self.note("interrupted", **found[-1])
+        return found
+
+    def send(self, *messages: Json) -> None:
+        """Send messages."""
+        self._line.put(None, [json.dumps(message) for message in messages])
+
+    def end(self, reason: str, transient: bool = False) -> None:
+        """Note that the party has left, and why."""
+        self.transient |= transient
+        self.stream.leave(one_line(reason))
+
+    def error(self, reason: str, transient: bool = False) -> PartyError:
+        """The error that the party is not available."""
+        return PartyError(f"{self.name}: {one_line(reason)}", transient)
+
+    # What the loop calls
+
+    def open(self, side: Side) -> None:
+        """Connect, and agree on the session. PartyError if the party is not available."""
+        require_aiohttp(self.kind)
+        try:
+            self._background.open(self._hold, self._timeout_s)
+        except TimeoutError:
+            raise self.error(f"no session within {self._timeout_s:g} s", transient=True) from None
+        except Exception as error:
+            raise failure(error, self.name) from None
+
+    async def _hold(self, ready: Callable[[], None]) -> None:
+        url, headers = await self.where()
+        await self._line.hold(
+            url,
+            lambda ws: self.begin(Session(self.name, ws)),
+            ready,
+            self._take,
+            headers,
+            most_message_bytes=MOST_MESSAGE_BYTES,
+        )
+
+    def _take(self, message: Message) -> None:
+        event = json_object(message)
+        if event is not None:
+            self.take(event)
+        elif self.stream.allows(len(message)):
+            self.note("event", name="not an event", data=str(message[:200]))
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now."""
+        self.stream.start(origin_ns)
+
+    def say(self, tick: int) -> Pcm | None:
+        """The party's frame of `tick`, int16 (480,)."""
+        self._tick = tick
+        frame = self.stream.say(tick)
+        self.left = self.stream.left
+        return frame
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Send the packets that this frame completes."""
+        if (packets := self.uplink.hear(tick, frame)) and self.stream.left is None:
+            messages = [self.audio(packet) for packet in packets]
+            event_loop().call_soon_threadsafe(self._line.put, tick, messages)
+
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """Declare these tools when the session begins."""
+        self.tools = tools
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """What the party did with calls of tools."""
+        return self.stream.tool_calls()
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Send the result."""
+        event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
+
+    def log(self) -> Sequence[Happening]:
+        """What happened, with each item once it was heard to its end."""
+        happened = list(self.stream.log())
+        if (self._tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None:
+            happened += [
+                Happening(self._tick, "item", {"item": said.item, "said_samples": said.said_samples})
+                for said in self.items.heard_to_the_end()
+            ]
+        return happened
+
+    def measured(self) -> Mapping[str, Any]:
+        """Counts of samples, our own delays, and the lateness of the packets sent, as JSON values."""
+        late = {"late_samples": self.items.late_samples}
+        return {**self.stream.measured(), **self.uplink.measured(), **late}
+
+    def describe(self) -> Mapping[str, Any]:
+        """What it is, and the session as the server confirmed it, as JSON values without secrets."""
+        session = {"session": self.confirmed} if self.confirmed else {}
+        heard = self.uplink.describe()
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "hears": heard,
+            "says": {"rate_hz": self.items.rate_hz},
+            **session,
+        }
+
+    def close(self) -> None:
+        """End the session."""
+        self.stream.leave("closed")
+        self._background.close()
+
+
+def json_object(data: str | bytes) -> Json | None:
+    """The JSON object in a message; None if it holds none."""
+    try:
+        value = json_value(data)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

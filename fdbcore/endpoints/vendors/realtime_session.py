@@ -1,0 +1,115 @@
+"""The settings of a session of OpenAI's Realtime interface: from an address to the server's form, and compared with it.
+
+The names are the vendor's own. Source: `openai.types.realtime.RealtimeSessionCreateRequest`, openai 3.54.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fdbcore.runtime.address import Setting, text_of
+
+RATE_HZ: Final = 24_000
+_FLAG: Final = ("true", "false")
+
+SETTINGS: Final = (
+    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset="the vendor's"),
+    Setting("voice", "the voice; it cannot change after its first word", unset="the vendor's"),
+    Setting("speed", "of the voice", float, unset="the vendor's", least=0.25, most=1.5),
+    Setting(
+        "turn_detection",
+        "the server's detector of turns",
+        unset="the vendor's",
+        choices=("server_vad", "semantic_vad"),
+    ),
+    Setting("threshold", "of `server_vad`", float, unset="the vendor's", least=0, most=1),
+    Setting("prefix_padding_ms", "of `server_vad`", int, unset="the vendor's", unit="ms", least=0),
+    Setting("silence_duration_ms", "of `server_vad`", int, unset="the vendor's", unit="ms", least=0),
+    Setting("idle_timeout_ms", "of `server_vad`: speaks by itself after this", int, unset="never", unit="ms", least=0),
+    Setting(
+        "eagerness",
+        "of `semantic_vad`: waits of at most 8, 4 or 2 s",
+        unset="the vendor's",
+        choices=("low", "medium", "high", "auto"),
+    ),
+    Setting("interrupt_response", "whether speech interrupts a response", unset="the vendor's", choices=_FLAG),
+    Setting("noise_reduction", "of what it hears", unset="none", choices=("near_field", "far_field")),
+    Setting("transcription_model", "transcribes what it hears, for the log", unset="none"),
+    Setting("transcription_language", "of the transcription, as ISO 639-1", unset="detected"),
+    Setting("max_output_tokens", "of a response", int, unset="no limit", least=1, most=4096),
+    Setting(
+        "reasoning_effort",
+        "only reasoning models",
+        unset="the vendor's",
+        choices=("minimal", "low", "medium", "high", "xhigh"),
+    ),
+    Setting("tool_choice", "whether it may call tools", unset="auto", choices=("auto", "none", "required")),
+    Setting("parallel_tool_calls", "only reasoning models", unset="the vendor's", choices=_FLAG),
+)
+"""The settings of an address."""
+
+_DETECTION: Final = (
+    *("threshold", "prefix_padding_ms", "silence_duration_ms", "idle_timeout_ms", "eagerness", "interrupt_response"),
+)
+
+
+def session_of(given: Mapping[str, Any], flat: bool = False) -> dict[str, Any]:
+    """The session to ask the server for. given: the settings by name, without those that were not given.
+
+    flat: voice and turn detection stand at the top of the session, as Grok has them.
+    """
+    values = {name: value == "true" if value in _FLAG else value for name, value in given.items()}
+    form = {"type": "audio/pcm", "rate": RATE_HZ}
+    heard: dict[str, Any] = {"format": form}
+    said: dict[str, Any] = {"format": form} | {name: values[name] for name in ("speed",) if name in values}
+    session: dict[str, Any] = {"type": "realtime", "output_modalities": ["audio"]}
+    if detection := {name: values[name] for name in _DETECTION if name in values} | _type_of_detection(values):
+        (session if flat else heard)["turn_detection"] = detection
+    if "voice" in values:
+        (session if flat else said)["voice"] = values["voice"]
+    if "noise_reduction" in values:
+        heard["noise_reduction"] = {"type": values["noise_reduction"]}
+    if "transcription_model" in values:
+        heard["transcription"] = {"model": values["transcription_model"]}
+        if "transcription_language" in values:
+            heard["transcription"]["language"] = values["transcription_language"]
+    if "instructions" in values:
+        session["instructions"] = text_of(values["instructions"])
+    if "reasoning_effort" in values:
+        session["reasoning"] = {"effort": values["reasoning_effort"]}
+    plain = ("max_output_tokens", "tool_choice", "parallel_tool_calls")
+    session |= {name: values[name] for name in plain if name in values}
+    return session | {"audio": {"input": heard, "output": said}}
+
+
+def _type_of_detection(values: Mapping[str, Any]) -> dict[str, str]:
+    """The detector that is asked for by name, or by a setting that only it has."""
+    if "turn_detection" in values:
+        return {"type": values["turn_detection"]}
+    if "eagerness" in values:
+        return {"type": "semantic_vad"}
+    return {"type": "server_vad"} if any(name in values for name in _DETECTION) else {}
+
+
+def differences(asked: Mapping[str, Any], confirmed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where the server's session differs from what was asked: of each such setting its name, asked and confirmed."""
+    return [
+        {"setting": ".".join(path), "asked": value, "confirmed": found}
+        for path, value in _leaves(asked)
+        if (found := _at(confirmed, path)) != value
+    ]
+
+
+def _leaves(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _leaves(item, (*path, name))
+        else:
+            yield (*path, name), item
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,103 @@
+"""Items of a party: what was said and heard of each, against frames that are counted as they are played."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fdbcore.clock import now_ns
+from fdbcore.endpoints.frames import FrameStream, Pace
+from fdbcore.endpoints.vendors.items import Items, Said, from_pcm16
+from fdbcore.types import FRAME_SAMPLES, Pcm
+
+MS = 48
+
+
+def loud(ms: int, rate_hz: int = 24_000) -> Pcm:
+    pcm: Pcm = np.full(ms * rate_hz // 1000, 5000, np.int16)
+    return pcm
+
+
+class Line:
+    """A stream whose ticks the test plays."""
+
+    def __init__(self, rate_hz: int = 24_000) -> None:
+        self.stream = FrameStream(Pace("burst"), 1, 300, names_its_ends=True)
+        self.items = Items(self.stream, rate_hz)
+        self.tick = 0
+        self.stream.start(now_ns())
+
+    def play(self, ticks: int) -> list[bool]:
+        """Play so many ticks; whether each had sound."""
+        heard = []
+        for _ in range(ticks):
+            frame = self.stream.say(self.tick)
+            assert frame is not None
+            heard.append(bool((np.abs(frame) > 1000).any()))
+            self.tick += 1
+        return heard
+
+
+def test_an_item_is_heard_whole() -> None:
+    line = Line()
+    line.items.push("one", loud(95))
+    line.items.end("one")
+    assert line.items.heard_to_the_end() == []
+    assert line.play(12) == [True] * 10 + [False] * 2
+    assert line.items.heard_to_the_end() == [Said("one", 95 * MS, 95 * MS)]
+    assert line.items.heard_to_the_end() == []
+
+
+@pytest.mark.parametrize("played", [0, 1, 7, 30])
+def test_what_is_cut_was_heard_as_far_as_it_was_played(played: int) -> None:
+    line = Line()
+    line.items.push("one", loud(200))
+    line.items.push("one", loud(200))
+    line.play(played)
+    (cut,) = line.items.cut()
+    assert (cut.item, cut.heard_ms) == ("one", played * 10)
+    assert cut.said_samples == pytest.approx(400 * MS, abs=2 * MS), "the resampler may keep its last millisecond"
+    assert not any(line.play(5))
+
+
+def test_late_audio_of_what_was_cut_is_dropped_and_the_next_item_is_heard() -> None:
+    line = Line()
+    line.items.push("one", loud(100))
+    line.play(2)
+    line.items.cut()
+    line.items.push("one", loud(100))
+    assert not any(line.play(5))
+    assert line.items.late_samples == 100 * MS
+    line.items.push("two", loud(30))
+    line.items.end("two")
+    assert line.play(4) == [True] * 3 + [False]
+    assert [said.item for said in line.items.heard_to_the_end()] == ["two"]
+
+
+def test_all_that_waits_is_cut_and_what_was_heard_is_not() -> None:
+    line = Line()
+    for item in ("one", "two", "three"):
+        line.items.push(item, loud(50))
+    line.play(7)
+    assert [(said.item, said.heard_ms) for said in line.items.cut()] == [("two", 20), ("three", 0)]
+    assert [said.item for said in line.items.heard_to_the_end()] == ["one"]
+    assert line.items.cut() == []
+
+
+def test_an_item_that_stalls_runs_dry_and_one_that_ended_pauses() -> None:
+    stalled, paused = Line(), Line()
+    for line in (stalled, paused):
+        line.items.push("one", loud(50))
+    paused.items.end("one")
+    for line in (stalled, paused):
+        line.play(100)
+        line.items.push("one" if line is stalled else "two", loud(50))
+        line.play(10)
+    assert stalled.stream.measured()["underruns"] == 1
+    assert paused.stream.measured()["underruns"] == 0
+
+
+def test_an_odd_byte_is_dropped() -> None:
+    assert from_pcm16(b"\x01\x00\x02\x00\x03").tolist() == [1, 2]
+    assert from_pcm16(b"").shape == (0,)
+    assert FRAME_SAMPLES == 10 * MS
