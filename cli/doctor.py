@@ -126,7 +126,9 @@ def _screen(title: str, warnings: Sequence[str], content: Document) -> str:
 
 def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str, Probe], bool]:
     """The result of the timing self-test, a probe of each system by its address, and whether all of it is good."""
+    from fdbcore.clock import utc_today
     from fdbcore.runs.selftest import timing_selftest, verdict
+    from fdbcore.runs.services import ends_soon
     from fdbcore.runtime.redaction import redacted
 
     from .progress import invitation
@@ -148,10 +150,14 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
         with Status(not show) as status:
             status(f"{address}: waiting until it is ready")
             probes[address] = probe = _probe(party)
+        if ends := ends_soon(party.services(), utc_today()):
+            probe["endings"] = ends
         if show:
             result = f"ready in {probe['seconds']:.2f} s" if probe["ready"] else probe["why_not"]
             is_named = result.startswith(address.partition("?")[0])  # as in the message of a party that is not there
             click.echo(result if is_named else f"{address}: {result}")
+            for line in ends:
+                click.echo(f"{address}: {line}")
     all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
     return found, probes, all_well
 

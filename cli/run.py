@@ -22,9 +22,8 @@ from .suites import SuiteName
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
-    from fdbcore.recording.run_types import RunCosts, SystemCosts
     from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import Case, PlannedSystem, RunPlan
+    from fdbcore.runs.plan import PlannedSystem
 
 SYSTEM_HELP = "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns."
 SUITE_HELP = "Side A: the users of this benchmark, from --data or from the data that ships with it."
@@ -69,6 +68,8 @@ TOOLS_HELP = (
 @options.vad
 @options.changes
 @click.option("--out", type=options.FILE, help=OUT_HELP)
+@click.option("--local-only", is_flag=True, help="Refuse the run if audio or words would leave this machine "
+              "and its network.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print how many calls and hours this takes; contact no "
               "system and write nothing.")  # fmt: skip
 @options.as_json
@@ -90,6 +91,7 @@ def run(
     vad: str,
     changes: Sequence[str],
     out: Path | None,
+    local_only: bool,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -105,8 +107,11 @@ def run(
     """
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
     from fdbcore.runs.plan import make_plan, prompted, world_of
+    from fdbcore.runs.services import check_local
     from fdbcore.runtime.redaction import redacted
     from fdbcore.session.converse import LiveSettings
+
+    from .run_costs import announce, print_costs
 
     try:
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
@@ -126,12 +131,16 @@ def run(
                 world=world_of(side_a, tools),
             )
             check_same_plan(path, plan)
+            if local_only:
+                check_local(plan)
             if dry_run:
-                _print_costs(RunFolder(path, plan), again, jobs, as_json)
+                print_costs(RunFolder(path, plan), again, jobs, as_json)
                 return
             to_continue = f"run the same command {'again' if out else f'with --out {path}'} to continue"
             if out is None and not quiet:
                 click.echo(f"fdbcore run: writing to {path}; if it is stopped, {to_continue}", err=True)
+            if not quiet:
+                announce(plan)
             with RunFolder(path, plan) as folder:
                 if again is not None:
                     folder.hold_again(again)
@@ -358,39 +367,3 @@ def counts_text(counts: CaseCounts) -> str:
     kinds = f"{counts['done']} done, {counts['failed']} failed, {counts['invalid']} invalid"
     again = f"; {counts['again']} run more than once" if counts["again"] else ""
     return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
-
-
-def _print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:
-    """Print calls, audio and wall time of each system and in total; only calls that are left cost time."""
-    from fdbcore.report.format import clock_text
-
-    rows = _costs(folder.plan, folder.left(again), slots)
-    if as_json:
-        costs: RunCosts = {"schema": "fdbcore.costs/1", "systems": rows}
-        click.echo(json.dumps(costs, ensure_ascii=False))
-        return
-    click.echo(f"{'system':<32} {'calls':>7} {'left':>7} {'audio':>9} {'wall time':>9}")
-    for name, row in rows.items():
-        wall = "–" if row["wall_s"] is None else clock_text(row["wall_s"])
-        click.echo(f"{name:<32} {row['calls']:>7} {row['left']:>7} {clock_text(row['audio_s']):>9} {wall:>9}")
-    click.echo(f"audio and wall time: of the calls left, without the time to connect; {slots} at a time")
-    if any(case.user.length_s is None for case in folder.plan.cases):
-        click.echo(
-            "these are upper limits: a call without a clip ends when a party leaves, or after "
-            f"{folder.plan.settings.max_s:g} s"
-        )
-
-
-def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, SystemCosts]:
-    from fdbcore.runs.runner import expected_wall_s
-
-    rows: dict[str, SystemCosts] = {}
-    for name in [*plan.systems, "all"]:
-        left = [case for case in all_left if name in (case.system.name, "all")]
-        rows[name] = {
-            "calls": sum(name in (case.system.name, "all") for case in plan.cases),
-            "left": len(left),
-            "audio_s": round(sum(map(plan.expected_s, left)), 1),
-            "wall_s": round(expected_wall_s(plan, left, slots), 1) if plan.settings.realtime else None,
-        }
-    return rows

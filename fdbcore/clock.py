@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -141,6 +141,11 @@ def now_ns() -> int:
 def utc_now() -> str:
     """The wall-clock time as ISO 8601 in UTC, to the millisecond: "2025-01-31T09:30:00.125Z"."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def utc_today() -> date:
+    """The date in UTC."""
+    return datetime.now(UTC).date()
 
 
 def local_minute() -> str:

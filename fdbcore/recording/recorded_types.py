@@ -14,6 +14,7 @@ from fdbcore.recording.meta_types import RecordingStatus, Seconds, Settings, Spa
 from fdbcore.recording.run_types import Outcome, PlannedCase, TimingSelftest
 from fdbcore.types import Side
 from fdbcore.types.timing_types import TimingCertificate
+from fdbcore.types.usage import Takes
 
 Channel: TypeAlias = Literal["left", "right", "mono", "mean"]
 Severity: TypeAlias = Literal["note", "warn", "bad"]
@@ -23,6 +24,20 @@ HealthId: TypeAlias = Literal[
 ]  # fmt: skip
 Parties: TypeAlias = Annotated[
     dict[Side, dict[str, Any]], Meta(description="what each party says of itself, which is its own matter")
+]
+
+
+class Recipient(TypedDict):
+    """A server beyond this machine and private networks."""
+
+    takes: Annotated[Takes, Meta(description="what of the call it was sent")]
+    host: str
+    vendor: NotRequired[Annotated[str, Meta(description="whose server it is")]]
+    model: NotRequired[str]
+
+
+SentTo: TypeAlias = Annotated[
+    dict[Side, list[Recipient]], Meta(description="where the party of each side sent audio or words of the call")
 ]
 
 
@@ -92,6 +107,7 @@ class OptionalMeta(TypedDict, total=False):
     selftest: TimingSelftest | None
     lost: Lost
     tools: Tools
+    sent_to: SentTo
     held: ReplayedRecording
 
 

@@ -154,6 +154,7 @@ class SystemCosts(TypedDict):
     left: Count
     audio_s: Annotated[float, Meta(description="of the calls left")]
     wall_s: Annotated[float | None, Meta(description="of the calls left; null on a virtual clock")]
+    usd: Annotated[float | None, Meta(description="about what the calls left cost; null where a price is not known")]
 
 
 class RunCosts(TypedDict):
@@ -162,3 +163,5 @@ class RunCosts(TypedDict):
 
     schema: Literal["fdbcore.costs/1"]
     systems: Annotated[dict[str, SystemCosts], Meta(description="by name, and of all together: all")]
+    recipients: Annotated[list[str], Meta(description="what goes to whom, a line each; empty if nothing leaves")]
+    endings: Annotated[list[str], Meta(description="models that have gone or end soon, a line each")]

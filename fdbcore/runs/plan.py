@@ -21,6 +21,7 @@ from fdbcore.runtime.redaction import redacted
 from fdbcore.session.converse import LiveSettings
 from fdbcore.sources.clips import clips_in, why_unreadable
 from fdbcore.types import Clip, Material, SideA, User
+from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Decisions, PlannedCase, PlannedClip, PlannedSuite
@@ -72,7 +73,8 @@ class RunPlan:
 
     decided_by: what decided them, as JSON values without secrets. at_once: how many conversations a server holds at
     once, by `server` of its address; servers without a known limit are left out. material: what the benchmark needs to
-    score the run, if there is one. tools: what the systems may call, if there is anything.
+    score the run, if there is one. tools: what the systems may call, if there is anything. services: the servers that
+    get audio or words of the parties of each side, by the name of the system, those of all users under "".
     """
 
     cases: Sequence[Case]
@@ -81,11 +83,16 @@ class RunPlan:
     at_once: Mapping[str, int]
     material: Material | None = None
     tools: PlannedTools | None = None
+    services: Mapping[str, Sequence[Service]] = field(default_factory=dict)
 
     @property
     def systems(self) -> list[str]:
         """The names of the systems, in the order given."""
         return list(self.decided_by["systems"])
+
+    def services_of(self, case: Case) -> Sequence[Service]:
+        """The servers that get audio or words of a case."""
+        return [*self.services.get("", ()), *self.services.get(case.system.name, ())]
 
     def expected_s(self, case: Case) -> float:
         """About how long a case lasts, in seconds; its limit if nothing else is known."""
@@ -126,9 +133,10 @@ def make_plan(
         for system in next(orders)
     ]
     _refuse_doubles([case.name for case in cases])
+    of_users = [_party(user.address, settings.realtime) for user in users]
     decided_by: Decisions = {
         "systems": {name: dict(party.describe()) for name, party in parties.items()},
-        "a": _side_a_json(users, settings.realtime),
+        "a": _side_a_json(users, of_users),
         "trials": trials,
         "seed": seed,
         "clock": "real" if settings.realtime else "virtual",
@@ -142,7 +150,9 @@ def make_plan(
     if world is not None:
         tools = PlannedTools(world, _offered(world, systems, parties))
         decided_by["tools"] = dict(tools.described)
-    return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material, tools)
+    services = {name: tuple(party.services()) for name, party in parties.items()}
+    services[""] = tuple(dict.fromkeys(service for party in of_users for service in party.services()))
+    return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material, tools, services)
 
 
 def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], None] = lambda text: None) -> SideA:
@@ -268,11 +278,11 @@ def _refuse_doubles(names: Sequence[str], remedy: str = "name systems by --syste
         raise SettingsError(f"expected different names, got {name} {count} times: {remedy}")
 
 
-def _side_a_json(users: Sequence[User], realtime: bool) -> dict[str, Any] | list[dict[str, Any]]:
+def _side_a_json(users: Sequence[User], parties: Sequence[Endpoint]) -> dict[str, Any] | list[dict[str, Any]]:
     """What the plan says of side A: the description that all users share, or the list of different ones."""
     different: dict[str, dict[str, Any]] = {}
-    for user in users:
-        described = dict(_party(user.address, realtime).describe())
+    for user, party in zip(users, parties, strict=True):
+        described = dict(party.describe())
         if user.clip:
             described.pop("path", None)  # the cases name the clips
         different.setdefault(json.dumps(described, sort_keys=True), described)

@@ -19,6 +19,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import VADS, resolve
+from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
@@ -26,7 +27,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Side, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import KnownMeta, Parties
+    from fdbcore.recording.recorded_types import KnownMeta, Parties, SentTo
     from fdbcore.recording.run_types import Outcome
     from fdbcore.session.tools import ToolDesk
     from fdbcore.types.timing_types import MeasuredSide, TimingCertificate
@@ -130,7 +131,16 @@ def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettin
         "settings": described,
         "settings_sha256": settings_hash(described),
         "versions": versions(),
+        **({"sent_to": sent_to} if (sent_to := _sent_to(a, b)) else {}),
     }
+
+
+def _sent_to(a: Endpoint, b: Endpoint) -> SentTo:
+    """The servers beyond this machine and private networks that each party sends audio or words to."""
+    remote = {
+        side: [each for each in party.services() if not is_local(each.host)] for side, party in (("A", a), ("B", b))
+    }
+    return cast("SentTo", {side: [each.to_json() for each in found] for side, found in remote.items() if found})
 
 
 def _parties(a: Endpoint, b: Endpoint) -> Parties:

@@ -42,6 +42,10 @@ class Service(NamedTuple):
     vendor: str = ""
     model: str = ""
 
+    def to_json(self) -> dict[str, str]:
+        """What is known of it, as JSON values."""
+        return {name: value for name, value in self._asdict().items() if value}
+
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:

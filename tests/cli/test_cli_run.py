@@ -162,6 +162,7 @@ def test_a_dry_run_counts_and_writes_nothing(run_path: Path, tmp_path: Path) -> 
         "left": 3,
         "audio_s": 270.0,
         "wall_s": 270.0,
+        "usd": 0,
     }
     assert not run_path.exists()
     assert not log.exists()

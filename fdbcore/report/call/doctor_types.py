@@ -33,6 +33,7 @@ class Probe(TypedDict):
     seconds: NotRequired[Annotated[float, Meta(description="until it was ready")]]
     party: NotRequired[Annotated[dict[str, Any], Meta(description="what it says of itself")]]
     why_not: NotRequired[str]
+    endings: NotRequired[Annotated[list[str], Meta(description="its models that have gone or end soon, a line each")]]
 
 
 class Checkup(TypedDict, total=False):

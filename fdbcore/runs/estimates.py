@@ -1,0 +1,68 @@
+"""What calls with vendors' models will cost, about, by the table of models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Final
+
+from fdbcore.models.model_table import ListedModel, listed, vendors
+from fdbcore.runtime.address import is_local
+from fdbcore.types.usage import Service, Unit
+
+SAID_SHARE: Final = 0.5
+"""The share of a call in which a model speaks. It hears the whole call."""
+
+TEXT_TOKENS_PER_S, CHARACTERS_PER_S = 150 * 4 / 3 / 60, 150 * 6 / 60
+"""Of speech at 150 words a minute, with four tokens for three words, and six characters for one."""
+
+ASSUMED: Final = (
+    "a model hears the whole call, and speaks for half of it; its instructions, and what it reads "
+    "again at each turn, are not counted"
+)
+"""What the estimate rests on, to be printed with it."""
+
+
+def expected_usd(services: Sequence[Service], seconds: float) -> float | None:
+    """About what a call of this length costs; None if a price is not known. 0 if it stays in one's own network."""
+    costs = [_usd(service, seconds) for service in services if not is_local(service.host)]
+    return None if None in costs else sum(filter(None, costs))
+
+
+def priced_on(services: Sequence[Service]) -> date | None:
+    """The day of the oldest price among those of the services; None if there are none."""
+    found = (listed(service.vendor, service.model) for service in services if not is_local(service.host))
+    return min((model.priced.on for model in found if model and model.priced), default=None)
+
+
+def unpriced(services: Sequence[Service]) -> list[str]:
+    """The models, or the hosts if there are none, beyond one's own network whose price is not known."""
+    return [each.model or each.host for each in services if expected_usd([each], 1.0) is None]
+
+
+def _usd(service: Service, seconds: float) -> float | None:
+    model = listed(service.vendor, service.model)
+    if model is None:
+        return None
+    counts = _counts(model, service, seconds)
+    if counts is None or any(unit not in model.usd for unit in counts):
+        return None
+    return sum(count * model.usd[unit] for unit, count in counts.items())
+
+
+def _counts(model: ListedModel, service: Service, seconds: float) -> dict[Unit, float] | None:
+    """What the model will count; None if it is not known how its vendor counts."""
+    said_s = SAID_SHARE * seconds
+    if "seconds" in model.usd:
+        return {"seconds": seconds}
+    if model.kind == "voice":
+        return {"characters": said_s * CHARACTERS_PER_S}
+    if service.takes == "words":
+        return {"text_in_tokens": seconds * TEXT_TOKENS_PER_S, "text_out_tokens": said_s * TEXT_TOKENS_PER_S}
+    audio = vendors()[service.vendor].audio_tokens
+    if audio is None:
+        return None
+    heard: dict[Unit, float] = {"audio_in_tokens": seconds * audio.heard_per_s}
+    if model.kind == "live":
+        return heard | {"audio_out_tokens": said_s * audio.said_per_s}
+    return heard | {"text_out_tokens": said_s * TEXT_TOKENS_PER_S}
