@@ -158,7 +158,7 @@ class PcmWs(Endpoint):
                 if self._stream.left is not None:
                     raise self._error(self._stream.left)
             elif message.type is not aiohttp.WSMsgType.TEXT:
-                raise self._error(f"{ending(ws, message)} before `ready`", transient=ws.close_code == 1013)
+                raise self._error(f"{ending(ws, message).text} before `ready`", transient=ws.close_code == 1013)
             elif (event := _event_of(message.data)) is None:
                 raise self._error(f"expected a JSON object with a type, got {message.data[:80]!r}")
             elif event["type"] == "ready":

@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream
 from fdbcore.errors import MissingExtraError, PartyError
@@ -25,15 +25,39 @@ _SEND_BUFFER_BYTES: Final = 64 * 1024
 Message: TypeAlias = bytes | str
 
 
-class WebSocketLine:
-    """One WebSocket, on the network's loop. When it ends, `stream` is told why.
+class Ending(NamedTuple):
+    """How a WebSocket ended, in words. code, reason: of the other end's close; None and "" if there was none."""
 
-    farewell: gives the last message for the other end, from the reason for leaving; "" for none.
+    text: str
+    code: int | None = None
+    reason: str = ""
+
+
+LOST: Final = Ending("the connection was lost")
+
+
+async def _in_words(ended: Ending) -> str:
+    return ended.text
+
+
+class WebSocketLine:
+    """One WebSocket at a time, on the network's loop. When it ends, `stream` is told why.
+
+    farewell: gives the last message for the other end, from the reason for leaving; "" for none. parting: gives the
+    reason for leaving when the other end has gone; None if the party goes on over another connection.
+    sent_audio: how many messages that carry audio were handed to the transport.
     """
 
-    def __init__(self, stream: FrameStream, farewell: Callable[[str], str] = lambda reason: "") -> None:
+    def __init__(
+        self,
+        stream: FrameStream,
+        farewell: Callable[[str], str] = lambda reason: "",
+        parting: Callable[[Ending], Awaitable[str | None]] = _in_words,
+    ) -> None:
+        self.sent_audio = 0
         self._stream = stream
         self._farewell = farewell
+        self._parting = parting
         self._outgoing: asyncio.Queue[tuple[int | None, Message]] = asyncio.Queue()
         self._sockets: list[socket.socket] = []
 
@@ -46,10 +70,10 @@ class WebSocketLine:
         headers: Mapping[str, str] | None = None,
         most_message_bytes: int = 0,
     ) -> None:
-        """Connect, let `greet` shake hands, call `ready`, and pass each message to `take` until the party has left.
+        """Connect, let `greet` shake hands, call `ready`, and pass each message to `take` until the connection ends.
 
-        headers: of the request that opens the connection. most_message_bytes: 0 for no limit. Raises the error of
-        `greet`, or aiohttp's if it cannot connect.
+        headers: of the request that opens the connection; they may hold a key, so they follow no redirection.
+        most_message_bytes: 0 for no limit. Raises the error of `greet`, or aiohttp's if it cannot connect.
         """
         import aiohttp
 
@@ -57,7 +81,7 @@ class WebSocketLine:
         tls = await asyncio.to_thread(ssl.create_default_context) if url.startswith("wss:") else True
         connector = aiohttp.TCPConnector(socket_factory=self._socket)
         async with (
-            aiohttp.ClientSession(connector=connector) as http,
+            aiohttp.ClientSession(connector=connector, trace_configs=[_without_redirections()]) as http,
             http.ws_connect(url, ssl=tls, headers=headers, max_msg_size=most_message_bytes) as ws,
         ):
             try:
@@ -94,10 +118,14 @@ class WebSocketLine:
                 message = await ws.receive()
                 if message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
                     take(message.data)
+                elif (reason := await self._parting(ending(ws, message))) is None:
+                    return
                 else:
-                    self._stream.leave(ending(ws, message))
-        finally:
+                    self._stream.leave(reason)
+        except BaseException:
             self._stream.leave("closed")
+            raise
+        finally:
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
 
@@ -109,6 +137,7 @@ class WebSocketLine:
             else:
                 await ws.send_bytes(message)
             if tick is not None:
+                self.sent_audio += 1
                 self._stream.sent(tick)
 
     async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
@@ -151,15 +180,28 @@ def failure(error: BaseException, name: str) -> PartyError:
     raise error
 
 
-def ending(ws: aiohttp.ClientWebSocketResponse, message: aiohttp.WSMessage) -> str:
+def _without_redirections() -> aiohttp.TraceConfig:
+    """Refuses redirections, which aiohttp would follow with all headers."""
+    import aiohttp
+
+    async def refuse(*_: object) -> None:
+        raise aiohttp.ClientConnectionError("the server sends us to another one, which might get the key")
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_redirect.append(refuse)
+    return tracing
+
+
+def ending(ws: aiohttp.ClientWebSocketResponse, message: aiohttp.WSMessage) -> Ending:
     """How the connection ended, from the last message of the WebSocket."""
     import aiohttp
 
     if message.type is aiohttp.WSMsgType.ERROR:
-        return f"broke the WebSocket protocol: {one_line(message.data)}"
+        return Ending(f"broke the WebSocket protocol: {one_line(message.data)}")
     if message.type is not aiohttp.WSMsgType.CLOSE:
-        return "the connection was lost"
-    return f"closed by the system: {one_line(f'{ws.close_code} {message.extra or str()}')}"
+        return LOST
+    reason = one_line(message.extra or "")
+    return Ending(f"closed by the system: {f'{ws.close_code} {reason}'.strip()}", ws.close_code, reason)
 
 
 def one_line(reason: object) -> str:

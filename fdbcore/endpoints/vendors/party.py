@@ -11,7 +11,16 @@ from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.items import Items
 from fdbcore.endpoints.vendors.uplink import Uplink
-from fdbcore.endpoints.websocket_line import Message, WebSocketLine, ending, failure, one_line, require_aiohttp
+from fdbcore.endpoints.websocket_line import (
+    LOST,
+    Ending,
+    Message,
+    WebSocketLine,
+    ending,
+    failure,
+    one_line,
+    require_aiohttp,
+)
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.json_values import json_value
@@ -33,18 +42,21 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Session:
-    """The WebSocket while the party opens: sends and receives one message at a time. PartyError if it ends."""
+    """The WebSocket while the party opens: sends and receives one message at a time.
 
-    def __init__(self, name: str, ws: aiohttp.ClientWebSocketResponse) -> None:
-        self._name = name
+    refusal: the error that is raised if it ends.
+    """
+
+    def __init__(self, ws: aiohttp.ClientWebSocketResponse, refusal: Callable[[Ending], PartyError]) -> None:
         self._ws = ws
+        self._refusal = refusal
 
     async def send(self, message: Json) -> None:
         """Send one message."""
         await self._ws.send_str(json.dumps(message))
 
     async def receive(self) -> Json:
-        """The next message that is a JSON object; binary ones are left out."""
+        """The next message that is a JSON object; others are left out."""
         import aiohttp
 
         while True:
@@ -54,8 +66,7 @@ class Session:
             elif message.type is aiohttp.WSMsgType.TEXT:
                 data = message.data
             else:
-                again = self._ws.close_code in (1001, 1006, 1011, 1012, 1013)
-                raise PartyError(f"{self._name}: {ending(self._ws, message)} before the session began", again)
+                raise self._refusal(ending(self._ws, message))
             if (event := json_object(data)) is not None:
                 return event
 
@@ -71,6 +82,8 @@ class VendorParty(Endpoint):
 
     kind: ClassVar[str]
     clocking: Clocking = "burst"
+    speaks_in_bytes: ClassVar[bool] = False
+    """Whether the server's binary messages are its audio; otherwise they are JSON as its texts are."""
 
     def __init__(
         self,
@@ -89,7 +102,7 @@ class VendorParty(Endpoint):
         """The session as the server confirms it."""
         self._timeout_s = timeout_s
         self._background = Background()
-        self._line = WebSocketLine(self.stream)
+        self._line = WebSocketLine(self.stream, lambda reason: self.farewell(), self.parting)
         self._tick = 0
 
     # What a subclass adds
@@ -110,9 +123,32 @@ class VendorParty(Endpoint):
     def audio(self, packet: bytes) -> Message:
         """The message that carries a packet of audio."""
 
+    def take_audio(self, data: bytes) -> None:
+        """Handle a binary message of a server that `speaks_in_bytes`."""
+        raise NotImplementedError  # a party with such a server has it
+
     def result(self, result: ToolResult) -> Sequence[Json]:
         """The messages that carry the result of a call of a tool."""
         raise NotImplementedError  # a party that takes tools has them
+
+    def named(self, code: int | None, said: str) -> PartyError | None:
+        """The named error behind the code of a close, or the HTTP status of a refusal, and what the server said then.
+
+        None if it has no name.
+        """
+        return None
+
+    def farewell(self) -> str:
+        """The last message to the server; "" for none."""
+        return ""
+
+    async def parting(self, ended: Ending) -> str | None:
+        """Why the party leaves when the connection has ended; None if it goes on over another one."""
+        error = self.named(ended.code, ended.reason)
+        if error is None:
+            return ended.text
+        self.transient |= error.transient
+        return str(error)
 
     # What it may use
 
@@ -161,13 +197,26 @@ class VendorParty(Endpoint):
         except TimeoutError:
             raise self.error(f"no session within {self._timeout_s:g} s", transient=True) from None
         except Exception as error:
-            raise failure(error, self.name) from None
+            raise self._failure(error) from None
+
+    def _failure(self, error: Exception) -> PartyError:
+        import aiohttp
+
+        if isinstance(error, aiohttp.WSServerHandshakeError):
+            named = self.named(error.status, f"HTTP {error.status}")
+            if named is not None:
+                return named
+        return failure(error, self.name)
+
+    def _refusal(self, ended: Ending) -> PartyError:
+        again = ended is LOST or ended.code in (1001, 1011, 1012, 1013)
+        return self.named(ended.code, ended.reason) or self.error(f"{ended.text} before the session began", again)
 
     async def _hold(self, ready: Callable[[], None]) -> None:
         url, headers = await self.where()
         await self._line.hold(
             url,
-            lambda ws: self.begin(Session(self.name, ws)),
+            lambda ws: self.begin(Session(ws, self._refusal)),
             ready,
             self._take,
             headers,
@@ -175,6 +224,9 @@ class VendorParty(Endpoint):
         )
 
     def _take(self, message: Message) -> None:
+        if isinstance(message, bytes) and self.speaks_in_bytes:
+            self.take_audio(message)
+            return
         event = json_object(message)
         if event is not None:
             self.take(event)
