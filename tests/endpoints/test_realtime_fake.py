@@ -362,8 +362,9 @@ def test_g711_is_what_the_standard_says() -> None:
 def test_grok_differs_where_it_is_known_to() -> None:
     async def run() -> Talk:
         async with talking(server) as talk:
-            await talk.client.send({"type": "session.update", "session": {"type": "realtime"}})
-            assert (await talk.until("error"))["error"]["param"] == "session.type"
+            nested = {"audio": {"input": {"turn_detection": None}}}
+            await talk.client.send({"type": "session.update", "session": nested})
+            assert (await talk.until("error"))["error"]["param"] == "session.audio.input.turn_detection"
             session = {
                 "voice": "ara",
                 "turn_detection": {"type": "server_vad", "silence_duration_ms": 200},

@@ -1,7 +1,7 @@
 """A server of OpenAI's realtime interface (GA), over real sockets, that says what a test has planned.
 
     with RealtimeServer(Plan([Reply("Good day.")])) as server:
-        AsyncOpenAI(base_url=server.base_url, api_key=server.key).realtime.connect(model=server.model)
+        AsyncOpenAI(base_url=server.base_url, api_key=server.key).realtime.connect(model=server.model)  # or a call
         server.sessions[0].events("session.update")
 
 It finds turns by the energy of what it hears, keeps to the documented order of events, checks settings by the types of
@@ -24,9 +24,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from fakes.realtime.checks import Wrong
 from fakes.realtime.dialects import DIALECTS
-from fakes.realtime.parts import Item, Logged
+from fakes.realtime.parts import Item, Logged, Wire
 from fakes.realtime.plan import RATE_HZ, Call, Faults, Pace, Plan, Reply, Wave, place_of, tones
 from fakes.realtime.session import Session
+from fakes.realtime.webrtc import CallDesk
 from fakes.realtime.websocket import BETA_IS_GONE, SocketWire, lets_in, refusal, serve, turn_away, wrong_model
 
 __all__ = [
@@ -68,6 +69,7 @@ class RealtimeServer:
         self.model = self.dialect.models[-1] if self.dialect.models else "local"
         self.sessions: list[Session] = []
         self.asked: list[Asked] = []
+        self._desk = CallDesk(self.dialect, self.key, self._begin)
         self._loop = asyncio.new_event_loop()
         self._port = 0
         self._busy = 0
@@ -92,7 +94,7 @@ class RealtimeServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._stopped(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -100,11 +102,17 @@ class RealtimeServer:
     async def _started(self) -> web.AppRunner:
         app = web.Application(client_max_size=2**24, middlewares=[self._let_in])
         app.router.add_get(self.dialect.path, self._talk)
+        if self.dialect.webrtc:
+            app.add_routes(self._desk.routes())
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         self._port = runner.addresses[0][1]
         return runner
+
+    async def _stopped(self) -> None:
+        await self._desk.end()
+        await self._runner.cleanup()
 
     @web.middleware
     async def _let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -113,9 +121,11 @@ class RealtimeServer:
         )
         if self.faults.http_status is not None and len(self.asked) <= self.faults.refused:
             return refusal(self.faults)
-        return lets_in(self.dialect, self.key, request.headers) or await handler(request)
+        return await handler(request)
 
     async def _talk(self, request: web.Request) -> web.StreamResponse:
+        if refused := lets_in(self.dialect, self.key, request.headers):
+            return refused
         socket = web.WebSocketResponse(timeout=0.5, max_msg_size=2**25)
         await socket.prepare(request)
         wire = SocketWire(socket, request.transport)
@@ -134,9 +144,12 @@ class RealtimeServer:
                 await self._hold(socket, wire, model)
         return socket
 
+    def _begin(self, wire: Wire, model: str) -> Session:
+        self.sessions.append(Session(wire, self.dialect, self.plan, self.faults, model, len(self.sessions)))
+        return self.sessions[-1]
+
     async def _hold(self, socket: web.WebSocketResponse, wire: SocketWire, model: str) -> None:
-        session = Session(wire, self.dialect, self.plan, self.faults, model, len(self.sessions))
-        self.sessions.append(session)
+        session = self._begin(wire, model)
         self._busy += 1
         try:
             await serve(socket, session)

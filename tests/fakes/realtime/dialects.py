@@ -78,7 +78,10 @@ class GrokResumption(Strict):
 
 
 class GrokSession(Strict):
-    """As Pipecat's client of it has it (`services/xai/realtime/events.py`)."""
+    """As Pipecat's client of it has it (`services/xai/realtime/events.py`).
+
+    The second group are OpenAI's names, which clients made for OpenAI send it as well.
+    """
 
     instructions: str | None = None
     voice: str | None = None
@@ -90,6 +93,11 @@ class GrokSession(Strict):
     replace: dict[str, str] | None = None
     model: str | None = None
 
+    type: Literal["realtime"] | None = None
+    output_modalities: list[Literal["text", "audio"]] | None = None
+    tool_choice: str | None = None
+    max_output_tokens: int | Literal["inf"] | None = None
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -100,7 +108,8 @@ class Dialect:
     item_created: new items are announced by the beta's `conversation.item.created`. limits: sends
     `rate_limits.updated`. greets_twice: `conversation.created` follows `session.created`. one_session: at a time.
     usage_at_top: of `response.done`, not in its response. updates: transcripts grow in `….updated`.
-    waits_for_words: `speech_stopped` is held back until the transcript is there. cap: minutes that a session may last.
+    waits_for_words: `speech_stopped` is held back until the transcript is there. cap_min: how long a session may last.
+    webrtc: takes calls, too.
     """
 
     NAMES: ClassVar = ("openai", "grok", "azure", "hf")
@@ -121,6 +130,7 @@ class Dialect:
     updates: bool = False
     waits_for_words: bool = False
     cap_min: int = 60
+    webrtc: bool = True
 
     def session(self, model: str, number: int) -> dict[str, Any]:
         """What a session is before anybody has changed it."""
@@ -195,6 +205,7 @@ DIALECTS: Mapping[str, Dialect] = {
             usage_at_top=True,
             updates=True,
             cap_min=120,
+            webrtc=False,
         ),
         Dialect("azure", "AZURE_OPENAI_API_KEY", OPENAI_MODELS, path="/openai/v1/realtime", header="api-key"),
         Dialect(
