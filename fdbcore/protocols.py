@@ -216,9 +216,10 @@ class Speaker(Protocol):
     """Speaks texts: a synthesiser, or a folder of recordings."""
 
     def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
-        """Speech as mono int16 (n,), and its rate in Hz. InputError if the text cannot be spoken.
+        """Speech as mono int16 (n,), and its rate in Hz.
 
-        name: the id of the item that the text belongs to.
+        name: the id of the item that the text belongs to. InputError if the text cannot be spoken, PartyError if the
+        speaker is not available.
         """
 
     def describe(self) -> Mapping[str, Any]:

@@ -58,6 +58,7 @@ MODELS: Final = {
 
 TRANSCRIBERS: Final = {
     "openai": "fdbcore.models.asr.openai:openai",
+    "whisper": "fdbcore.models.asr.whisper:whisper",
 }
 """Each makes a speech recogniser from its whole address."""
 
@@ -72,8 +73,11 @@ JUDGE_ENTRY_POINTS: Final = "fdbcore.judges"
 
 SPEAKERS: Final = {
     "dir": "fdbcore.models.tts.folder:folder",
+    "espeak-ng": "fdbcore.models.tts.espeak:espeak",
     "exec": "fdbcore.models.tts.command:command",
+    "hibari": "fdbcore.models.tts.hibari:hibari",
     "open-jtalk": "fdbcore.models.tts.open_jtalk:open_jtalk",
+    "openai-tts": "fdbcore.models.tts.openai:openai_tts",
 }
 """Each makes a speaker from its whole address: "exec:COMMAND", "dir:FOLDER"."""
 

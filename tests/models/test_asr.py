@@ -89,5 +89,5 @@ def test_what_goes_wrong_is_one_line_without_the_key(server: Server, status: int
 
 
 def test_an_unknown_recogniser() -> None:
-    with pytest.raises(SettingsError, match="asr: expected one of openai, got 'whisper'"):
-        transcriber("whisper:large")
+    with pytest.raises(SettingsError, match="asr: expected one of openai, whisper, got 'moonshine'"):
+        transcriber("moonshine:tiny")

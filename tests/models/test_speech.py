@@ -14,7 +14,8 @@ from oracles.speech_level import active_level_dbov as standard_level_dbov
 
 from fdbcore.audio.level import FULL_SCALE, active_level_dbov, levelled, tick_powers, within_range
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
-from fdbcore.models.tts.espeak import Voice, describe_synthesiser, synthesise
+from fdbcore.models.tts.espeak import Voice, synthesise
+from fdbcore.registry import speaker
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 
 SAYINGS = (
@@ -88,9 +89,17 @@ def test_a_missing_synthesiser_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_synthesiser_is_described() -> None:
-    described = describe_synthesiser(Voice("de", 160))
-    assert described["name"] == "espeak-ng"
-    assert described["voice"] == {"name": "de", "words_per_minute": 160, "pitch": 50}
+    described = speaker("espeak-ng:de+f2?words_per_minute=160").describe()
+    assert described["kind"] == "espeak-ng"
+    assert described["voice"] == {"name": "de+f2", "words_per_minute": 160, "pitch": 50}
+
+
+def test_the_speaker_of_that_name_has_the_voice_of_its_address() -> None:
+    pcm, rate_hz = speaker("espeak-ng:de+f2?words_per_minute=160&pitch=70").speak("x", "Das passt mir gut.")
+    assert rate_hz == SAMPLE_RATE_HZ
+    assert np.array_equal(pcm, synthesise("Das passt mir gut.", Voice("de+f2", 160, 70)))
+    with pytest.raises(SettingsError, match=r"pitch: expected a whole number from 0 to 99, got '200'"):
+        speaker("espeak-ng:de?pitch=200")
 
 
 def with_noise(pcm: Pcm, level_dbov: float) -> Pcm:

@@ -272,7 +272,7 @@ def test_a_folder_of_recordings_speaks(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("tts", "expected"),
     [
-        ("espeak", "tts: expected one of dir, exec, open-jtalk, got 'espeak'"),
+        ("espeak", "tts: expected one of dir, espeak-ng, exec, hibari, open-jtalk, openai-tts, got 'espeak'"),
         ("exec:", "expected exec:COMMAND"),
         ("exec:'", "No closing quotation"),
         ("exec:timeout_s=0 x", "timeout_s: expected a whole number"),

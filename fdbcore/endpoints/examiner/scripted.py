@@ -21,7 +21,7 @@ from fdbcore.audio.level import levelled
 from fdbcore.audio.noise import ComfortNoise
 from fdbcore.endpoints.examiner.script import Line, Script, read_script
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.models.tts.espeak import describe_synthesiser, synthesise
+from fdbcore.models.tts.espeak import Espeak, synthesise
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.json_values import json_or_text, resolved
 from fdbcore.sources.clips import read_clip
@@ -224,5 +224,5 @@ class ScriptedEndpoint(Endpoint):
                 del line["call"], line["arguments"]
             line["clip"] = line["clip"] and str(line["clip"])
             line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
-        synthesiser = describe_synthesiser(self._script.voice)
+        synthesiser = Espeak(self._script.voice).describe()
         return {"kind": "scripted"} | script | {"path": str(self._script.path), "synthesiser": synthesiser}

@@ -1,4 +1,4 @@
-"""English and other voices of espeak-ng."""
+"""The voices of espeak-ng, in a hundred languages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from fdbcore.audio.decode import resampler_to_48k
-from fdbcore.audio.level import within_range
+from fdbcore.audio.speech import without_edges
 from fdbcore.errors import FdbError, InputError, MissingExtraError, SettingsError
 from fdbcore.models.tts import _espeak
-from fdbcore.runtime.address import Setting, typed_values
-from fdbcore.types import FRAME_SAMPLES, Pcm
+from fdbcore.protocols import Speaker
+from fdbcore.runtime.address import Setting, parsed, typed_values
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 SYNTHESIS_TIMEOUT_S: Final = 60.0
 
@@ -72,21 +73,35 @@ def synthesise(text: str, voice: Voice) -> Pcm:
     rate_hz, pcm = int(np.frombuffer(said.stdout, "<u4", 1)[0]), np.frombuffer(said.stdout, "<i2", offset=4)
     if not pcm.any():
         raise InputError(f"text: expected words that can be spoken, got {text!r}")
-    resampler = resampler_to_48k(rate_hz)
-    speech = np.concatenate((resampler.process(pcm.astype(np.int16)), resampler.flush()))
-    ticks = np.flatnonzero(within_range(speech))
-    return speech[ticks[0] * FRAME_SAMPLES : (ticks[-1] + 1) * FRAME_SAMPLES]
+    return without_edges(pcm.astype(np.int16), rate_hz)
 
 
-def describe_synthesiser(voice: Voice) -> Mapping[str, Any]:
-    """Name, version and settings, as JSON values."""
-    from importlib.metadata import PackageNotFoundError, version
+def espeak(address: str) -> Espeak:
+    """The speaker "espeak-ng:VOICE", such as "espeak-ng:en-us+f2?words_per_minute=190&pitch=55"; en-us if left out."""
+    found = parsed(address, VOICE[1:])
+    given = {name: value for name, value in found.settings.items() if value is not None}
+    return Espeak(Voice(found.place or "en-us", **given))
 
-    try:
-        installed = version("espeakng-loader")
-    except PackageNotFoundError:
-        installed = None
-    return {"name": "espeak-ng", "espeakng-loader": installed, "voice": asdict(voice)}
+
+class Espeak(Speaker):
+    """Speaks with one voice of espeak-ng."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+
+    def speak(self, name: str, text: str) -> tuple[npt.NDArray[np.int16], int]:
+        """`text` spoken, mono int16 (n,), and the rate, 48 kHz. Errors as of `synthesise`."""
+        return synthesise(text, self._voice), SAMPLE_RATE_HZ
+
+    def describe(self) -> Mapping[str, Any]:
+        """Name, version and settings, as JSON values."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            installed = version("espeakng-loader")
+        except PackageNotFoundError:
+            installed = None
+        return {"kind": "espeak-ng", "espeakng-loader": installed, "voice": asdict(self._voice)}
 
 
 def _installed() -> tuple[str, Path]:

@@ -1,0 +1,91 @@
+"""A server that speaks OpenAI's audio/speech, as far as its clients can see: a tone of 10 ms for each character.
+
+It checks what the vendor checks: the key, parameters that it does not know, their ranges, the voice.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+import numpy as np
+
+KNOWN = {"input", "model", "voice", "instructions", "response_format", "speed", "stream_format"}
+VOICES = "alloy ash ballad coral echo sage shimmer verse marin cedar fable onyx nova".split()
+KEY = "sk-fake-0123456789abcdef"
+RATE_HZ = 24_000
+
+
+def spoken(text: str) -> bytes:
+    """The PCM of a text."""
+    samples = np.arange(len(text) * RATE_HZ // 100)
+    tone = np.rint(8000 * np.sin(2 * np.pi * 200 * samples / RATE_HZ))
+    return bytes(tone.astype("<i2").tobytes())
+
+
+class FakeSpeech(ThreadingHTTPServer):
+    """A context manager. asked: the body of each request that it took. answer: the bytes and type to send instead."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[dict[str, Any]] = []
+        self.answer: tuple[bytes, str] | None = None
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    @property
+    def settings(self) -> str:
+        """What the address of a speaker has to end with."""
+        return f"base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FakeSpeech
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if (wrong := self._wrong(body)) is not None:
+            status, message = wrong
+            error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+            self._send(json.dumps({"error": error}).encode(), "application/json", status)
+            return
+        self.server.asked.append(body)
+        data, kind = self.server.answer or (spoken(body["input"]), "audio/pcm")
+        self._send(data, kind, 200)
+
+    def _wrong(self, body: dict[str, Any]) -> tuple[int, str] | None:
+        if self.path != "/v1/audio/speech":
+            return 404, f"Invalid URL (POST {self.path})"
+        if self.headers["Authorization"] != f"Bearer {KEY}":
+            return 401, f"Incorrect API key provided: {self.headers['Authorization'].removeprefix('Bearer ')}"
+        if unknown := set(body) - KNOWN:
+            return 400, f"Unrecognized request argument supplied: {min(unknown)}"
+        if not 0 < len(body["input"]) <= 4096:
+            return 400, "[{'type': 'string_too_long', 'loc': ('body', 'input')}]"
+        if body["voice"] not in VOICES:
+            return 400, f"Input should be {', '.join(VOICES)}"
+        if not 0.25 <= body.get("speed", 1) <= 4 or body.get("response_format") != "pcm":
+            return 400, "Input should be within its range"
+        return None
+
+    def _send(self, data: bytes, kind: str, status: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""

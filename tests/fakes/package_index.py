@@ -1,0 +1,81 @@
+"""A package index on 127.0.0.1, as pip asks one (PEP 503), with wheels of a test. It notes what is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+from zipfile import ZipFile
+
+
+def wheel(name: str, version: str, files: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """The file name and bytes of a wheel with these files; it says that it depends on a package that is nowhere."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: is-nowhere\n"
+    info = {
+        "METADATA": metadata.encode(),
+        "WHEEL": b"Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "licenses/LICENSE": b"Do as you like.\n",
+        "RECORD": b"",
+    }
+    made = io.BytesIO()
+    with ZipFile(made, "w") as archive:
+        for path, content in {**files, **{f"{stem}.dist-info/{key}": value for key, value in info.items()}}.items():
+            archive.writestr(path, content)
+    return f"{stem}-py3-none-any.whl", made.getvalue()
+
+
+class PackageIndex(ThreadingHTTPServer):
+    """A context manager; `wheels` by their names may change while it runs."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.wheels: dict[str, bytes] = {}
+        self.asked: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    @property
+    def url(self) -> str:
+        """What PIP_INDEX_URL has to be."""
+        return f"http://127.0.0.1:{self.server_port}/simple/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PackageIndex
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        _, kind, name, *_ = self.path.split("/")
+        if kind == "simple":
+            files = {file: data for file, data in self.server.wheels.items() if file.startswith(name.replace("-", "_"))}
+            links = [
+                f'<a href="/files/{file}#sha256={hashlib.sha256(data).hexdigest()}">{file}</a>'
+                for file, data in files.items()
+            ]
+            self._send(f"<!DOCTYPE html><body>{''.join(links)}</body>".encode(), "text/html", 200 if files else 404)
+        else:
+            self._send(self.server.wheels[name], "application/octet-stream", 200)
+
+    def _send(self, data: bytes, kind: str, status: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""

@@ -1,0 +1,126 @@
+"""The models that run here, if they have been fetched: what a voice says is what a recogniser hears."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles.word_errors import word_error_rate
+
+from fdbcore.audio.speech import without_edges
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.models.packaged import packaged, why_not
+from fdbcore.registry import speaker, transcriber
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+VOICES = ("hibari", "hibari:heart?pitch_semitones=-4")
+"""Of the two sides of a call."""
+
+TEXT = (
+    "Hello, I would like to book a table for two people tomorrow evening. Actually, make it three people, and please "
+    "tell me whether there is a vegetarian menu."
+)
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    missing = [name for name in names if why_not(packaged(name)) is not None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs models: fdbcore models get {' '.join(missing)}")
+
+
+def spoken(address: str, text: str = TEXT) -> Pcm:
+    return without_edges(*speaker(address).speak("x", text))
+
+
+def pitch_hz(pcm: Pcm) -> float:
+    """The median over voiced frames of 50 ms, by the highest peak of the autocorrelation from 70 to 400 Hz."""
+    found = []
+    size = SAMPLE_RATE_HZ // 20
+    for start in range(0, len(pcm) - size, size // 2):
+        frame = np.asarray(pcm[start : start + size], float) * np.hanning(size)
+        power = np.fft.irfft(np.abs(np.fft.rfft(frame, 2 * size)) ** 2)
+        lag = SAMPLE_RATE_HZ // 400 + int(power[SAMPLE_RATE_HZ // 400 : SAMPLE_RATE_HZ // 70].argmax())
+        if power[0] > 1e8 and power[lag] > power[0] / 2:
+            found.append(SAMPLE_RATE_HZ / lag)
+    return float(np.median(found))
+
+
+@needs("hibari", "whisper")
+@pytest.mark.parametrize("address", [*VOICES, "espeak-ng:en-us"])
+def test_whisper_hears_every_word_of_both_sides(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("faster_whisper", reason="needs faster-whisper (pip install 'fdbcore[local]')")
+    hears = transcriber("whisper")
+    heard = hears.transcribe(wav_bytes(spoken(address), SAMPLE_RATE_HZ), "en")
+    rate = word_error_rate(TEXT, heard)
+    with capsys.disabled():
+        print(f"\n{address}, heard by {hears.name}: word error rate {rate:.3f}")
+    assert rate == 0
+
+
+@needs("hibari")
+def test_two_processes_say_the_same_bits() -> None:
+    code = (
+        "import hashlib, sys; from fdbcore.registry import speaker; "
+        "print(*[hashlib.sha256(speaker(a).speak('x', sys.argv[1])[0].tobytes()).hexdigest() for a in sys.argv[2:]])"
+    )
+    other = subprocess.run([sys.executable, "-c", code, TEXT, *VOICES], capture_output=True, text=True, check=True)
+    here = [hashlib.sha256(speaker(address).speak("x", TEXT)[0].tobytes()).hexdigest() for address in VOICES]
+    assert other.stdout.split() == here
+    assert here[0] != here[1]
+
+
+@needs("hibari")
+def test_the_pitch_and_the_speed_are_those_asked_for() -> None:
+    own, lower = (spoken(address) for address in VOICES)
+    quick = spoken("hibari:heart?speed=1.4")
+    assert 12 * np.log2(pitch_hz(own) / pitch_hz(lower)) == pytest.approx(4, abs=0.7)
+    assert len(lower) / len(own) == pytest.approx(1, abs=0.15)
+    assert len(own) / len(quick) == pytest.approx(1.4, abs=0.25)  # the model rounds its durations
+    assert speaker("hibari").speak("x", "Hm.")[1] == 24_000
+
+
+@needs("hibari")
+@pytest.mark.parametrize("text", ["", "...", "\n", "晴れです。"])
+def test_a_text_without_english_words_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="text: expected words that can be spoken"):
+        speaker("hibari").speak("x", text)
+
+
+@needs("hibari")
+def test_the_exact_voice_is_described() -> None:
+    described = speaker("hibari:heart?pitch_semitones=-4").describe()
+    assert (described["kind"], described["pitch_semitones"], described["seed"]) == ("hibari", -4, 0)
+    assert described["model"]["digest"] == packaged("hibari").digest
+    assert described["model"]["version"] == "0.2.1"
+
+
+@needs("hibari")
+def test_other_names_and_settings_are_refused() -> None:
+    with pytest.raises(SettingsError, match="hibari: expected the voice heart, got 'emma'"):
+        speaker("hibari:emma")
+    with pytest.raises(SettingsError, match=r"pitch_semitones: expected a number from -5 to 5, got '-7'"):
+        speaker("hibari:?pitch_semitones=-7")
+
+
+@pytest.mark.parametrize(("make", "address"), [(speaker, "hibari"), (transcriber, "whisper")])
+def test_a_model_that_is_not_there_is_named_with_its_command(
+    make: Callable[[str], object], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FDBCORE_MODELS", str(tmp_path))
+    with pytest.raises(MissingExtraError, match=rf"found none: fdbcore models get {address} \(\d+ MB\)"):
+        make(address)
+
+
+@needs("whisper")
+def test_what_is_not_audio_and_unknown_languages_are_refused() -> None:
+    pytest.importorskip("faster_whisper", reason="needs faster-whisper (pip install 'fdbcore[local]')")
+    hears = transcriber("whisper")
+    silence = wav_bytes(np.zeros(SAMPLE_RATE_HZ, np.int16), SAMPLE_RATE_HZ)
+    for wav, language in ((b"no audio", "en"), (silence, "xx")):
+        with pytest.raises(InputError, match=r"^whisper: "):
+            hears.transcribe(wav, language)
