@@ -18,7 +18,7 @@ from fakes.far_end import Reply, Use
 from fakes.gemini_live_server import REALTIME, SETUP, GeminiLiveServer
 from fakes.gemini_live_voice import Quirks
 from fakes.model_server import NEEDS_GEMINI
-from fakes.planted_voice import planted
+from fakes.realtime.plan import tones
 
 from fdbcore.types import Pcm
 
@@ -39,7 +39,7 @@ def quick(replies: Sequence[Reply], **more: Any) -> Quirks:
 
 
 def spoken(seconds: float, rate_hz: int = 16_000) -> Pcm:
-    return planted(99, seconds, rate_hz)
+    return tones(seconds, 99, rate_hz)
 
 
 def audio(pcm: Pcm, rate_hz: int = 16_000) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_a_turn() -> None:
         "turnComplete",
         "sessionResumptionUpdate",
     ]
-    assert np.array_equal(sent_audio(talk.got), planted(0, 0.5, 24_000))
+    assert np.array_equal(sent_audio(talk.got), tones(0.5, 0, 24_000))
     assert np.array_equal(np.concatenate(party.heard)[:6400], spoken(0.4))
     offsets = [m["voiceActivity"]["audioOffset"] for m in talk.got if "voiceActivity" in m]
     assert offsets == ["0.000s", "0.400s"]
@@ -289,9 +289,9 @@ def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, bl
     assert call["args"] == {"city_name": "Oslo"}
     spoke = sent_audio(talk.got)
     if blocks:
-        assert np.array_equal(spoke, planted(0, 0.2, 24_000))
+        assert np.array_equal(spoke, tones(0.2, 0, 24_000))
     else:
-        assert np.array_equal(spoke, np.concatenate([planted(0, 0.1, 24_000), planted(1, 0.2, 24_000)]))
+        assert np.array_equal(spoke, np.concatenate([tones(0.1, 0, 24_000), tones(0.2, 1, 24_000)]))
     statuses = [m["serverContent"].get("interactionStatus") for m in complete]
     assert statuses == (["IN_PROGRESS", "IDLE"] if model == THINKS_38 else [None] * len(complete))
 
@@ -355,7 +355,7 @@ def test_going_away_and_coming_back() -> None:
     check_against_the_sdk(first.got)
     assert first.got[-1] == {"goAway": {"timeLeft": "50s"}}
     assert first.close_code == 1011
-    assert np.array_equal(sent_audio(again.got), planted(1, 0.2, 24_000))
+    assert np.array_equal(sent_audio(again.got), tones(0.2, 1, 24_000))
     assert lost.close_code == 1008
 
 
@@ -490,7 +490,7 @@ def test_the_client_of_the_vendor_talks_to_it(certificate: Path) -> None:
         party = server.parties[0]
     for number, (messages, reply) in enumerate(zip(said, replies, strict=True)):
         data = b"".join(message.data for message in messages if message.data)
-        assert data == planted(number, reply.seconds, 24_000).tobytes()
+        assert data == tones(reply.seconds, number, 24_000).tobytes()
         texts = [m.server_content.output_transcription for m in messages if m.server_content]
         assert "".join(str(text.text) for text in texts if text) == f" {reply.words}"
     assert party.setup["generationConfig"]["speechConfig"]["voiceConfig"]["prebuiltVoiceConfig"]["voiceName"] == "Puck"

@@ -12,7 +12,7 @@ import aiohttp
 import numpy as np
 import pytest
 from fakes.far_end import Reply, Use
-from fakes.planted_voice import planted
+from fakes.realtime.plan import tones
 from fakes.ultravox_server import Quirks, UltravoxServer
 
 from fdbcore.types import Pcm
@@ -30,8 +30,8 @@ BODY: dict[str, Any] = {
         }
     },
 }
-TURN = np.concatenate([planted(99, 0.4, 16_000), np.zeros(9600, np.int16)])
-BARGE_IN = planted(98, 0.2, 16_000)
+TURN = np.concatenate([tones(0.4, 99, 16_000), np.zeros(9600, np.int16)])
+BARGE_IN = tones(0.2, 98, 16_000)
 
 
 def body(buffer_ms: int = 30_000, **more: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def test_a_turn() -> None:
         "speaking",
         "listening",
     ]
-    assert np.array_equal(talk.audio, planted(0, 0.3, 24_000))
+    assert np.array_equal(talk.audio, tones(0.3, 0, 24_000))
     assert np.array_equal(np.concatenate(leg.heard), TURN)
     user, *agent = (message for message in talk.texts if message["type"] == "transcript")
     assert (user["role"], user["text"], user["final"]) == ("user", "what is the time", True)

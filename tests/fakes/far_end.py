@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from aiohttp import WSMsgType, web
-from fakes.planted_voice import planted
+from fakes.realtime.plan import tones
 
 from fdbcore.types import Pcm
 
@@ -32,7 +32,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the fake answers to a turn: the tools that it uses first, then `seconds` of the planted voice.
+    """What the fake answers to a turn: the tools that it uses first, then `seconds` of planted tones.
 
     words: what it says, for the transcript. filler_s: what it says while tools run that do not stop it.
     """
@@ -129,8 +129,8 @@ class Party(ABC):
         return self._replies[(self.n_replies - 1) % len(self._replies)]
 
     def next_voice(self, seconds: float, rate_hz: int) -> Pcm:
-        """A voice of its own, from number 0 on, each time that the fake begins to speak."""
-        voice = planted(self.n_voices, seconds, rate_hz)
+        """Tones of their own, from seed 0 on, each time that the fake begins to speak."""
+        voice = tones(seconds, self.n_voices, rate_hz)
         self.n_voices += 1
         self.said.append(voice)
         return voice

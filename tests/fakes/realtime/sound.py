@@ -36,10 +36,15 @@ def encoded(wave: Wave, sound: Mapping[str, Any]) -> bytes:
         wave = soxr.resample(wave, RATE_HZ, rate_hz)
     if sound["type"] == "audio/pcm":
         return wave.astype("<i2").tobytes()
-    table = _mu_law() if sound["type"] == "audio/pcmu" else _a_law()
+    return companded(wave, sound["type"])
+
+
+def companded(wave: Wave, kind: str) -> bytes:
+    """The bytes of samples at 8 kHz, each the one whose value is nearest."""
+    table = _mu_law() if kind == "audio/pcmu" else _a_law()
     order = np.argsort(table, kind="stable")
     values = table[order].astype(np.int32)
-    at = np.searchsorted((values[1:] + values[:-1]) / 2, wave)  # the code whose value is nearest
+    at = np.searchsorted((values[1:] + values[:-1]) / 2, wave)
     return order[at].astype(np.uint8).tobytes()
 
 
