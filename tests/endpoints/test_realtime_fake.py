@@ -13,6 +13,7 @@ from fakes.realtime.checks import check
 from fakes.realtime.dialects import GrokSession
 from fakes.realtime_server import RATE_HZ, Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from helpers.realtime_talk import QUICK, SLOW, SOUND, Talk, hold, silence, talking
+from openai import AsyncOpenAI
 
 TURN = [
     "input_audio_buffer.speech_started",
@@ -400,6 +401,16 @@ def test_grok_differs_where_it_is_known_to() -> None:
     assert len(talk.heard(first)) == pytest.approx(0.6 * 16_000, abs=2)
     last = talk.all("response.done")[1]["response"]["output"][0]
     assert last["content"][0]["transcript"] == "Exactly."
+
+
+def test_its_models_are_listed() -> None:
+    with RealtimeServer() as server:
+
+        async def names() -> list[str]:
+            async with AsyncOpenAI(api_key=server.key, base_url=server.base_url) as client:
+                return [model.id async for model in client.models.list()]
+
+        assert server.model in asyncio.run(names())
 
 
 def test_hugging_face_serves_one_at_a_time_and_speaks_some_beta() -> None:

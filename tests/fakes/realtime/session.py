@@ -10,7 +10,6 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ class Session:
     """received, sent: all events with their times. heard: what was appended, at the rate of the input.
 
     settings: as the client was last told. items: by their ids, in their order. truncated: the events that were obeyed.
-    closed: code and reason, where the server closed the connection.
+    closed: code and reason, where the server closed the connection. errors: of the fake itself.
     """
 
     def __init__(self, wire: Wire, dialect: Dialect, plan: Plan, faults: Faults, model: str, number: int) -> None:
@@ -44,6 +43,7 @@ class Session:
         self.responses: list[Response] = []
         self.truncated: list[dict[str, Any]] = []
         self.closed: tuple[int, str] | None = None
+        self.errors: list[BaseException] = []
         self.has_spoken = False
         self._heard: list[Wave] = []
         self._ear = Ear()
@@ -143,8 +143,12 @@ class Session:
         """Do it beside all else, for as long as the connection lasts."""
 
         async def run() -> None:
-            with suppress(ConnectionError):
+            try:
                 await doing
+            except ConnectionError:
+                pass  # nobody is left to tell
+            except Exception as error:
+                self.errors.append(error)
 
         task = asyncio.ensure_future(run())
         self._tasks.add(task)

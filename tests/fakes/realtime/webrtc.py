@@ -22,7 +22,8 @@ from fakes.realtime.dialects import Dialect
 from fakes.realtime.parts import Speaker
 from fakes.realtime.plan import RATE_HZ, Wave
 from fakes.realtime.session import Session
-from fakes.realtime.websocket import failure, lets_in, wrong_model
+from fakes.realtime.websocket import wrong_model
+from fakes.vendor_server import VendorServer, failure
 from openai.types.realtime import RealtimeSessionCreateRequest
 
 from fdbcore.endpoints.webrtc.aiortc_seam import candidates_only_at
@@ -105,8 +106,8 @@ class Secret:
 class CallDesk:
     """Takes calls. begin: makes a session of a wire and a model."""
 
+    server: VendorServer
     dialect: Dialect
-    key: str
     begin: Callable[[CallWire, str], Session]
     secrets: dict[str, Secret] = field(default_factory=dict)
     connections: dict[str, RTCPeerConnection] = field(default_factory=dict)
@@ -124,7 +125,7 @@ class CallDesk:
             await connection.close()
 
     async def _give_secret(self, request: web.Request) -> web.Response:
-        if refused := lets_in(self.dialect, self.key, request.headers):
+        if refused := self.server.keeps_out(request):
             return refused
         body = await request.json() if request.can_read_body else {}
         given = body.get("session", {"type": "realtime"})
@@ -147,7 +148,7 @@ class CallDesk:
     async def _call(self, request: web.Request) -> web.Response:
         """The answer to an offer: as a form with the session beside it, or bare, with a secret or a model named."""
         secret = self._secret(request)
-        if secret is None and (refused := lets_in(self.dialect, self.key, request.headers)):
+        if secret is None and (refused := self.server.keeps_out(request)):
             return refused
         try:
             if request.content_type == "multipart/form-data":
@@ -197,7 +198,7 @@ class CallDesk:
         return connection.localDescription.sdp, call_id
 
     async def _hang_up(self, request: web.Request) -> web.Response:
-        if refused := lets_in(self.dialect, self.key, request.headers):
+        if refused := self.server.keeps_out(request):
             return refused
         connection = self.connections.get(request.match_info["call_id"])
         if connection is None:

@@ -1,0 +1,64 @@
+"""A web server on 127.0.0.1, in a thread of its own, while it is entered."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Literal, Self
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+
+class Loopback(ABC):
+    """What serves `routes`. Errors of its own are raised when it is left."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__)
+
+    @abstractmethod
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What it serves."""
+
+    def middlewares(self) -> Sequence[Middleware]:
+        """What each request passes through."""
+        return ()
+
+    async def stop(self) -> None:
+        """Serve no longer."""
+        await self._runner.cleanup()
+
+    @abstractmethod
+    def faults_of_its_own(self) -> Iterable[BaseException]:
+        """What went wrong in the fake itself."""
+
+    def url(self, scheme: Literal["http", "ws"]) -> str:
+        """Where it is served, without a path."""
+        return f"{scheme}{'s' if self._tls else ''}://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        if kind is None:
+            for fault in self.faults_of_its_own():
+                raise fault
+
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=2**24, middlewares=self.middlewares())
+        app.add_routes(self.routes())
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
