@@ -37,22 +37,32 @@ _ECHO_CHARS: Final = 6  # a word that contains this many characters of the key i
 class Vendor:
     """Who runs a server.
 
-    name: as an address names it. key_variables: where its key may be, the first one first. base_url: of its server.
-    base_url_variable: the environment variable that may name another server; "" if there is none.
+    name: as an address names it. key_variables: where its key may be, the first one first. base_url: of its server;
+    "" if each user has one. base_url_variable: the environment variable that may name another server; "" if there is
+    none. domain: of all its servers; "" for the host of base_url. billed_as: its name in the table of models; "" for
+    `name`.
     """
 
     name: str
     key_variables: tuple[str, ...]
     base_url: str
     base_url_variable: str = ""
+    domain: str = ""
+    billed_as: str = ""
+
+    def owns(self, url: str) -> bool:
+        """Whether the server at a URL is the vendor's, so that it may be sent the vendor's key."""
+        domain = self.domain or urlsplit(self.base_url).hostname
+        host = urlsplit(url).hostname or ""
+        return domain is not None and (host == domain or host.endswith(f".{domain}"))
 
 
 class Account:
     """An account of the user.
 
     base_url: the server; None for the vendor's, or for the one in the vendor's variable. key_variable: the environment
-    variable with the key; None for the vendor's. If base_url is given without key_variable, no key is sent: the
-    vendor's key must not go to another server. The key is read only when it is needed. SettingsError if there is no
+    variable with the key; None for the vendor's. If base_url is another's and there is no key_variable, no key is sent:
+    the vendor's key must not go to another server. The key is read only when it is needed. SettingsError if there is no
     name, or if base_url is not an http address.
     """
 
@@ -62,13 +72,13 @@ class Account:
         self.name = f"{vendor.name}:{name}"
         self.attempts = 1
         self._vendor = vendor
-        self.base_url = base_url or os.environ.get(vendor.base_url_variable) or vendor.base_url
+        self.base_url = (base_url or os.environ.get(vendor.base_url_variable) or vendor.base_url).rstrip("/")
         if not _is_http(self.base_url):
             raise SettingsError(f"base URL of {self.name}: expected http://HOST... or https://HOST...")
         if key_variable is not None:
             self.key_variables: tuple[str, ...] = (key_variable,)
         else:
-            self.key_variables = vendor.key_variables if base_url is None else ()
+            self.key_variables = vendor.key_variables if base_url is None or vendor.owns(base_url) else ()
 
     @property
     def server(self) -> str:
@@ -78,10 +88,14 @@ class Account:
 
     def service(self, takes: Takes) -> Service:
         """What the server is sent. It is the vendor's if it has the vendor's name, and then also has the model's."""
-        host, own = (urlsplit(url).hostname or "" for url in (self.base_url, self._vendor.base_url))
-        if host == own or host.endswith(f".{own}"):
-            return Service(takes, host, *self.name.split(":", 1))
-        return Service(takes, host)
+        host = urlsplit(self.base_url).hostname or ""
+        if not self._vendor.owns(self.base_url):
+            return Service(takes, host)
+        return Service(takes, host, self._vendor.billed_as or self._vendor.name, self.name.partition(":")[2])
+
+    def websocket(self, path: str) -> str:
+        """The URL of a WebSocket at the server. path: below the base URL, with its query."""
+        return self.base_url.replace("http", "ws", 1) + path
 
     def key(self) -> str:
         """The key from the environment; NO_KEY if the server takes none.

@@ -158,8 +158,18 @@ def spoke(heard: Heard) -> bool:
     return bool(heard.frames[-1].any())
 
 
+def asks_twice(tick: int) -> Pcm:
+    """Two short words with silence between and after them, for a system that answers once its partner is silent.
+
+    The second comes after 0.65 s, while such a system may well be answering the first.
+    """
+    return tone(tick) if tick < 20 or 65 <= tick < 75 else SILENT_FRAME
+
+
 class EndpointConformance:
-    """What holds for any party."""
+    """What holds for any party. speech: what it is told."""
+
+    speech: Callable[[int], Pcm] = staticmethod(tone)
 
     @abstractmethod
     def party(self, behaviour: Behaviour, timeout_s: float) -> AbstractContextManager[Endpoint]:
@@ -179,7 +189,7 @@ class EndpointConformance:
 
     def test_every_tick_has_one_frame_until_the_end(self) -> None:
         with self.opened() as party:
-            heard = hold(party, 30)
+            heard = hold(party, 30, speech=self.speech)
             if heard.ended:
                 assert [party.say(tick) for tick in range(len(heard.frames), 30)] == [None] * (30 - len(heard.frames))
 
@@ -199,7 +209,7 @@ class EndpointConformance:
             before = party.describe()
             try:
                 party.open("B")
-                heard = hold(party, 120)
+                heard = hold(party, 120, speech=self.speech)
                 written = [before, party.describe(), party.measured(), *(h._asdict() for h in heard.happenings)]
             finally:
                 party.close()
@@ -243,7 +253,7 @@ class RemoteConformance(EndpointConformance):
 
     def test_a_system_that_talks_is_heard(self) -> None:
         with self.opened() as party:
-            heard = hold(party, 300, enough=spoke)
+            heard = hold(party, 300, speech=self.speech, enough=spoke)
         assert heard.audio.any()
 
     def test_a_system_that_says_nothing_is_silent(self) -> None:
@@ -254,7 +264,7 @@ class RemoteConformance(EndpointConformance):
 
     def test_a_late_system_is_waited_for(self) -> None:
         with self.opened("late") as party:
-            heard = hold(party, 300, enough=spoke)
+            heard = hold(party, 300, speech=self.speech, enough=spoke)
         assert heard.audio.any()
 
     @pytest.mark.parametrize("behaviour", ["hangs", "refuses"])
@@ -276,7 +286,7 @@ class RemoteConformance(EndpointConformance):
     def test_a_system_that_breaks_off(self) -> None:
         def converse() -> None:
             with self.opened("closes") as party:
-                heard = hold(party, 1500)
+                heard = hold(party, 1500, speech=self.speech)
                 assert heard.ended
                 assert heard.audio.any(), "what came before the break was heard"
                 assert party.left not in (None, "", "finished")
@@ -305,7 +315,7 @@ class BurstConformance(RemoteConformance):
 
     def test_what_is_taken_back_is_not_heard(self) -> None:
         with self.opened("takes back") as party:
-            heard = hold(party, 120)
+            heard = hold(party, 120, speech=self.speech)
         speaks = [bool(frame.any()) for frame in heard.frames]
         assert any(speaks)
         assert not any(speaks[-50:])

@@ -44,13 +44,13 @@ _BY_CODE: Final[dict[str, Cause]] = {
         ),
         (MODEL, "model_not_found invalid_model deploymentnotfound 404"),
         (QUOTA, "insufficient_quota credit_balance_exhausted billing_hard_limit_reached 402"),
-        (BUSY, "rate_limit_exceeded rate_limit_error too_many_requests session_limit_reached overloaded 429"),
+        (BUSY, "rate_limit_exceeded rate_limit_error too_many_requests session_limit_reached overloaded 429 503 529"),
         (REGION, "unsupported_country_region_territory unsupported_region"),
         (MODERATION, "content_filter content_policy_violation moderation_blocked"),
         (VERSION, "beta_api_shape_disabled"),
         (LIMIT, "session_expired session_timeout max_duration_reached"),
         (GOING, "server_shutdown going_away"),
-        (SERVER, "server_error internal_error internal_server_error service_unavailable 500 502 503 504"),
+        (SERVER, "server_error internal_error internal_server_error service_unavailable 500 502 504"),
     )
     for code in codes.split()
 }

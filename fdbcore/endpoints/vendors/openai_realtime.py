@@ -15,16 +15,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 
-from fdbcore.endpoints.vendors.errors import named_error
+from fdbcore.endpoints.vendors.errors import SETTING, named_error
 from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import Json, Session, VendorParty
 from fdbcore.endpoints.vendors.realtime_session import SETTINGS, differences, session_of
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Message
+from fdbcore.errors import PartyError
 from fdbcore.models.account import NO_KEY, Account, Vendor
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.models.openai import OPENAI
@@ -32,6 +33,7 @@ from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import json_or_text
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
+from fdbcore.types.usage import ModelUsage, Service, Unit
 
 RATE_HZ: Final = 24_000
 
@@ -62,9 +64,12 @@ class Dialect:
 
 DIALECTS: Final[Mapping[str, Dialect]] = {
     "openai-realtime": Dialect(
-        Vendor("openai-realtime", OPENAI.key_variables, OPENAI.base_url, OPENAI.base_url_variable)
+        replace(OPENAI, name="openai-realtime", billed_as=OPENAI.name),
     ),
-    "azure-realtime": Dialect(Vendor("azure-realtime", ("AZURE_OPENAI_API_KEY",), ""), key_header="api-key"),
+    "azure-realtime": Dialect(
+        Vendor("azure-realtime", ("AZURE_OPENAI_API_KEY",), "", domain="azure.com", billed_as="azure"),
+        key_header="api-key",
+    ),
     "grok": Dialect(
         Vendor("grok", ("XAI_API_KEY",), "https://api.x.ai/v1"),
         flat=True,
@@ -91,24 +96,30 @@ class OpenAIRealtime(VendorParty):
 
     def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json) -> None:
         super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ)
-        self._dialect = dialect
         self._account = account
+        self._dialect = dialect
         self._model = model
         self._asked = asked
         self._differences: list[Json] = []
         self._active: set[str] = set()  # responses that are under way
-        self._calls: dict[str, str] = {}  # the names of calls that have begun, by their ids
         self._unanswered: set[str] = set()  # complete calls without a result
         self._owes_response = False  # results were sent that the model has not been asked to go on with
+
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return [self._account.service("audio")]
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
         """See `VendorParty.where`."""
         key = self._account.key()
         shown = key if self._dialect.key_header != "Authorization" else f"Bearer {key}"
-        url = (
-            f"ws{self._account.base_url.rstrip('/').removeprefix('http')}/realtime?{urlencode({'model': self._model})}"
-        )
+        url = self._account.websocket(f"/realtime?{urlencode({'model': self._model})}")
         return url, {} if key == NO_KEY else {self._dialect.key_header: shown}
+
+    def named(self, code: int | None, said: str) -> PartyError | None:
+        """See `VendorParty.named`. A close that has a reason of the server's was explained by an error before it."""
+        error = named_error(self._account, code, said)
+        return None if error.cause is SETTING else error
 
     async def begin(self, session: Session) -> None:
         """Ask for the settings, and wait until the server confirms them."""
@@ -143,13 +154,14 @@ class OpenAIRealtime(VendorParty):
                 self._turn(name.rpartition(".")[2], event)
             case "response.created":
                 self._active.add(_id_of(event))
+                self.log_usage(self._usage({}, due=True))
                 self._owes_response &= bool(self._unanswered)
             case "response.output_item.added":
                 self._begin_item(event.get("item"))
-            case "response.function_call_arguments.done":
-                self._complete_call(event)
+            case "response.output_item.done":
+                self._complete_call(event.get("item"))
             case "response.done":
-                self._end_response(event.get("response"))
+                self._end_response(event.get("response"), event.get("usage"))
             case "response.output_audio_transcript.done":
                 self.note(TRANSCRIPT, of="self", text=str(event.get("transcript")), item=str(event.get("item_id")))
             case "conversation.item.input_audio_transcription.completed":
@@ -205,18 +217,18 @@ class OpenAIRealtime(VendorParty):
 
     def _begin_item(self, item: object) -> None:
         if isinstance(item, dict) and item.get("type") == "function_call" and item.get("call_id"):
-            self._calls[item["call_id"]] = str(item.get("name"))
-            self.call(ToolCall("begun", item["call_id"], self._calls[item["call_id"]]))
+            self.call(ToolCall("begun", item["call_id"], str(item.get("name"))))
 
-    def _complete_call(self, event: Json) -> None:
-        number = str(event.get("call_id"))
-        name = event.get("name") or self._calls.get(number, "")
-        self._calls[number] = str(name)
+    def _complete_call(self, item: object) -> None:
+        """Take a call whose arguments are whole. An interrupted response says that they are done too, but not so."""
+        if not isinstance(item, dict) or item.get("type") != "function_call" or item.get("status") == "incomplete":
+            return
+        number, name = str(item.get("call_id")), str(item.get("name"))
         self._unanswered.add(number)
         self._owes_response = True
-        self.call(ToolCall("complete", number, str(name), json_or_text(str(event.get("arguments")))))
+        self.call(ToolCall("complete", number, name, json_or_text(str(item.get("arguments")))))
 
-    def _end_response(self, response: object) -> None:
+    def _end_response(self, response: object, usage_beside: object) -> None:
         """A response is over: completed, or cut short by the server itself."""
         if not isinstance(response, dict):
             return
@@ -228,7 +240,24 @@ class OpenAIRealtime(VendorParty):
                 self._interrupt()
         elif status == "failed":
             self._fail(details.get("error"))
+        usage = response.get("usage") or usage_beside
+        self.log_usage(self._usage(usage if isinstance(usage, dict) else {}))
         self.send(*self._continuation())
+
+    def _usage(self, usage: Mapping[str, Any], due: bool = False) -> ModelUsage:
+        """What a response counted. The vendor counts cached tokens among the others; we do not."""
+        taken, given = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
+        cached = taken.get("cached_tokens_details") or {}
+        counts: dict[Unit, float] = {
+            "audio_in_tokens": taken.get("audio_tokens", 0) - cached.get("audio_tokens", 0),
+            "text_in_tokens": taken.get("text_tokens", 0) - cached.get("text_tokens", 0),
+            "cached_audio_in_tokens": cached.get("audio_tokens", 0),
+            "cached_text_in_tokens": cached.get("text_tokens", 0),
+            "audio_out_tokens": given.get("audio_tokens", 0),
+            "text_out_tokens": given.get("text_tokens", 0),
+        }
+        vendor = self._account.service("audio").vendor
+        return ModelUsage(vendor, self._model, {unit: count for unit, count in counts.items() if count}, due)
 
     def _cancel_calls(self, items: object) -> None:
         """The calls that the model had not finished are off; it does not wait for their results."""

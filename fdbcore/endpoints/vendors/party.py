@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,9 @@ from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types.system_events import INTERRUPTED, ITEM
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
+from fdbcore.types.usage import USAGE, ModelUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +40,12 @@ MOST_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 MOST_AHEAD_S: Final = 300
 """How much audio a party may send ahead: the longest answer of a model has 4,096 tokens, which are 205 s."""
 OPEN_TIMEOUT_S: Final = 30.0
+
+RETRY_WAITS_S: Final = (1.0, 2.0, 4.0)
+"""The waits before another try if a busy server does not say how long to wait."""
+LONGEST_WAIT_S: Final = 20.0
+"""If a server asks for a longer wait, another call may try later."""
+BUSY_STATUSES: Final = (429, 503, 529)
 
 Json: TypeAlias = dict[str, Any]
 
@@ -100,7 +109,7 @@ class VendorParty(Endpoint):
         self.tools: Sequence[Tool] = ()
         self.confirmed: Json = {}
         """The session as the server confirms it."""
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._background = Background()
         self._line = WebSocketLine(self.stream, lambda reason: self.farewell(), self.parting)
         self._tick = 0
@@ -161,6 +170,10 @@ class VendorParty(Endpoint):
         if self.stream.allows(len(str(event))):
             self.note("event", name=name, data=dict(event))
 
+    def log_usage(self, usage: ModelUsage) -> None:
+        """Log what the model counted."""
+        self.note(USAGE, **usage.happening(0).fields)
+
     def call(self, call: ToolCall) -> None:
         """Pass on what the party did with a call of a tool."""
         if self.tools:
@@ -171,7 +184,7 @@ class VendorParty(Endpoint):
         found = []
         for said in self.items.cut():
             found.append({"item": said.item, "heard_ms": said.heard_ms, "said_ms": said.said_samples // 48})
-            self.note("interrupted", **found[-1])
+            self.note(INTERRUPTED, **found[-1])
         return found
 
     def send(self, *messages: Json) -> None:
@@ -193,9 +206,9 @@ class VendorParty(Endpoint):
         """Connect, and agree on the session. PartyError if the party is not available."""
         require_aiohttp(self.kind)
         try:
-            self._background.open(self._hold, self._timeout_s)
+            self._background.open(self._hold, self.timeout_s)
         except TimeoutError:
-            raise self.error(f"no session within {self._timeout_s:g} s", transient=True) from None
+            raise self.error(f"no session within {self.timeout_s:g} s", transient=True) from None
         except Exception as error:
             raise self._failure(error) from None
 
@@ -213,6 +226,17 @@ class VendorParty(Endpoint):
         return self.named(ended.code, ended.reason) or self.error(f"{ended.text} before the session began", again)
 
     async def _hold(self, ready: Callable[[], None]) -> None:
+        for wait_s in RETRY_WAITS_S:
+            try:
+                return await self._connect(ready)
+            except Exception as error:
+                asked_s = _asked_wait_s(error, wait_s)
+                if asked_s is None:
+                    raise
+                await asyncio.sleep(asked_s)
+        await self._connect(ready)
+
+    async def _connect(self, ready: Callable[[], None]) -> None:
         url, headers = await self.where()
         await self._line.hold(
             url,
@@ -267,7 +291,7 @@ class VendorParty(Endpoint):
         happened = list(self.stream.log())
         if (self._tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None:
             happened += [
-                Happening(self._tick, "item", {"item": said.item, "said_samples": said.said_samples})
+                Happening(self._tick, ITEM, {"item": said.item, "said_samples": said.said_samples})
                 for said in self.items.heard_to_the_end()
             ]
         return happened
@@ -293,6 +317,18 @@ class VendorParty(Endpoint):
         """End the session."""
         self.stream.leave("closed")
         self._background.close()
+
+
+def _asked_wait_s(error: Exception, wait_s: float) -> float | None:
+    """How long to wait before another try: as a busy server asks in its refusal, else `wait_s`; None for no other."""
+    status, headers = getattr(error, "status", None), getattr(error, "headers", None) or {}
+    if status not in BUSY_STATUSES:
+        return None
+    try:
+        asked_s = float(headers.get("Retry-After", wait_s))
+    except ValueError:  # a date
+        return wait_s
+    return asked_s if asked_s <= LONGEST_WAIT_S else None
 
 
 def json_object(data: str | bytes) -> Json | None:

@@ -57,13 +57,13 @@ _DETECTION: Final = (
 def session_of(given: Mapping[str, Any], flat: bool = False) -> dict[str, Any]:
     """The session to ask the server for. given: the settings by name, without those that were not given.
 
-    flat: voice and turn detection stand at the top of the session, as Grok has them.
+    flat: as Grok has it: voice and turn detection stand at the top, and it has no type and no modalities.
     """
     values = {name: value == "true" if value in _FLAG else value for name, value in given.items()}
     form = {"type": "audio/pcm", "rate": RATE_HZ}
     heard: dict[str, Any] = {"format": form}
     said: dict[str, Any] = {"format": form} | {name: values[name] for name in ("speed",) if name in values}
-    session: dict[str, Any] = {"type": "realtime", "output_modalities": ["audio"]}
+    session: dict[str, Any] = {} if flat else {"type": "realtime", "output_modalities": ["audio"]}
     if detection := {name: values[name] for name in _DETECTION if name in values} | _type_of_detection(values):
         (session if flat else heard)["turn_detection"] = detection
     if "voice" in values:
@@ -73,7 +73,7 @@ def session_of(given: Mapping[str, Any], flat: bool = False) -> dict[str, Any]:
     if "transcription_model" in values:
         heard["transcription"] = {"model": values["transcription_model"]}
         if "transcription_language" in values:
-            heard["transcription"]["language"] = values["transcription_language"]
+            heard["transcription"]["language_hint" if flat else "language"] = values["transcription_language"]
     if "instructions" in values:
         session["instructions"] = text_of(values["instructions"])
     if "reasoning_effort" in values:

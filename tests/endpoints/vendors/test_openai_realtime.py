@@ -1,0 +1,319 @@
+"""OpenAI's Realtime interface, over real sockets, against a server of ours that the vendor's own client checks too."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soxr
+from fakes.parties import Caller
+from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
+from fakes.worlds import Shop
+from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
+from scipy.io import wavfile
+
+from fdbcore.endpoints.vendors.openai_realtime import OpenAIRealtime, openai_realtime
+from fdbcore.errors import PartyError, SettingsError
+from fdbcore.protocols import Endpoint, World
+from fdbcore.recording.reader import Recording
+from fdbcore.registry import endpoint
+from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.types import FRAME_SAMPLES
+
+QUICK = "silence_duration_ms=200"
+
+
+def at(server: RealtimeServer, settings: str = QUICK, kind: str = "openai-realtime") -> OpenAIRealtime:
+    return openai_realtime(
+        f"{kind}:{server.model}?base_url={server.base_url}&key_variable={server.variable}&{settings}"
+    )
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-openai-0123456789abcdef")
+
+
+class TestOpenAIRealtime(BurstConformance):
+    speech = staticmethod(asks_twice)
+
+    @pytest.fixture(autouse=True)
+    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        words = "one two three four five six seven eight"
+        replies: Sequence[Reply] = (Reply(words),)
+        if behaviour == "takes back":
+            replies = (Reply(pcm=tones(20)), Reply(""))
+        elif behaviour == "closes":
+            replies = (Reply(words, cut_at_ms=600),)
+        faults = Faults()
+        if behaviour == "mute":
+            faults = Faults(mute=["replies"])
+        elif behaviour == "hangs":
+            faults = Faults(mute=["greeting"])
+        elif behaviour == "refuses":
+            faults = Faults(http_status=401)
+        with RealtimeServer(Plan(replies, pace=Pace(first_s=0.05)), faults=faults) as server:
+            server.key = SECRET
+            made = at(server)
+            made.timeout_s = timeout_s
+            yield made
+
+
+def wait_and_speak(*spoken: tuple[int, int], ticks: int) -> Caller:
+    """Someone who speaks in these spans of ticks."""
+    return Caller([any(start <= tick < end for start, end in spoken) for tick in range(ticks)])
+
+
+def held(path: Path, caller: Caller, party: Endpoint, world: World | None = None) -> Recording:
+    return converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event(), world=world, seed="s")
+
+
+def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
+    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
+
+
+def said_by_system(recording: Recording) -> npt.NDArray[np.int16]:
+    _, audio = wavfile.read(recording.path / "session.wav")
+    said: npt.NDArray[np.int16] = audio[:, 1]
+    return said
+
+
+def test_an_interruption_is_heard_where_it_is_said_to_be(tmp_path: Path, key: None) -> None:
+    first, second = tones(5, 1), tones(0.5, 2)
+    plan = Plan(
+        [Reply("a b c", pcm=first), Reply("d", pcm=second)], heard=["Book a table.", "Stop."], pace=Pace(speed=1.5)
+    )
+    with RealtimeServer(plan, faults=Faults(late_deltas=3)) as server:
+        party = at(server, f"{QUICK}&transcription_model=whisper-1&voice=cedar")
+        recording = held(tmp_path / "call", wait_and_speak((20, 60), (220, 260), ticks=420), party)
+        session = server.sessions[0]
+    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    said = said_by_system(recording)
+    (cut,) = of_kind(recording, "interrupted")
+    heard = first[: cut["heard_ms"] * 24]
+    place = place_of(soxr.resample(heard, 24_000, 48_000), said)
+    end = place + cut["heard_ms"] * 48
+    assert place % FRAME_SAMPLES <= 1
+    assert np.abs(said[place:end]).max() > 5000
+    assert not said[end + 48 : end + 10 * FRAME_SAMPLES].any(), "nothing of it is heard after the cut"
+    assert session.truncated == [{"item_id": cut["item"], "content_index": 0, "audio_end_ms": cut["heard_ms"]}]
+    assert cut["said_ms"] >= cut["heard_ms"]
+    assert recording.measured("B")["late_samples"] > 0  # type: ignore[typeddict-item]
+    place_of_second = place_of(soxr.resample(second, 24_000, 48_000), said)
+    assert place_of_second > end
+    (whole,) = of_kind(recording, "item")
+    assert whole["said_samples"] == pytest.approx(len(second) * 2, abs=2)
+    words = [(event["of"], event["text"].strip()) for event in of_kind(recording, "transcript")]
+    assert words == [("partner", "Book a table."), ("self", "a b"), ("partner", "Stop."), ("self", "d")]
+
+
+def test_the_servers_turns_stand_on_our_clock(tmp_path: Path, key: None) -> None:
+    with RealtimeServer(Plan([Reply("a")])) as server:
+        party = at(server, "silence_duration_ms=300&prefix_padding_ms=150")
+        recording = held(tmp_path / "call", wait_and_speak((50, 90), (200, 230), ticks=300), party)
+        packets = server.sessions[0].events("input_audio_buffer.append")
+        heard = server.sessions[0].heard
+    turns = [(event["name"], event["at_ms"]) for event in of_kind(recording, "system_turn")]
+    truth = [("speech_started", 500), ("speech_stopped", 900), ("speech_started", 2000), ("speech_stopped", 2300)]
+    assert [name for name, _ in turns] == [name for name, _ in truth]
+    for (_, found_ms), (_, true_ms) in zip(turns, truth, strict=True):
+        assert found_ms == pytest.approx(true_ms, abs=20), "the fake decides each 20 ms"
+    onsets_ms = [event.start_tick * 10 for event in recording.turn_events if event.kind == "speech_start"]
+    assert onsets_ms[0] == pytest.approx(500, abs=10)
+    assert len(packets) == pytest.approx(150, abs=2)
+    onset = np.flatnonzero(np.abs(heard) > 1000)[0]
+    assert onset == pytest.approx(0.5 * 24_000 + recording.measured("B")["own_delay"]["look_ahead_ms"] * 24, abs=3)  # type: ignore[typeddict-item]
+
+
+def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path, key: None) -> None:
+    parallel = [Call("add", {"item": "tea"}), Call("add", '{"item": "milk", "count": 2}'), Call("basket", "{,")]
+    plan = Plan([Reply("", calls=parallel), Reply("done")])
+    world = Shop([20, 40, 5])
+    with RealtimeServer(plan) as server:
+        recording = held(tmp_path / "call", wait_and_speak((20, 50), ticks=300), at(server), world)
+        session = server.sessions[0]
+        outputs = [event["item"] for event in session.events("conversation.item.create")]
+        order = [logged.type for logged in session.received if logged.type != "input_audio_buffer.append"]
+    declared = session.settings["tools"][0]
+    assert (declared["type"], declared["name"]) == ("function", "add")
+    assert {"name", "description", "parameters"} < set(declared)
+    found = [json.loads(item["output"]) for item in outputs]
+    assert found[0]["error"].startswith("expected an object as JSON")
+    assert found[1] == {"items": [{"name": "tea", "count": 1}]}
+    assert found[2]["items"][1] == {"name": "milk", "count": 2}
+    assert order == ["session.update", *["conversation.item.create"] * 3, "response.create"]
+    stages = [(event["name"], event["stage"]) for event in of_kind(recording, "tool_call")]
+    assert stages.count(("add", "begun")) == stages.count(("add", "complete")) == 2
+    assert [event["status"] for event in of_kind(recording, "tool_result")] == ["malformed", "ok", "ok"]
+    assert np.abs(said_by_system(recording)).max() > 5000, "it goes on with the results"
+
+
+def test_a_call_that_is_interrupted_is_cancelled(tmp_path: Path, key: None) -> None:
+    plan = Plan([Reply("", calls=[Call("add", {"item": "tea"})]), Reply("yes")], pace=Pace(arguments_s=3))
+    with RealtimeServer(plan) as server:
+        caller = wait_and_speak((20, 50), (100, 130), ticks=260)
+        recording = held(tmp_path / "call", caller, at(server), Shop())
+        assert not server.sessions[0].events("conversation.item.create")
+    assert [event["stage"] for event in of_kind(recording, "tool_call")] == ["begun", "cancelled"]
+
+
+def test_what_it_costs_is_counted(tmp_path: Path, key: None) -> None:
+    with RealtimeServer(Plan([Reply("a b")])) as server:
+        recording = held(tmp_path / "call", wait_and_speak((20, 50), ticks=200), at(server))
+        (usage,) = [event["response"]["usage"] for event in server.sessions[0].told("response.done")]
+    due, counted = of_kind(recording, "usage")
+    assert due["due"]
+    assert counted["audio_out_tokens"] == usage["output_token_details"]["audio_tokens"]
+    cached = counted.get("cached_audio_in_tokens", 0)
+    assert counted.get("audio_in_tokens", 0) + cached == usage["input_token_details"]["audio_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        (Faults(http_status=401), "key: "),
+        (Faults(http_status=429, retry_after_s=3600), "busy: "),
+        (Faults(http_status=404), "model: "),
+        (Faults(http_status=500), "server: "),
+        (Faults(at_once="insufficient_quota"), "quota: "),
+        (Faults(at_once="model_not_found"), "model: "),
+        (Faults(at_once="beta_api_shape_disabled"), "version of the interface: "),
+        (Faults(at_once="unsupported_country_region_territory"), "region: "),
+        (Faults(mute=["greeting"]), "no session within 0.3 s"),
+        (Faults(mute=["updates"]), "no session within 0.3 s"),
+    ],
+    ids=str,
+)
+def test_what_keeps_a_session_from_beginning_has_a_name(faults: Faults, expected: str, key: None) -> None:
+    with RealtimeServer(faults=faults) as server:
+        party = at(server)
+        party.timeout_s = 0.3 if faults.mute else 10
+        try:
+            with pytest.raises(PartyError) as error:
+                party.open("B")
+        finally:
+            party.close()
+    text = str(error.value)
+    assert text.startswith(f"openai-realtime:{server.model}: {expected}")
+    assert "\n" not in text
+    assert server.key not in text
+    assert error.value.transient == (expected in ("busy: ", "server: ") or "no session" in expected)
+
+
+@pytest.mark.parametrize(
+    ("reply", "faults", "expected"),
+    [
+        (Reply("a", ends="insufficient_quota"), Faults(), "quota: "),
+        (Reply("a b c", cut_at_ms=400, cut_by=1011), Faults(), "closed by the system: 1011"),
+        (Reply("a b c", cut_at_ms=400), Faults(), "the connection was lost"),
+        (Reply("a"), Faults(cap_s=0.5), "session limit: "),
+    ],
+    ids=["quota", "1011", "1006", "cap"],
+)
+def test_what_ends_a_session_has_a_name(reply: Reply, faults: Faults, expected: str, tmp_path: Path, key: None) -> None:
+    with RealtimeServer(Plan([reply]), faults=faults) as server:
+        recording = held(tmp_path / "call", wait_and_speak((10, 30), ticks=300), at(server))
+    outcome = recording.outcome
+    assert outcome is not None
+    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
+    assert expected in str(outcome["reason"])
+
+
+def test_a_busy_server_is_asked_again_when_it_says(key: None) -> None:
+    with RealtimeServer(faults=Faults(http_status=429, retry_after_s=0.3, refused=2)) as server:
+        party = at(server)
+        try:
+            party.open("B")
+        finally:
+            party.close()
+        times_s = [asked.at_s for asked in server.asked]
+    assert len(times_s) == 3
+    assert min(np.diff(times_s)) >= 0.3
+
+
+def test_garbage_harms_nothing(tmp_path: Path, key: None) -> None:
+    with RealtimeServer(Plan([Reply("a b", pcm=tones(1, 3))]), faults=Faults(garbage=True)) as server:
+        recording = held(tmp_path / "call", wait_and_speak((10, 40), ticks=250), at(server))
+    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    assert place_of(soxr.resample(tones(1, 3), 24_000, 48_000), said_by_system(recording))
+
+
+@pytest.mark.parametrize(
+    ("kind", "dialect"), [("grok", "grok"), ("azure-realtime", "azure"), ("openai-realtime", "hf")]
+)
+def test_other_servers_of_the_interface(
+    kind: str, dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RealtimeServer(Plan([Reply("a", pcm=tones(5, 4))]), dialect=dialect) as server:
+        key = f"&key_variable={server.variable}" if server.key else ""
+        if server.key:
+            monkeypatch.setenv(server.variable, server.key)
+        party = openai_realtime(f"{kind}:{server.model}?base_url={server.base_url}&{QUICK}{key}")
+        recording = held(tmp_path / "call", wait_and_speak((20, 50), (150, 180), ticks=260), party)
+        session = server.sessions[0]
+    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    assert "differs" not in recording.parties["B"]
+    assert of_kind(recording, "interrupted")
+    assert len(session.truncated) == len(of_kind(recording, "interrupted"))
+    assert recording.parties["B"]["kind"] == kind
+
+
+def test_what_the_server_changes_is_said(key: None) -> None:
+    with RealtimeServer() as server:
+        party = at(server, "voice=marin&turn_detection=semantic_vad&eagerness=low&speed=1.2&instructions=Be brief.")
+        before = party.describe()
+        try:
+            party.open("B")
+        finally:
+            party.close()
+        settings = server.sessions[0].settings
+    assert settings["audio"]["input"]["turn_detection"]["eagerness"] == "low"
+    assert settings["audio"]["output"]["voice"] == "marin"
+    assert settings["instructions"] == "Be brief."
+    assert "session" not in before
+    assert party.describe()["session"] == settings
+    assert "differs" not in party.describe()
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("openai-realtime:m?loudness=3", "expected settings of base_url, key_variable"),
+        ("openai-realtime:m?turn_detection=none", "expected server_vad or semantic_vad, got 'none'"),
+        ("openai-realtime:", "expected openai-realtime:NAME, got no name"),
+        ("openai-realtime:m", "expected a key in OPENAI_API_KEY"),
+        ("grok:m", "expected a key in XAI_API_KEY"),
+        ("azure-realtime:m", "expected http://HOST"),
+        ("openai-realtime:m?instructions=@none.txt&base_url=http://x", "none.txt: expected a prompt"),
+        ("openai-realtime:m?base_url=ftp://x", "expected http://HOST"),
+    ],
+)
+def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "XAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(SettingsError, match=re.escape(expected)) as error:
+        endpoint(address)
+    assert "\n" not in str(error.value)
+
+
+def test_the_vendors_key_goes_only_to_the_vendor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with RealtimeServer(dialect="hf") as server:
+        party = openai_realtime(f"openai-realtime:local?base_url={server.base_url}")
+        try:
+            party.open("B")
+        finally:
+            party.close()
+    assert all(SECRET not in str(asked.headers) for asked in server.asked)
