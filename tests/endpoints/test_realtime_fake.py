@@ -76,7 +76,7 @@ def test_turns_lie_where_the_audio_has_them(ms: int) -> None:
         await talk.set(audio={"input": {"turn_detection": detection | {"create_response": False}}})
         await talk.say(silence(1.0), tones(0.5, 1), silence(1.0), tones(1.2, 2), silence(1.0), ms=ms)
         for _ in range(2):
-            await talk.until("input_audio_buffer.committed")
+            await talk.until("conversation.item.done")
 
     server = RealtimeServer()
     talk = hold(server, script)
