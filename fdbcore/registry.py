@@ -52,6 +52,7 @@ def endpoint(address: str) -> Endpoint:
 
 MODELS: Final = {
     "gemini": "fdbcore.models.gemini:gemini",
+    "local": "fdbcore.models.local:local",
     "openai": "fdbcore.models.openai:openai",
 }
 """Each makes a language model from its whole address: "openai:NAME?base_url=URL&key_variable=VARIABLE"."""

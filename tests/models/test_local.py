@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -14,10 +20,11 @@ from oracles.word_errors import word_error_rate
 
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.errors import InputError, MissingExtraError, RefusalError, SettingsError
+from fdbcore.models.local import LocalModel
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.registry import speaker, transcriber
-from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+from fdbcore.registry import model, speaker, transcriber
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm, Request
 
 VOICES = ("hibari", "hibari:heart?pitch_semitones=-4")
 """Of the two sides of a call."""
@@ -25,6 +32,18 @@ VOICES = ("hibari", "hibari:heart?pitch_semitones=-4")
 TEXT = (
     "Hello, I would like to book a table for two people tomorrow evening. Actually, make it three people, and please "
     "tell me whether there is a vegetarian menu."
+)
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+NEEDS_WHISPER, NEEDS_LLAMA = (
+    pytest.mark.skipif(find_spec(module) is None, reason=f"needs {module} (pip install 'fdbcore[local]')")
+    for module in ("faster_whisper", "xllamacpp")
 )
 
 
@@ -51,9 +70,9 @@ def pitch_hz(pcm: Pcm) -> float:
 
 
 @needs("hibari", "whisper")
+@NEEDS_WHISPER
 @pytest.mark.parametrize("address", [*VOICES, "espeak-ng:en-us"])
 def test_whisper_hears_every_word_of_both_sides(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("faster_whisper", reason="needs faster-whisper (pip install 'fdbcore[local]')")
     hears = transcriber("whisper")
     heard = hears.transcribe(wav_bytes(spoken(address), SAMPLE_RATE_HZ), "en")
     rate = word_error_rate(TEXT, heard)
@@ -107,20 +126,73 @@ def test_other_names_and_settings_are_refused() -> None:
         speaker("hibari:?pitch_semitones=-7")
 
 
-@pytest.mark.parametrize(("make", "address"), [(speaker, "hibari"), (transcriber, "whisper")])
+@pytest.mark.parametrize(
+    ("make", "address", "name"),
+    [(speaker, "hibari", "hibari"), (transcriber, "whisper", "whisper"), (model, "local:smollm2", "smollm2")],
+)
 def test_a_model_that_is_not_there_is_named_with_its_command(
-    make: Callable[[str], object], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[str], object], address: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FDBCORE_MODELS", str(tmp_path))
-    with pytest.raises(MissingExtraError, match=rf"found none: fdbcore models get {address} \(\d+ MB\)"):
+    with pytest.raises(MissingExtraError, match=rf"found none: fdbcore models get {name} \(\d+ MB\)"):
         make(address)
 
 
 @needs("whisper")
+@NEEDS_WHISPER
 def test_what_is_not_audio_and_unknown_languages_are_refused() -> None:
-    pytest.importorskip("faster_whisper", reason="needs faster-whisper (pip install 'fdbcore[local]')")
     hears = transcriber("whisper")
     silence = wav_bytes(np.zeros(SAMPLE_RATE_HZ, np.int16), SAMPLE_RATE_HZ)
     for wav, language in ((b"no audio", "en"), (silence, "xx")):
         with pytest.raises(InputError, match=r"^whisper: "):
             hears.transcribe(wav, language)
+
+
+@needs("smollm2")
+@NEEDS_LLAMA
+def test_the_language_model_answers_by_a_schema_and_repeats_itself() -> None:
+    talks = model("local:smollm2")
+    asked = Request("What is the capital of France?", schema=CITY, seed=1, temperature=0)
+    replies = [talks.ask(asked) for _ in range(2)]
+    assert [list(json.loads(reply.text)) for reply in replies] == [["city"], ["city"]]
+    assert replies[0] == replies[1]
+    assert replies[0].model == "smollm2"
+    assert talks.services() == ()
+    assert talks.describe()["model"]["digest"] == packaged("smollm2").digest
+    with pytest.raises(RefusalError, match="local:smollm2: expected words, got audio"):
+        talks.ask(Request("", wav=b"RIFF"))
+
+
+@needs("smollm2")
+@NEEDS_LLAMA
+def test_all_of_a_process_share_one_server_which_is_on_this_machine_alone() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        urls = set(pool.map(lambda _: LocalModel().base_url, range(4)))
+    (url,) = urls
+    assert urlsplit(url).hostname == "127.0.0.1"
+
+
+@needs("smollm2")
+@NEEDS_LLAMA
+@pytest.mark.parametrize("end", ["return", "kill"])
+def test_the_server_outlives_no_process_however_that_ends(end: str) -> None:
+    code = "import sys; from fdbcore.models.local import LocalModel; print(LocalModel().base_url, flush=True); input()"
+    program, pipe = (sys.executable, "-c", code), subprocess.PIPE
+    with subprocess.Popen(program, text=True, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        parts = urlsplit(process.stdout.readline())
+        assert parts.port is not None
+        socket.create_connection(("127.0.0.1", parts.port)).close()
+        if end == "kill":
+            process.kill()
+        else:
+            process.communicate("\n")
+    deadline_s = time.monotonic() + 10
+    while is_open(parts.port) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert not is_open(parts.port)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
