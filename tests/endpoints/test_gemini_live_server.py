@@ -7,6 +7,7 @@ import base64
 import json
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,8 +74,9 @@ class Talk:
                 aiohttp.ClientSession() as session,
                 session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
             ):
-                for message in (self._setup, *says):
-                    await ws.send_str(json.dumps(message))
+                with suppress(ConnectionError):  # the server may close before it has heard all
+                    for message in (self._setup, *says):
+                        await ws.send_str(json.dumps(message))
                 async for received in ws:
                     self.got.append(json.loads(received.data))
                     for message in answers(self.got[-1]):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
@@ -82,7 +83,8 @@ def hold(
     talk = Talk()
 
     async def send(ws: aiohttp.ClientWebSocketResponse, message: Sent) -> None:
-        await (ws.send_bytes(message) if isinstance(message, bytes) else ws.send_json(message))
+        with suppress(ConnectionError):  # the server may close before it has heard all
+            await (ws.send_bytes(message) if isinstance(message, bytes) else ws.send_json(message))
 
     async def converse() -> None:
         async with aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
