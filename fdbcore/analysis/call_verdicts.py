@@ -3,7 +3,8 @@
 A gate decides about a system, by an interval over calls. One call has no such interval. So its verdict is about the
 call itself: its own figure is compared with the limit. A figure beyond the limit fails the call only if chance hardly
 explains it: if a system exactly at the limit would have so many items beyond it in fewer than 5 % of such calls (the
-exact binomial test, with independent items). Otherwise the call is undecided.
+exact binomial test, with independent items). Otherwise the call is undecided. A quantile within its limit passes the
+call only if it has enough items for that quantile (`Gate.items_for_a_pass`).
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class GateInCall:
     """A gate in one call.
 
     limit: in the unit of the measure, also if the gate depends on a baseline. value: the call's own statistic. beyond,
-    n: how many of its items are beyond the limit, of how many; beyond is None for a mean or a rate.
+    n: how many of its items are beyond the limit, of how many; beyond is None for a mean or a rate. If status is "not
+    measured" and there are items, they are too few.
     """
 
     gate: Gate
@@ -103,7 +105,7 @@ def _in_call(gate: Gate, limit: float, quantity: Quantity | None, level: float) 
     if quantity is None or value is None:
         return GateInCall(gate, "not measured", limit)
     beyond, n, allowed = _beyond(gate, limit, quantity)
-    status: Status = "passed"
+    status: Status = "passed" if n >= gate.items_for_a_pass else "not measured"
     if not (value <= limit if gate.at_most else value >= limit):
         by_chance = 1.0 if beyond is None else _chance_of(beyond, n, allowed)
         status = "failed" if by_chance < 1 - level else "cannot tell"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Collection, Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
-from fdbcore.stats.bootstrap import LEVEL, Quantile, Statistic, mean
+from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
 CannotTell: TypeAlias = Literal["pass", "fail", "error"]
 
@@ -62,6 +63,17 @@ class Gate:
     def quantile(self) -> float:
         """Which quantile of the items it limits, such as 0.9; 0.5 for all but quantiles."""
         return float(self.statistic[1:]) / 100 if _QUANTILE.fullmatch(self.statistic) else 0.5
+
+    @property
+    def items_for_a_pass(self) -> int:
+        """How many items one call needs, so that its figure can pass: 10 for p90, 100 for p95, otherwise 0.
+
+        With fewer, a quantile is hardly more than the largest item.
+        """
+        if not _QUANTILE.fullmatch(self.statistic):
+            return 0
+        one_beyond = math.ceil(round(1 / min(self.quantile, 1 - self.quantile), 6))
+        return max(one_beyond, Quantile(self.quantile).items_needed(ITEMS_BEYOND))
 
     @property
     def about(self) -> str:

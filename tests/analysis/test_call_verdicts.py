@@ -14,6 +14,7 @@ from fdbcore.analysis.gate_file import Gates, parse
 from fdbcore.analysis.gates import decide
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.report.comparison.limits import of_call, sentence
 
 
 def group(calls: Mapping[str, Mapping[str, Quantity]], **columns: str) -> CallGroup:
@@ -73,10 +74,24 @@ def test_a_median_is_judged_by_how_many_items_are_beyond() -> None:
 
 
 def test_a_tail_is_judged_by_the_share_that_it_allows() -> None:
-    calls = {"three": late(*[1.0] * 3, *[4.0] * 3), "two": late(*[1.0] * 4, *[4.0] * 2), "none": late(*[1.0] * 6)}
+    calls = {"three": late(*[1.0] * 3, *[4.0] * 3), "two": late(*[1.0] * 4, *[4.0] * 2), "none": late(*[1.0] * 10)}
     found = verdicts(group(calls), "response_latency_ms.p90 <= 3500")
     assert [verdict.status for verdict in found.values()] == ["failed", "cannot tell", "passed"]
     assert binom.sf(2, 6, 0.1) < 0.05 < binom.sf(1, 6, 0.1)
+
+
+@pytest.mark.parametrize(("statistic", "needed"), [("p90", 10), ("p10", 10), ("p75", 4), ("p95", 100), ("median", 1)])
+def test_a_quantile_passes_only_with_enough_items(statistic: str, needed: int) -> None:
+    calls = {"few": late(*[1.0] * (needed - 1)), "enough": late(*[1.0] * needed)}
+    found = verdicts(group(calls), f"response_latency_ms.{statistic} <= 3500")
+    assert {name: verdict.status for name, verdict in found.items()} == {"few": "not measured", "enough": "passed"}
+
+
+def test_a_call_says_that_its_answers_are_not_enough() -> None:
+    found = verdicts(group({"short": late(*[1.0] * 5) | cut(0, 5)}), "response_latency_ms.p90 <= 3500")["short"]
+    assert sentence(found).text == "Not measured: Answer time (p90), not enough: 5 of 10."
+    (limit,) = of_call(found, ["response_latency_ms"])
+    assert (limit.sign, limit.text) == ("–", "not measured: p90 at most 3.5 s, not enough: 5 of 10")
 
 
 def test_of_a_mean_or_a_rate_one_call_never_fails() -> None:

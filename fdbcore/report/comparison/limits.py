@@ -36,7 +36,11 @@ def of_run(gated: GatedRun | None, measure: str) -> list[Limit]:
 def of_call(verdict: CallVerdict | None, measures: Sequence[str]) -> list[Limit]:
     """The limits of the measures of one figure, each with what its gate says of the call."""
     return [
-        Limit(css(gate.status), SIGNS[gate.status], f"{VERDICTS[gate.status]}: {_named(gate, len(measures) > 1)}")
+        Limit(
+            css(gate.status),
+            SIGNS[gate.status],
+            f"{VERDICTS[gate.status]}: {_named(gate, len(measures) > 1)}{_too_few(gate)}",
+        )
         for gate in (verdict.gates if verdict else ())
         if gate is not None and gate.gate.measure in measures
     ]
@@ -50,7 +54,8 @@ def sentence(verdict: CallVerdict) -> Limit:
     elif verdict.status == "passed":
         told = "no figure of this call is beyond its limit"
     elif verdict.status == "not measured":
-        told = "this call has nothing that a gate is about"
+        few = [f"{_label(gate)}{_too_few(gate)}" for gate in verdict.having("not measured") if _too_few(gate)]
+        told = "; ".join(few) or "this call has nothing that a gate is about"
     word = VERDICTS[verdict.status]
     return Limit(css(verdict.status), SIGNS[verdict.status], f"{word[:1].upper()}{word[1:]}: {told}.")
 
@@ -58,6 +63,12 @@ def sentence(verdict: CallVerdict) -> Limit:
 def beyond(gate: GateInCall) -> str:
     """How a call is beyond a limit: "Answer time 1.82 s, at most 1.5 s"."""
     return f"{_label(gate)} {_figure(gate)}, {_limit(gate)}"
+
+
+def _too_few(gate: GateInCall) -> str:
+    """Why a limit with items says nothing: ", not enough: 5 of 10"; otherwise empty."""
+    is_too_few = gate.status == "not measured" and gate.n
+    return f", not enough: {gate.n} of {gate.gate.items_for_a_pass}" if is_too_few else ""
 
 
 def _named(gate: GateInCall, with_label: bool) -> str:
