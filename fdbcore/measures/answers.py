@@ -25,6 +25,7 @@ UNANSWERED: Final = (
     "silence for {response_window_ms}, or for more than {lapse_ms} until A went on by itself, or to the end of a line "
     "that stayed open"
 )
+OPPORTUNITIES: Final = "Opportunities"
 FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
 _SLOW: Final = ShownMoments(("slow_answer",), "B")
 _NONE: Final = ShownMoments(("no_answer",), "B")
@@ -51,19 +52,20 @@ MEASURES: Final = (
         "answered_per_turn", "share", "share", GROUP, "Answered",
         "Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
         "response rate",
-        better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"),
+        better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"), of=OPPORTUNITIES,
     ),
     Measure(
         "premature_per_turn", "share", "share", GROUP, "Cut off",
         "Opportunities at which B took the floor more than 0.2 s before A had finished.",
         "premature response, false cut-in",
         better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off",
-        column=Column(2, "cut off", "cut off", "by B"),
+        column=Column(2, "cut off", "cut off", "by B"), of=OPPORTUNITIES,
     ),
     Measure(
         "no_response_per_turn", "share", "share", GROUP, "No answer",
         f"Opportunities at which there was {UNANSWERED}.", "missing response",
         better="less", shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
+        of=OPPORTUNITIES,
     ),
     Measure(
         "a_unanswered_wait_s", "values", "s", GROUP, "Waits after which A went on by itself",

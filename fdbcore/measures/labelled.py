@@ -63,6 +63,7 @@ def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
     return Measure(
         f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", "share", "share", GROUP,
         f"False cut-offs in pauses of {lengths}", "The same, by the length of the pause.",
+        of=f"Labelled pauses of A of {lengths}",
     )  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
     share = Measure(
         stop_share(kind), "share", "share", GROUP, f"B stops within {STOP_S} s for {what}",
         f"What A's labels call {what}, begun while B spoke: how often B falls silent for {{yield_hold_ms}}.",
-        "stop rate",
+        "stop rate", of=f"What labels call {what}",
     )  # fmt: skip
     latency = Measure(
         f"b_stop_latency_ms_per_labelled_{kind}", "values", "ms", GROUP, f"Time until B stops for {what}",
@@ -80,16 +81,18 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
     return [share, latency] if kind in CALLED else [share]
 
 
+_PAUSES: Final = "Labelled pauses of A"
 _FALSE_CUT_OFF: Final = ShownMoments(("false_cut_off",), "B")
 MEASURES: Final = (
     Measure(
         "cut_off_per_labelled_a_pause", "share", "share", GROUP, "False cut-offs",
         "Labelled pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is labelled a "
-        "backchannel of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF,
+        "backchannel of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF, of=_PAUSES,
     ),
     Measure(
         "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Long false cut-offs",
         "The same, where B then spoke for longer than {short_ms}.", "false cut-off", shown=_FALSE_CUT_OFF,
+        of=_PAUSES,
     ),
     *(_of_pauses(*limits) for limits in PAUSE_BINS_MS),
     Measure(
@@ -100,6 +103,7 @@ MEASURES: Final = (
     Measure(
         "answered_per_labelled_turn_end", "share", "share", GROUP, "Labelled turns of A that B answered",
         "B began within {response_window_ms}, and at most 0.2 s before the labelled end.", "response rate",
+        of="Labelled ends of A's turns",
     ),
     *(
         measure

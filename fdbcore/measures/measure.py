@@ -72,7 +72,7 @@ class Measure:
     direction users of a system prefer; None if that depends on the system (overlap, backchannels, how much B talks), so
     that a difference is neither better nor worse. shown: the moments to listen to. headline: a short name if runs and
     groups are compared by this measure, otherwise "". column: its column in tables of calls. difference_of: the ids of
-    the two shares.
+    the two shares. of: what a share is a share of, as a plural.
     """
 
     id: str
@@ -87,3 +87,4 @@ class Measure:
     headline: str = ""
     column: Column | None = None
     difference_of: tuple[str, str] | None = None
+    of: str = ""

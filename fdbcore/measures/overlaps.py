@@ -38,14 +38,21 @@ def _measures(x: Side) -> list[Measure]:
             "backchannel-like", headline="short ones of B" if x == "B" else "",
         ),
     ]  # fmt: skip
-    for size, when, length, name in (
+    for size, when, length, name, of in (
         (
             "long",
             f"when {x} talks over it",
             f"{x} comes in for longer than {{short_ms}}",
             "yielding to an interruption",
+            f"Long starts of {x} over {y}",
         ),
-        ("short", f"for a short word of {x}", f"{x} comes in for at most {{short_ms}}", "stopping for a backchannel"),
+        (
+            "short",
+            f"for a short word of {x}",
+            f"{x} comes in for at most {{short_ms}}",
+            "stopping for a backchannel",
+            f"Short words of {x} over {y}",
+        ),
     ):
         per = f"per_{size}_{a}_onset"
         interrupted = y == "B" and size == "long"
@@ -58,7 +65,7 @@ def _measures(x: Side) -> list[Measure]:
                 f"{length}: how often {y} then falls silent for at least {{yield_hold_ms}}.", name,
                 better=better, shown=shown,
                 headline="B stops in 2 s" if interrupted and seconds == 2 else "",
-                column=_STOPPED if interrupted and seconds == 2 else None,
+                column=_STOPPED if interrupted and seconds == 2 else None, of=of,
             )
             for seconds in STOP_WITHIN_S
         ]  # fmt: skip
@@ -66,7 +73,7 @@ def _measures(x: Side) -> list[Measure]:
             Measure(
                 f"{b}_stopped_at_once_{per}", "share", "share", GROUP, f"{y} stops at once {when}",
                 f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway; "
-                "“by chance” shows how often to expect the latter.", name,
+                "“by chance” shows how often to expect the latter.", name, of=of,
             ),
             Measure(
                 f"{b}_stop_latency_ms_{per}", "values", "ms", GROUP, f"Time until {y} stops {when}",

@@ -41,7 +41,10 @@ MEASURES: Final = (
         "Time until B speaks again after an interruption",
         "From the end of an interruption that B stopped for; negative if B began before that.", "recovery",
     ),
-    *(Measure(f"b_{name}_per_recovery", "share", "share", GROUP, *words) for name, words in TAKEN_UP.items()),
+    *(
+        Measure(f"b_{name}_per_recovery", "share", "share", GROUP, *words, of="Times that B spoke again")
+        for name, words in TAKEN_UP.items()
+    ),
 )  # fmt: skip
 
 Word: TypeAlias = tuple[str, float, float]

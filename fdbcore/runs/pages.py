@@ -19,7 +19,7 @@ from fdbcore.errors import FdbError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.report.call.audio import CallAudio, call_audio
 from fdbcore.report.call.document import document
-from fdbcore.report.call.moment_lists import MomentList, addresses, moment_lists
+from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.page import CallPage, write_report
 from fdbcore.report.call.shared import PAGES, share
 from fdbcore.report.html.values import WHOLE, PageParts
@@ -51,8 +51,8 @@ def write_results(
     """
     found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
     verdicts = gated.calls if gated else {}
-    titles = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
-    write_index(found, shown, heard, titles)
+    listed = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
+    write_index(found, shown, heard, listed)
     return found
 
 
@@ -69,16 +69,16 @@ def write_call_pages(
     name.
     """
     share(run.path)
-    titles: dict[str, str] = {}
+    found: dict[str, str] = {}
     work = partial(_write_page, audio=audio)
     calls = [(call.path, call.unscored, verdicts.get(call.name)) for call in run.calls]
     written = spread(work, calls, jobs or len(os.sched_getaffinity(0)))
     with _lists(run.path / PAGES) as add:
         for number, (call, lists) in enumerate(zip(run.calls, written, strict=True)):
-            titles |= {address: lists[address.partition(".")[0]].title for address in addresses(lists)}
+            found |= titles(lists)
             add(call.name, lists)
             on_call(number + 1, len(run.calls))
-    return titles
+    return found
 
 
 def _write_page(call: tuple[Path, str | None, CallVerdict | None], audio: bool) -> Mapping[str, MomentList]:

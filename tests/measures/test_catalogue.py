@@ -58,6 +58,7 @@ def test_what_a_session_gives_is_what_is_registered() -> None:
     assert given.keys() | differences().keys() == MEASURES.keys()
     for name, quantity in given.items():
         assert to_json(quantity)["kind"] == MEASURES[name].quantity, name
+        assert not isinstance(quantity, Share) or MEASURES[name].of or MEASURES[name].group is fdb_v1.GROUP, name
         assert ("share" if isinstance(quantity, Share) else quantity.unit) == MEASURES[name].unit, name
 
 

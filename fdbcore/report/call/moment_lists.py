@@ -26,11 +26,13 @@ Item: TypeAlias = tuple[int, int, str]
 
 
 class MomentList(NamedTuple):
-    """A list: its title, and its items by time. others: those of a denominator that do not count."""
+    """A list: its title, and its items by time. others: those of a denominator that do not count. whole: the title of
+    the list with these."""
 
     title: str
     items: Sequence[Item]
     others: Sequence[Item] = ()
+    whole: str = ""
 
 
 def moment_lists(reading: Reading) -> dict[str, MomentList]:
@@ -49,10 +51,10 @@ def over_address(side: Side) -> str:
     return f"long_{side.lower()}_onset"
 
 
-def addresses(lists: Mapping[str, MomentList]) -> set[str]:
-    """The addresses of all lists that are not empty."""
-    return {name for name, found in lists.items() if found.items} | {
-        f"{name}{ALL}" for name in lists if name in MEASURES and MEASURES[name].quantity == "share"
+def titles(lists: Mapping[str, MomentList]) -> dict[str, str]:
+    """The titles of all lists that are not empty, by their addresses."""
+    return {name: found.title for name, found in lists.items() if found.items} | {
+        f"{name}{ALL}": found.whole for name, found in lists.items() if found.whole
     }
 
 
@@ -79,9 +81,11 @@ def _of_stage(log: AgentLog, stage: Stage) -> Iterator[Item]:
 
 
 def _of_measure(name: str, quantity: Quantity) -> MomentList:
-    title = MEASURES[name].label if name in MEASURES else name
+    measure = MEASURES.get(name)
+    title = measure.label if measure else name
     if isinstance(quantity, Share):
-        return MomentList(title, _lengths(quantity.spans), _lengths(quantity.others))
+        whole = f"{measure.of} (yes: {title})" if measure and measure.of else f"{title}: yes or no"
+        return MomentList(title, _lengths(quantity.spans), _lengths(quantity.others), whole)
     if isinstance(quantity, Ratio):
         return MomentList(title, _lengths(quantity.spans))
     told = [amount(value, quantity.unit) for value in quantity.values]

@@ -20,7 +20,7 @@ from fdbcore.report.call import agent_log as marks
 from fdbcore.report.call import certificate, health, sections, tools
 from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url
-from fdbcore.report.call.moment_lists import MomentList, addresses, moment_lists
+from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.screen import last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
 from fdbcore.report.comparison import limits
@@ -94,7 +94,7 @@ def page(
     is_scored = content["unscored"] is None
     if lists is None:
         lists = moment_lists(reading) if is_scored else {}
-    link = Links(addresses(lists))
+    link = Links(titles(lists).keys())
     scored = _scored(content, settings, reading.dialogue, link, shown.verdict) if is_scored else {}
     return render(
         "report.html",

@@ -1,6 +1,6 @@
 // The moments behind a number: a list that its link opens above the timeline, and that the arrow keys step through.
 
-/** All lists by their addresses: [title, moments that count, others], a moment as [start, end, text] in ticks. */
+/** All lists by their addresses: [title, moments that count, others, title of all], a moment as [start, end, text] in ticks. */
 function readLists() {
   return JSON.parse(document.getElementById("lists").textContent);
 }
@@ -10,10 +10,10 @@ function readLists() {
 function listAt(lists, address) {
   const [name, isWhole] = [address.replace(/\.all$/, ""), address.endsWith(".all")];
   if (!Object.hasOwn(lists, name)) return null;
-  const [title, items, others] = lists[name];
+  const [title, items, others, wholeTitle] = lists[name];
   const whole = () => [...marked("yes", items), ...marked("no", others)].sort((one, other) => one[0] - other[0]);
   const moments = (isWhole ? whole() : items).map(([start, end, text]) => ({ start_s: start / TICKS_PER_S, end_s: end / TICKS_PER_S, text }));
-  return { address, title, moments };
+  return { address, title: isWhole ? wholeTitle : title, moments };
 }
 
 function marked(answer, moments) {
