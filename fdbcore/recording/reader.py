@@ -20,7 +20,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, nearest
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -272,6 +272,9 @@ class Recording:
 
 def folders_in(path: Path) -> list[Path]:
     """The folders of a run's recordings, by name; or `path` if it is a recording. RecordingError if there is none."""
+    if not os.path.exists(path):
+        beside = os.listdir(path.parent) if os.path.isdir(path.parent) else ()
+        raise RecordingError(f"{path}: expected a run or a recording, got no such folder{nearest(path.name, beside)}")
     if os.path.isfile(path / META):
         return [path]
     found = sorted(meta.parent for meta in path.glob(f"*/{META}"))

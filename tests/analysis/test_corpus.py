@@ -77,6 +77,13 @@ def test_a_live_run_has_the_columns_of_its_plan(tmp_path: Path, monkeypatch: pyt
 def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"expected a run or a recording, found no meta.json"):
         Run(tmp_path)
+    (tmp_path / "this").mkdir()
+    with pytest.raises(
+        RecordingError, match=r"thiss: expected a run or a recording, got no such folder; perhaps this$"
+    ):
+        Run(tmp_path / "thiss")
+    with pytest.raises(RecordingError, match=r"got no such folder$"):
+        Run(tmp_path / "nowhere" / "run")
     write_json(tmp_path / "corpus.json", {"schema": "other/1"})
     with pytest.raises(RecordingError, match=r"corpus.json: expected schema fdbcore.corpus/1, got 'other/1'"):
         read_corpus(tmp_path)
