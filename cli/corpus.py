@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fdbcore.runs.replay_many import ReplayProgress
     from fdbcore.sources.calls import PlannedCall
     from fdbcore.sources.names import Oddities
+    from fdbcore.sources.sessions import SessionInput
 
 MOST_LINES: Final = 20
 """At most this many failures are printed, and at most this many sessions get a line each."""
@@ -42,7 +43,7 @@ def replay_calls(
     """Replay several calls, write their tables and page, print a summary, and return the exit code."""
     from fdbcore.runs.replay_many import replay_corpus, summary_of, write_run
 
-    display = _Display(quiet or as_json)
+    display = _Display(quiet or as_json, [call.session for call in calls])
     for call in calls:
         if call.error is not None:
             display.failed(f"{call.session.name}: {call.error}")
@@ -83,8 +84,9 @@ def on_written(status: Status) -> OnCall:
 class _Display:
     """Shows how far the replay is: live on a terminal, elsewhere one line per minute. Prints one line per failure."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, sessions: Sequence[SessionInput]) -> None:
         self.failures = 0
+        self._sessions = sessions
         self.status = Status(quiet)
         self._lines = SparseLines(quiet)
         self._progress: ReplayProgress | None = None
@@ -96,7 +98,7 @@ class _Display:
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; the readable part is scored" if ended.status == "damaged" else ""
-            reason = f"{ended.reason}{scored}"
+            reason = f"{_named(ended.reason or '', self._sessions[ended.number])}{scored}"
             if MONO in reason:
                 self._mono.append(reason)
             else:
@@ -141,6 +143,12 @@ class _Display:
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"
         return f"{progress.ended:,} of {progress.calls:,} calls{time_left}{failed}{kept} | {rate}"
+
+
+def _named(reason: str, session: SessionInput) -> str:
+    """A reason that says which call it is about: most name a file of it, others get its name."""
+    places = filter(None, (session.recording, *session.paths))
+    return reason if any(str(path) in reason for path in places) else f"{session.name}: {reason}"
 
 
 def say_oddities(oddities: Oddities) -> None:

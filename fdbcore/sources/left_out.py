@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 from fdbcore.errors import SettingsError
@@ -80,8 +79,11 @@ def seconds_of(text: str, by: str) -> float:
     """A time in seconds, from "12.5", "3:40" or "1:02:03"; with a minus it counts from the end. Else SettingsError."""
     found = _TIME.fullmatch(text.strip())
     hours, minutes, seconds = (float(part or 0) for part in found.groups()[1:]) if found else (0.0, 0.0, 0.0)
-    if found is None or (":" in text and seconds >= 60) or (found[2] and minutes >= 60):
+    if found is None:
         raise SettingsError(f"{by}: expected a time such as 12.5, 3:40 or 1:02:03, got {text!r}")
+    if (":" in text and seconds >= 60) or (found[2] and minutes >= 60):
+        unit = "minutes" if seconds < 60 else "seconds"
+        raise SettingsError(f"{by}: expected {unit} below 60 after a colon, got {text!r}")
     return (-1 if found[1] else 1) * (3600 * hours + 60 * minutes + seconds)
 
 
@@ -95,16 +97,29 @@ def _span(text: str, by: str) -> tuple[float, float]:
 def in_ticks(asked: Sequence[AskedSpan], n_ticks: int | None) -> list[LeftOut]:
     """The spans to leave out of a call of `n_ticks` (None: not known yet), in ticks and sorted, without empty ones.
 
-    The end of a call is NO_END. SettingsError if a span ends before it begins, overlaps another, or counts from an end
-    that is not known; and as for `within_call`.
+    The end of a call is NO_END. A span that overlaps one of another origin, such as a column's one of --from, is cut
+    there: both are left out. SettingsError if a span ends before it begins, overlaps another of its own origin, or
+    counts from an end that is not known; and as for `within_call`.
     """
     found = sorted((_in_ticks(span, n_ticks) for span in asked), key=lambda span: span.start_tick)
-    found = [span for span in found if span.start_tick < span.end_tick]
-    for one, other in pairwise(found):
-        if other.start_tick < one.end_tick:
-            raise SettingsError(f"expected spans that do not overlap, got {one.text}, and {other.text}")
+    found = _apart([span for span in found if span.start_tick < span.end_tick])
     if n_ticks is not None:
         within_call(found, n_ticks)
+    return found
+
+
+def _apart(spans: Sequence[LeftOut]) -> list[LeftOut]:
+    """Sorted spans, each without what an earlier one leaves out. SettingsError if two of one origin overlap."""
+    last_of: dict[str, LeftOut] = {}
+    found, reached = [], 0
+    for span in spans:
+        before = last_of.get(span.by)
+        if before is not None and span.start_tick < before.end_tick:
+            raise SettingsError(f"expected spans that do not overlap, got {before.text}, and {span.text}")
+        last_of[span.by] = span
+        if span.end_tick > reached:
+            found.append(replace(span, start_tick=max(span.start_tick, reached)))
+            reached = span.end_tick
     return found
 
 

@@ -275,6 +275,7 @@ def test_a_row_that_cannot_be_meant_fails_its_own_call(tmp_path: Path, parts: tu
         "replay", tmp_path / "calls", "--meta", table, "--vad", "energy", "--jobs", 1, "--out", tmp_path / "run"
     )
     assert result.exit_code == 1
+    assert "fdbcore replay: one: expected spans that do not overlap" in result.stderr
     one, two = rows(tmp_path / "run")
     assert two["left_out"] == "0:05 to 0:10 by column leave_out"
     assert one["reason"] == (

@@ -26,7 +26,26 @@ def test_times_are_read_as_people_write_them(text: str, seconds: float) -> None:
     assert seconds_of(text, "--to") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "x", "1:60", "1:60:00", "1:2:3:4", "1e3", "nan", "--5", "3:", ":30"])
+@pytest.mark.parametrize(("text", "unit"), [("0:75", "seconds"), ("1:60", "seconds"), ("1:60:00", "minutes")])
+def test_what_does_not_fit_after_a_colon_is_named(text: str, unit: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        seconds_of(text, "--to")
+    assert str(refused.value) == f"--to: expected {unit} below 60 after a colon, got {text!r}"
+
+
+def test_what_several_leave_out_is_left_out_once() -> None:
+    spans = [(0, 12, "--from"), (5, 20, "column"), (6, 8, "column x"), (15, 18, "column x"), (30, 40, "column")]
+    found = in_ticks([AskedSpan(*span) for span in spans], 6000)
+    assert [(span.start_tick, span.end_tick, span.by) for span in found] == [
+        (0, 1200, "--from"),
+        (1200, 2000, "column"),
+        (3000, 4000, "column"),
+    ]
+    with pytest.raises(SettingsError, match="got 0:05 to 0:20 left out by column, and 0:19 to 0:21 left out by column"):
+        in_ticks([AskedSpan(*span) for span in [*spans, (19, 21, "column")]], 6000)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1:2:3:4", "1e3", "nan", "--5", "3:", ":30"])
 def test_other_texts_are_no_times(text: str) -> None:
     with pytest.raises(SettingsError, match=r"^--to: expected a time such as 12.5, 3:40 or 1:02:03, got "):
         seconds_of(text, "--to")
