@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError, InputError
@@ -45,6 +46,41 @@ def is_kept(recording: Recording, log: LogFile) -> bool:
     if kept is None or kept["sha256"] is None:
         return False
     return (kept["sha256"], kept["given_offset_ms"]) == (_sha256(log.path), log.offset_ms)
+
+
+class EarlierLog(NamedTuple):
+    """The log of a recording that is about to be replaced, and the content hashes of its audio."""
+
+    log: AgentLog
+    audio_sha256s: Sequence[str | None]
+
+
+def log_in(recording: Recording) -> EarlierLog | None:
+    """The log of a recording; None if it has none."""
+    kept = recording.marks
+    return None if kept is None else EarlierLog(kept, audio_sha256s(recording))
+
+
+def audio_sha256s(recording: Recording) -> list[str | None]:
+    """The content hashes of the files that a recording replays."""
+    return [file.get("sha256") for file in recording.source_files]
+
+
+def renew_log(reading: Reading, earlier: EarlierLog, same_audio: bool) -> None:
+    """Store with a new recording the log that an earlier recording of the call had.
+
+    If the audio is the same, the clock of the log is known. Otherwise, or if no clock was found, it is found now.
+    """
+    kept = earlier.log
+    path = Path(kept["source"]) if kept["source"] is not None else None
+    if kept["clock"] is not None and same_audio:
+        lay_again(reading, kept)
+    elif path is not None and path.is_file():
+        keep_log(reading, LogFile(path, kept["given_offset_ms"]))
+    else:
+        why = kept["refused"] or "the audio of the call has changed, and the log is not there any more"
+        found = {**refused(why), "source": kept["source"], "given_offset_ms": kept["given_offset_ms"]}
+        write_json(reading.path / MARKS, found)
 
 
 def lay_again(reading: Reading, kept: AgentLog) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
-from fdbcore.runs.amend import keep_log, lay_again
+from fdbcore.runs.amend import audio_sha256s, keep_log, log_in, renew_log
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
 from fdbcore.sources.left_out import asked_spans, within_call
@@ -120,10 +120,14 @@ def replay_session(
     vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of the
     session's recording (or from the defaults). on_tick: called after each tick with the session's stated length in
     seconds and the tick's number. keep_audio: write session.wav if a browser cannot play the source itself. line_open:
-    B could have answered until the recording ended. InputError and RecordingError as in `replay`.
+    B could have answered until the recording ended. A session without a log keeps that of an earlier recording of its
+    name. InputError and RecordingError as in `replay`.
     """
     path = _case_path(run_path, session)
     held = open_recorded(session.recording) if session.recording is not None else None
+    earlier_log = None
+    with suppress(RecordingError):  # there is no earlier recording
+        earlier_log = log_in(Recording(path))
     clock = MonotonicClock() if real_time else VirtualClock()
     with session.open() as source, HealthProbe() as probe:
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
@@ -160,8 +164,8 @@ def replay_session(
         keep_labels(path, *labels)
     if session.log is not None:
         keep_log(reading, session.log)
-    elif held is not None and held.marks is not None:
-        lay_again(reading, held.marks)
+    elif (log := log_in(held) if held is not None else earlier_log) is not None:
+        renew_log(reading, log, held is not None or log.audio_sha256s == audio_sha256s(reading))
     return reading
 
 

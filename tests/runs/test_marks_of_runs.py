@@ -127,3 +127,29 @@ def test_logs_that_cannot_be_joined_are_wrong_arguments(calls: Path, tmp_path: P
         save(days / name / "one.jsonl", []).write_bytes((calls / "logs" / "one.marks.jsonl").read_bytes())
     by_day = replay(tmp_path / "days", "--marks", days, "--json", *out)
     assert [len(each["marks"]["answers"]) for each in json.loads(by_day.stdout)["sessions"]] == [8, 8]
+
+
+def test_a_replay_without_logs_keeps_those_of_all_calls(calls: Path, tmp_path: Path) -> None:
+    run, audio = tmp_path / "run", tmp_path / "audio"
+    audio.mkdir()
+    for name in CALLS:
+        (audio / f"{name}.wav").write_bytes((calls / "calls" / f"{name}.wav").read_bytes())
+    replay(audio, "--marks", calls / "logs", "--out", run)
+    (audio / "two.wav").write_bytes((calls / "calls" / "three.wav").read_bytes())
+    result = replay(audio, "--set", "lapse_ms=2900", "--out", run)
+    flat = " ".join(result.stdout.split())
+    assert "16 answers of 2 calls" in flat
+    assert "!! two: no stage times: its clock cannot be found" in flat
+    (audio / "two.wav").write_bytes((calls / "calls" / "two.wav").read_bytes())
+    assert "24 answers of 3 calls" in " ".join(replay(audio, "--out", run).stdout.split())
+
+
+def test_a_log_that_only_left_out_spans_refuse_comes_back_with_them(calls: Path, tmp_path: Path) -> None:
+    file, log = calls / "calls" / "one.wav", calls / "logs" / "one.marks.jsonl"
+    part, whole = tmp_path / "part", tmp_path / "whole"
+    assert replay(file, "--marks", log, "--to", "0:05", "--out", part).exit_code == 1
+    assert read_json(part / "one" / MARKS)["refused"]
+    assert replay(part, "--from", "0", "--out", whole).exit_code == 0
+    assert len(read_json(whole / "one" / MARKS)["answers"]) == 8
+    assert replay(file, "--from", "0", "--out", part).exit_code == 0
+    assert len(read_json(part / "one" / MARKS)["answers"]) == 8
