@@ -120,6 +120,8 @@ def run(
         named = [_system(text) for text in systems]
         with _folder_of(named, out, again, dry_run) as path:
             side_a = _side_a(a, clips, suite, data, path, quiet, dry_run)
+            with told_as("--tools", "tools"):
+                world = world_of(side_a, tools)
             plan = make_plan(
                 prompted(named, side_a),
                 side_a.users,
@@ -128,7 +130,7 @@ def run(
                 seed=seed_of(path) if seed is None else seed,
                 limits=_limits(limits, [system.name for system in named]),
                 material=side_a.material,
-                world=world_of(side_a, tools),
+                world=world,
             )
             check_same_plan(path, plan)
             if local_only:

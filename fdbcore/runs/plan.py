@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar, cast
 
 from fdbcore.audio.decode import AudioFile
-from fdbcore.errors import SettingsError
+from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Endpoint, Suite
-from fdbcore.registry import endpoint
+from fdbcore.registry import endpoint, world
 from fdbcore.runs.tools import PlannedTools, opened_tools
 from fdbcore.runtime.address import split_query
 from fdbcore.runtime.redaction import redacted
@@ -185,11 +185,16 @@ def prompted(systems: Sequence[PlannedSystem], side_a: SideA) -> list[PlannedSys
 def world_of(side_a: SideA, tools: str | None) -> str | None:
     """The address of what answers tool calls: that of side A, or the file `tools` ("FILE" or "FILE?SETTINGS").
 
-    SettingsError if there are both.
+    SettingsError if there are both, or if there is no such file, or for its wrong settings.
     """
-    if tools is None or side_a.world is None:
-        return side_a.world if tools is None else f"file:{tools}"
-    raise SettingsError("tools: expected none beside a benchmark that has its own")
+    if tools is None:
+        return side_a.world
+    if side_a.world is not None:
+        raise SettingsError("tools: expected none beside a benchmark that has its own")
+    address = f"file:{tools}"
+    with told_as("tools", "file"):
+        world(address)
+    return address
 
 
 def recorded_users(clips: str) -> list[User]:

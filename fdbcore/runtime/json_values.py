@@ -9,6 +9,7 @@ from typing import Any, Final
 
 MOST_DEPTH: Final = 32
 
+_REFERS: Final = "$RESULT_"
 _REFERENCE: Final = re.compile(r"\$RESULT_(\d+)((?:\.[\w-]+|\[\d+\])*)", re.ASCII)
 _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
 
@@ -54,6 +55,17 @@ def resolved(value: Any, results: Sequence[Any]) -> Any:  # noqa: ANN401
     except (LookupError, TypeError):
         return value
     return found
+
+
+def refers_to_nothing(value: Any, n_results: int) -> str | None:  # noqa: ANN401
+    """The first text of a JSON value that looks like a reference, and can be none to `n_results` results; else None."""
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        return next(filter(None, (refers_to_nothing(item, n_results) for item in items)), None)
+    if not isinstance(value, str) or not value.startswith(_REFERS):
+        return None
+    reference = _REFERENCE.fullmatch(value)
+    return None if reference and int(reference[1]) < n_results else value
 
 
 def _refuse(constant: str) -> None:  # json.loads takes NaN and Infinity unless this callback refuses them

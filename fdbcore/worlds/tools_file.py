@@ -57,7 +57,7 @@ class ToolsFile(World):
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise SettingsError(f"tools: {path}: expected a Python or a JSON file, got: {error.strerror}") from None
+            raise SettingsError(f"{path}: expected a Python or a JSON file, got: {error.strerror}") from None
         self.timeout_s = timeout_s
         self._path, self._sha256 = path, sha256(content).hexdigest()
         self._latency_text, self._latency = latency, latency_of(latency)

@@ -242,6 +242,14 @@ def test_no_script_hangs_or_talks_over_itself(
             r"line 1: arguments: expected a table of JSON values, or a text, beside call",
         ),
         ('[[line]]\ncall = "look"\narguments = {day = 2026-01-31}\nat_s = 1', r"line 1: arguments: expected a table"),
+        (
+            '[[line]]\ncall = "look"\narguments = {day = ["$RESULT_0.day"]}\nat_s = 1',
+            r"line 1: arguments: expected a value from one of 0 earlier results, such as .*, got '\$RESULT_0.day'",
+        ),
+        (
+            '[[line]]\ncall = "look"\nat_s = 1\n[[line]]\ncall = "look"\narguments = {x = "$RESULT_0[1.a"}\nat_s = 2',
+            r"line 2: arguments: expected a value from one of 1 earlier results, such as .*, got '\$RESULT_0\[1.a'",
+        ),
         ('[[line]]\ncall = "look"\narguments = {x = inf}\nat_s = 1', r"line 1: arguments: expected a table of JSON"),
         ('[[line]]\ncall = "look"\narguments = [1]\nat_s = 1', r"line 1: arguments: expected a table of JSON"),
         (lines("at_s = -1"), r"line 1: at_s: expected a number from 0 to 3600, got -1"),

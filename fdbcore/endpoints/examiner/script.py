@@ -41,8 +41,8 @@ after = "result"       delay_s after the last result, once all calls before have
 or_after_s             a line that waits for the other side, or for results, starts after this time in any case (10 s if
                        left out).
 
-In arguments, "$RESULT_0.flights[0].id" is a value from the result of the first call. A text that refers to nothing is
-sent as it is.
+In arguments, "$RESULT_0.flights[0].id" is a value from the result of the first call. If the result has no such value,
+the text is sent as it is.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -59,6 +59,7 @@ from typing import Any, Final, Literal, TypeAlias
 from fdbcore.errors import SettingsError
 from fdbcore.models.tts.espeak import VOICE, Voice
 from fdbcore.runtime.address import Setting, typed_values
+from fdbcore.runtime.json_values import refers_to_nothing
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
@@ -134,13 +135,18 @@ def read_script(path: Path) -> Script:
         sha256=hashlib.sha256(content).hexdigest(),
         voice=Voice(**voice),
         lines=tuple(
-            _line(f"{path}: line {n}", line, is_first=n == 1, folder=path.parent) for n, line in enumerate(lines, 1)
+            _line(f"{path}: line {n}", line, calls_before=_calls(lines[: n - 1]), is_first=n == 1, folder=path.parent)
+            for n, line in enumerate(lines, 1)
         ),
         **typed_values(str(path), values, _SCRIPT),
     )
 
 
-def _line(where: str, given: dict[str, Any], is_first: bool, folder: Path) -> Line:
+def _calls(lines: Sequence[Mapping[str, Any]]) -> int:
+    return sum("call" in line for line in lines)
+
+
+def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, folder: Path) -> Line:
     waits = given.get("after") in ("other_end", "other_start", "result")
     known = [*_LINE, *([_DELAY] if "after" in given else []), *([_OR_AFTER] if waits else [])]
     if len(found := [name for name in ("say", "clip", "call") if name in given]) != 1:
@@ -150,6 +156,9 @@ def _line(where: str, given: dict[str, Any], is_first: bool, folder: Path) -> Li
     arguments = given.pop("arguments", {} if "call" in given else None)
     if arguments is not None and not ("call" in given and _is_json(arguments)):
         raise SettingsError(f"{where}: arguments: expected a table of JSON values, or a text, beside call")
+    if isinstance(arguments, dict) and (text := refers_to_nothing(arguments, calls_before)) is not None:
+        form = f"a value from one of {calls_before} earlier results, such as $RESULT_0.flights[0].id"
+        raise SettingsError(f"{where}: arguments: expected {form}, got {text!r}")
     values = typed_values(where, given, known)
     if values["after"] in ("own_end", "result") and is_first:
         cue = values["after"]
