@@ -77,7 +77,7 @@ MEASURES: Final = (
     *(
         Measure(
             f"{x.lower()}_talk_share", "ratio", "share", TIME, f"Talk share of {x}",
-            f"Share of the call in which {x} speaks.", "talk ratio", headline="B speaks" if x == "B" else "",
+            f"Share of the call in which {x} speaks.", "talk ratio", headline="talk share of B" if x == "B" else "",
         )
         for x in SIDES
     ),

@@ -42,8 +42,11 @@ _KINDS: Final[Mapping[LabelKind, Sequence[str]]] = {
 KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in names}
 """The names that a kind may have, in any case, with spaces, hyphens or underscores. A turn counts as its end."""
 
-EVENTS: Final = frozenset({*get_args(TurnKind), "overlap"} - set(KIND_NAMES))
-"""Names of events that exports list beside labels. They are not labels, and are skipped without a note."""
+LEFT_OUT: Final = "left_out"
+"""What exports call a span that a user leaves out."""
+
+EVENTS: Final = frozenset({*get_args(TurnKind), "overlap", LEFT_OUT} - set(KIND_NAMES))
+"""Names of what exports list beside labels. They are not labels, and are skipped without a note."""
 
 _CENSORED: Final = "(censored)"  # our exports mark so what only the end of the recording decided
 

@@ -64,7 +64,7 @@ def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None
             "!! only 5 values of scenario in quick, 5 in same, 5 in slow: with fewer than 10 an interval may be "
             "too narrow" in joined
         )
-        assert "!! order flips B speaks:" in joined
+        assert "!! order flips talk share of B:" in joined
         assert "cluster all calls with the same scenario together, 5 of 30 calls, because they resemble" in joined
         assert "paired by scenario; p is corrected for" in joined
         assert "bins of 200 ms from -2 to 4 s" in joined

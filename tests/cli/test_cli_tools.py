@@ -154,7 +154,11 @@ def test_tools_that_change_while_a_run_goes_on_end_it(tmp_path: Path, tools: Pat
     [
         ("echo", "{tools}", "echo: it cannot call tools, but the run has tools"),
         ("pcm_ws://127.0.0.1:1/x", "{tools}s", "tools.pys: expected a Python or a JSON file, got: No such file"),
-        ("pcm_ws://127.0.0.1:1/x", "{tools}?latency=now", "Error: --tools: latency: expected instant, fast, normal, slow"),
+        (
+            "pcm_ws://127.0.0.1:1/x",
+            "{tools}?latency=now",
+            "Error: --tools: latency: expected instant, fast, normal, slow",
+        ),
         ("pcm_ws://127.0.0.1:1/x", "https://example.org/tools.py", "expected a path, got the address"),
     ],
 )

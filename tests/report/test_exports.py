@@ -20,6 +20,8 @@ from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.report.call.document import document
 from fdbcore.report.exports.formats import export
+from fdbcore.sources.label_files import read_labels
+from fdbcore.sources.names import Oddities
 from fdbcore.types import SIDES, TurnEvent
 
 
@@ -152,6 +154,33 @@ def test_a_csv_row_is_an_event(recording: Reading, tmp_path: Path) -> None:
         known = {name: value(name, text) for name, text in row.items() if text}
         read.append(TurnEvent.from_json({"end_tick": None, **known}))
     assert read == recording.turn_events
+
+
+def test_every_format_marks_what_is_left_out(tmp_path: Path) -> None:
+    spans = [{"start_tick": 0, "end_tick": 100, "by": "--from"}, {"start_tick": 300, "end_tick": 450, "by": "column x"}]
+    recording = drawn_recording(tmp_path / "call", "A 1.5-2.5 5-6 | B 6.5-8", left_out=spans)
+    told = [(0.0, 1.0, "left out by --from"), (3.0, 4.5, "left out by column x")]
+    tier = parsed_textgrid(exported(recording, "textgrid", tmp_path))["left out"]
+    assert [(float(start), float(end), text) for start, end, text in tier if text] == told
+    tracks = [line.split("\t") for line in exported(recording, "audacity", tmp_path).splitlines()]
+    assert [(float(start), float(end), text) for start, end, text in tracks if "left out" in text] == told
+    rows = csv.DictReader(io.StringIO(exported(recording, "csv", tmp_path), newline=""))
+    found = [(float(row["start_s"]), float(row["end_s"]), row["side"]) for row in rows if row["kind"] == "left_out"]
+    assert found == [(start, end, "") for start, end, _ in told]
+    rttm, uem = export([recording], "rttm", tmp_path)
+    assert (rttm.name, uem.name) == ("call.rttm", "call.uem")
+    end_s = recording.n_ticks / 100
+    kept = [("call", channel, *span) for channel in "12" for span in ((1.0, 3.0), (4.5, end_s))]
+    lines = [line.split() for line in uem.read_text().splitlines()]
+    assert [(name, channel, float(start), float(end)) for name, channel, start, end in lines] == kept
+
+
+@pytest.mark.parametrize("fmt", ["rttm", "textgrid", "audacity", "csv"])
+def test_labels_read_back_say_nothing_of_what_is_left_out(fmt: str, tmp_path: Path) -> None:
+    spans = [{"start_tick": 0, "end_tick": 100, "by": "--from"}]
+    (first, *_) = export([drawn_recording(tmp_path / "call", "A 1.5-2.5 | B 3-4", left_out=spans)], fmt, tmp_path)
+    read_labels(first, oddities := Oddities())
+    assert oddities.found == {}
 
 
 def test_json_is_the_document(recording: Reading, tmp_path: Path) -> None:

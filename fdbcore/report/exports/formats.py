@@ -18,8 +18,10 @@ from fdbcore.recording.reader import Recording
 from fdbcore.report.call.document import document
 from fdbcore.report.exports.fdb_v1 import export_fdb1, why_not
 from fdbcore.report.exports.turnbench import export_turnbench
-from fdbcore.sources.label_files import rttm_name
+from fdbcore.sources.label_files import LEFT_OUT, rttm_name
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
+
+UEM: Final = ".uem"
 
 Interval: TypeAlias = tuple[int, int, str]
 """Start and end in ticks, and a label."""
@@ -48,6 +50,10 @@ def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> li
         path = (out or reading.path) / f"{reading.name}{suffix}"
         write_text(path, text_of(reading))
         paths.append(path)
+        kept = path.with_name(f"{reading.name}{UEM}")
+        if fmt == "rttm" and (reading.left_out or kept.exists()):
+            write_text(kept, uem(reading))
+            paths.append(kept)
     return paths
 
 
@@ -73,6 +79,16 @@ def rttm(reading: Reading) -> str:
     )
 
 
+def uem(reading: Reading) -> str:
+    """NIST UEM: a line for each kept span and channel. Scorers of RTTM take it to leave out the rest."""
+    name = rttm_name(reading.name)
+    return "".join(
+        f"{name} {channel} {ticks_to_s(start):.2f} {ticks_to_s(end):.2f}\n"
+        for channel in (1, 2)
+        for start, end in reading.kept
+    )
+
+
 def _channels(recording: Recording) -> dict[Side, int]:
     """The channel of each side, from 1, in the stereo file that was replayed; otherwise in session.wav."""
     sides = (recording.meta.get("source") or {}).get("sides", {})
@@ -82,7 +98,10 @@ def _channels(recording: Recording) -> dict[Side, int]:
 
 
 def textgrid(reading: Reading) -> str:
-    """A Praat TextGrid (long text format): speech, turns and pauses of each side, gaps, overlaps and intrusions."""
+    """A Praat TextGrid (long text format): speech, turns and pauses of each side, gaps, overlaps and intrusions.
+
+    A recording of which parts are left out has a tier with these.
+    """
     events = reading.dialogue.events
     overlaps = [(*stretch, event) for event in events for stretch in _overlapping(event)]
     intervals: dict[str, list[Interval]] = {}
@@ -95,6 +114,8 @@ def textgrid(reading: Reading) -> str:
         points[f"{side} does not answer"] = _points(events, side, "no_response")
     intervals["gaps"] = sorted(span for side in SIDES for span in _spans(events, side, "gap") if span[0] < span[1])
     intervals["overlaps"] = sorted((start, end, _label(event)) for start, end, event in overlaps)
+    if reading.left_out:
+        intervals["left out"] = _left_out(reading)
     tiers = [_interval_tier(name, spans, reading.n_ticks) for name, spans in intervals.items()]
     tiers += [_point_tier(name, marks, reading.n_ticks) for name, marks in points.items()]
     head = f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n{_extent(reading.n_ticks)}tiers? <exists>\n'
@@ -103,9 +124,9 @@ def textgrid(reading: Reading) -> str:
 
 
 def audacity(reading: Reading) -> str:
-    """An Audacity label track: all events and the speech of both sides, sorted by time."""
+    """An Audacity label track: all events, the speech of both sides, and what is left out, sorted by time."""
     units = {(side, start): end for side in SIDES for start, end, _ in _ipus(reading, side)}
-    labels = [(start, end, f"{side} speech") for (side, start), end in units.items()]
+    labels = [(start, end, f"{side} speech") for (side, start), end in units.items()] + _left_out(reading)
     for event in reading.dialogue.events:
         if not event.kind.startswith("speech_"):
             # An intrusion without an end took the floor; it ends with its inter-pausal unit.
@@ -115,11 +136,17 @@ def audacity(reading: Reading) -> str:
 
 
 def csv_table(reading: Reading) -> str:
-    """CSV with one row per event and all its fields; stretches are "start-end" in ticks, joined by spaces."""
+    """CSV with one row per event and all its fields; stretches are "start-end" in ticks, joined by spaces.
+
+    First come the spans that are left out, each a row of kind left_out without a side.
+    """
     names = [field.name for field in fields(TurnEvent)]
     text = io.StringIO()
     table = csv.DictWriter(text, ["recording", *names, "start_s", "end_s"], lineterminator="\r\n")
     table.writeheader()
+    for start, end, _ in _left_out(reading):
+        times = {"start_tick": start, "end_tick": end, "start_s": ticks_to_s(start), "end_s": ticks_to_s(end)}
+        table.writerow({"recording": reading.name, "kind": LEFT_OUT, **times})
     for event in reading.dialogue.events:
         row = event.to_json()
         if event.stretches is not None:
@@ -143,6 +170,10 @@ FORMATS: Final[Mapping[str, tuple[Callable[[Reading], str], str]]] = {
     "csv": (csv_table, ".csv"),
     "json": (json_document, ".json"),
 }
+
+
+def _left_out(reading: Reading) -> list[Interval]:
+    return [(span.start_tick, span.end_tick, f"left out by {span.by}") for span in reading.left_out]
 
 
 def _ipus(reading: Reading, side: Side) -> list[Interval]:
