@@ -23,6 +23,7 @@ from fdbcore.analysis.score import score, summary
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
+from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.recording.recorded_types import Health, HealthFinding
 from fdbcore.report.call.screen import screen
 from fdbcore.runs.replay import replay
@@ -316,6 +317,19 @@ def test_a_steady_tone_is_no_echo_and_hides_none(side: int, hz: float, dbov: flo
     assert (echo["id"], echo["side"]) == ("echo", "B")
     assert echo["figures"]["delay_ms"] == pytest.approx(120, abs=DELAY_ERROR_MS)
     assert echo["figures"]["level_db"] == pytest.approx(-30, abs=LEVEL_ERROR_DB)
+
+
+def test_a_synthetic_voice_at_16_khz_is_no_telephone() -> None:
+    """Of vowels, espeak-ng has hardly anything above 4 kHz; a telephone has nothing but the noise of its line."""
+    vowels = "Oh no, no, no. Oh well, you know, alone, along, owning, rowing a low boat. Moon, noon, loom, no one."
+    spoken = np.tile(synthesise(vowels, Voice(name="en+m3")), 2)
+    pcm = np.zeros((3 * len(spoken), 2), np.int16)
+    pcm[: len(spoken), 0] = pcm[-len(spoken) :, 1] = spoken
+    at_16_khz = soxr.resample(pcm.astype(np.float64), SAMPLE_RATE_HZ, 16_000)
+    wide = clipped16(soxr.resample(at_16_khz, 16_000, SAMPLE_RATE_HZ))
+    assert not {"telephone"} & {finding for finding, _ in found(wide)}
+    noisy = clipped16(telephone(pcm) + np.random.default_rng(0).normal(0, 16, pcm.shape))
+    assert {("telephone", "A"), ("telephone", "B")} <= set(found(noisy))
 
 
 def test_dialled_digits_are_read() -> None:

@@ -32,8 +32,8 @@ LEAST_CLIPPED_PEAK: Final = FULL_SCALE // 16
 DC_NOTE, DC_WARN = 0.01, 0.05  # of full scale
 
 PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
-STOPBAND: Final = slice(45, 65)  # 4.5 to 6.5 kHz
-TELEPHONE_DB: Final = 25.0
+STOPBAND: Final = slice(45, 75)  # 4.5 to 7.5 kHz: synthetic voices have little in the lower half of it
+TELEPHONE_DB: Final = 30.0  # vowels of espeak-ng: up to 24; 8 kHz under noise of -66 dBov: 36 and more
 LEAST_BAND_TICKS: Final = 5 * TICKS_PER_S
 
 SYNTHETIC_SHARE: Final = 0.5  # a voice that is digitally silent between words may be so within words
