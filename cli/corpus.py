@@ -41,7 +41,10 @@ def replay_calls(
     quiet: bool,
 ) -> int:
     """Replay several calls, write their tables and page, print a summary, and return the exit code."""
-    from fdbcore.runs.replay_many import replay_corpus, summary_of, write_run
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.runs.pages import write_results
+    from fdbcore.runs.replay_many import replay_corpus
+    from fdbcore.runs.replay_summary import summary_of
 
     display = _Display(quiet or as_json, [call.session for call in calls])
     for call in calls:
@@ -49,13 +52,13 @@ def replay_calls(
             display.failed(f"{call.session.name}: {call.error}")
     try:
         jobs = jobs or len(os.sched_getaffinity(0))
-        entries = replay_corpus(calls, settings, jobs, oddities, display)
+        replay_corpus(calls, settings, jobs, oddities, display)
         display.status.clear()
         display.tell_mono()
         say_oddities(oddities)
-        run = write_run(settings.run_path, entries, jobs, on_written(display.status))
+        run = write_results(Run(settings.run_path), jobs=jobs, on_call=on_written(display.status))
         if as_json:
-            _print_json(run, summary_of(run, entries))
+            _print_json(run, summary_of(run))
         elif not quiet:
             print_run(run)
     except FdbError as error:

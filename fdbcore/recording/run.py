@@ -191,7 +191,7 @@ def newest_run(folder: Path) -> Path | None:
 
 def _dated_runs(folder: Path, below: int) -> Iterator[tuple[int, Path]]:
     """When each run in a folder, or up to `below` folders below it, was written (ns), and its path."""
-    own = [folder / name for name in (CORPUS, RUN, SUMMARY)]
+    own = [folder / CORPUS] if is_replayed(folder) else [folder / RUN, folder / SUMMARY]
     if is_replayed(folder) or is_planned(folder):
         yield _last_written_ns(own), folder
         return

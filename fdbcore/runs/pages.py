@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.survey import Survey
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.files import write_json
+from fdbcore.recording.run import SUMMARY, is_replayed
 from fdbcore.report.call.audio import CallAudio, call_audio
 from fdbcore.report.call.document import document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
@@ -25,6 +27,7 @@ from fdbcore.report.call.shared import PAGES, share
 from fdbcore.report.html.values import WHOLE, PageParts
 from fdbcore.report.run.page import ClipCounts, write_index
 from fdbcore.report.run.tables import write_tables
+from fdbcore.runs.replay_summary import summary_of
 from fdbcore.runtime.parallel import spread
 from fdbcore.runtime.whole_files import whole_file
 
@@ -45,6 +48,8 @@ def write_results(
 ) -> Survey:
     """Write the tables of a run, the pages of its calls, and index.html; return the survey that they are made from.
 
+    A replayed run gets its summary.json, too.
+
     heard: notes what can be played on index.html. jobs: processes for many pages; by default one for each processor.
     gated: what gates say of the run. Raises RecordingError if a file cannot be written. A call that cannot be read has
     no page.
@@ -53,6 +58,8 @@ def write_results(
     verdicts = gated.calls if gated else {}
     listed = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
     write_index(found, shown, heard, listed)
+    if is_replayed(run.path):
+        write_json(run.path / SUMMARY, summary_of(found))
     return found
 
 
@@ -106,6 +113,8 @@ def _write_page(call: tuple[Path, str | None, CallVerdict | None], audio: bool) 
 def _lists(folder: Path) -> Iterator[Callable[[str, Mapping[str, MomentList]], None]]:
     """A function that adds the lists of a call to those of the run, a script for each measure in `folder`.
 
+    At the end, lists there that no call has any more are removed.
+
     A page that is opened from a disk may load a script, but no JSON. The lists of thousands of calls do not fit into
     memory.
     """
@@ -123,8 +132,19 @@ def _lists(folder: Path) -> Iterator[Callable[[str, Mapping[str, MomentList]], N
             yield add
             for file in files.values():
                 file.write(_CLOSES.encode())
+        _remove_others(folder, files)
     except OSError as error:
         raise RecordingError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _remove_others(folder: Path, names: Collection[str]) -> None:
+    """Remove the lists in `folder` that have none of these names."""
+    for script in folder.glob("*.js"):
+        if script.stem not in names:
+            with open(script, "rb") as file:
+                is_list = file.readline() == _OPENS.format(script.stem).encode()
+            if is_list:
+                script.unlink()
 
 
 def _compact(value: object) -> bytes:

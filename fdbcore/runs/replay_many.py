@@ -11,14 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.score import SUMMARY_SCHEMA
-from fdbcore.analysis.survey import Survey
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
-from fdbcore.recording.files import write_json
 from fdbcore.recording.run import CORPUS, FAILED, LOG, SUMMARY, WAITING, alone_in, is_run, read_corpus, write_corpus
 from fdbcore.registry import VADS, resolve
-from fdbcore.runs.pages import OnCall, write_results
+from fdbcore.runs.pages import write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import PlannedCall, named_calls
@@ -27,7 +24,6 @@ from fdbcore.sources.names import Oddities, real_path
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import ReplaySummary
     from fdbcore.recording.run_types import CorpusCall, CorpusSettings, ReplayedFile
 
 WRITTEN: Final = (
@@ -134,35 +130,6 @@ def replay_corpus(
     return entries
 
 
-def write_run(
-    path: Path,
-    entries: Sequence[CorpusCall],
-    jobs: int,
-    on_call: OnCall = lambda what, done, calls: None,
-) -> Survey:
-    """Write the tables, the pages and the summary of a replayed run; return the survey that they are made from.
-
-    entries: as `replay_corpus` returns them. jobs: processes for the pages. on_call: tells how far it is.
-    """
-    run = write_results(Run(path), jobs=jobs, on_call=on_call)
-    write_json(path / SUMMARY, summary_of(run, entries))
-    return run
-
-
-def summary_of(run: Survey, entries: Sequence[CorpusCall]) -> ReplaySummary:
-    """The summary: all measures pooled, the calls that they cover, and the findings that every reader must know."""
-    read = [entry for entry in entries if entry["status"] not in (FAILED, WAITING)]
-    return {
-        "schema": SUMMARY_SCHEMA,
-        "recordings": [entry["name"] for entry in read],
-        "unscored": {entry["name"]: entry["unscored"] for entry in read if entry["unscored"]},
-        "findings": {name: [call.name for call, _ in calls] for name, calls in run.amiss().items()},
-        "warnings": run.warned(),
-        "measures": run.measures,
-        "failed": [entry["reason"] or entry["status"] for entry in entries if entry["status"] in ("failed", "damaged")],
-    }
-
-
 def _entry(call: PlannedCall) -> CorpusCall:
     files: list[ReplayedFile] = [{"path": str(real_path(path)), "sha256": None} for path in call.session.paths]
     return {
@@ -266,7 +233,8 @@ def replay_all(
     )
     check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
     jobs = jobs or len(os.sched_getaffinity(0))
-    write_run(asked.run_path, replay_corpus(calls, asked, jobs, oddities), jobs)
+    replay_corpus(calls, asked, jobs, oddities)
+    write_results(Run(asked.run_path), jobs=jobs)
     return Run(asked.run_path)
 
 

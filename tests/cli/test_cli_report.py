@@ -21,6 +21,7 @@ from helpers.voices import RATE_HZ, voices, write
 from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO, REPORT
 from fdbcore.recording.reader import Recording
+from fdbcore.recording.run import SUMMARY
 from fdbcore.report.call import alone
 
 __all__ = ["ran"]
@@ -44,6 +45,19 @@ def test_the_screen_fits_the_terminal_and_names_the_index(
     assert lines[0].startswith("7 calls ")
     assert "6 scored, 1 not" in lines[0]
     assert (ran.run / "index.html").read_text() == before
+
+
+def test_what_is_out_of_date_is_renewed(ran: Ran) -> None:
+    summary, pages = ran.run / SUMMARY, ran.run / "pages"
+    before = summary.read_text()
+    summary.write_text("{}")
+    (pages / "gone.js").write_text('moments("gone", [\n["call",[[1,2,"0.1 s"]],[]],\n]);\n')
+    (pages / "mine.js").write_text("// a file of the user\n")
+    there = {path.name for path in pages.iterdir()}
+    assert report(ran.run).exit_code == 0
+    assert summary.read_text() == before
+    assert {path.name for path in pages.iterdir()} == there - {"gone.js"}
+    (pages / "mine.js").unlink()
 
 
 def test_every_call_that_was_read_has_a_page_and_a_link_to_it(ran: Ran) -> None:
