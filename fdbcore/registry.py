@@ -22,6 +22,7 @@ ENDPOINTS: Final = {
     "exec": "fdbcore.endpoints.exec:command",
     "far": "fdbcore.endpoints.webrtc.endpoint:far",
     "gemini": "fdbcore.endpoints.one_shot:reply",
+    "gemini-live": "fdbcore.endpoints.vendors.gemini_live:gemini_live",
     "grok": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "openai-chat": "fdbcore.endpoints.one_shot:reply",

@@ -45,7 +45,7 @@ class WebSocketLine:
 
     farewell: gives the last message for the other end, from the reason for leaving; "" for none. parting: gives the
     reason for leaving when the other end has gone; None if the party goes on over another connection.
-    sent_audio: how many messages that carry audio were handed to the transport.
+    sent_audio: how many messages with audio were sent, or lost with the connection on their way.
     """
 
     def __init__(
@@ -132,12 +132,12 @@ class WebSocketLine:
     async def _send(self, ws: aiohttp.ClientWebSocketResponse) -> None:
         while True:
             tick, message = await self._outgoing.get()
+            self.sent_audio += tick is not None
             if isinstance(message, str):
                 await ws.send_str(message)
             else:
                 await ws.send_bytes(message)
             if tick is not None:
-                self.sent_audio += 1
                 self._stream.sent(tick)
 
     async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:

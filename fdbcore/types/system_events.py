@@ -17,3 +17,12 @@ SYSTEM_TURN: Final = "system_turn"
 """The system's own detector decided on the partner's speech. Fields: `name` ("speech_started" or "speech_stopped");
 `claimed_ms`, what the system states, if it states a time; `at_ms`, the same without its padding, in ms of the session.
 """
+
+GOING_AWAY: Final = "going_away"
+"""The system announces that it ends the connection. Fields: `time_left_s` (null if it does not say)."""
+
+RESUMED: Final = "resumed"
+"""The session was cut, and goes on over a new connection. Fields: `gap_ms`, how long there was none; `state_ms`, how
+old the state is from which it goes on: it may have forgotten what came later; `claimed_ms`, how much audio the system
+had been sent before, after which it counts from 0 again; `at_ms`, the same in ms of the session.
+"""

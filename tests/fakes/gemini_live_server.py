@@ -9,6 +9,7 @@ users report; where nobody reports one, it is "Request contains an invalid argum
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -115,6 +116,7 @@ class Caller(Voice):
             self._is_dead = True
         self._has_history = not setup.get("historyConfig", {}).get("initialHistoryInClientContent")
         await self._resume()
+        await asyncio.sleep(self.quirks.setup_s)
         await self.tell({"setupComplete": {"sessionId": f"session-{self._number}"}})
 
     def _check_key(self) -> None:

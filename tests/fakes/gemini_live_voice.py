@@ -50,9 +50,9 @@ MODELS: Mapping[str, Model] = {
 class Quirks:
     """How the server behaves, and where it goes wrong.
 
-    refuses: why a session is not taken (one of REFUSALS, or an HTTP status in place of the WebSocket); "no answer":
-    the set-up is never confirmed. cues: see `Party`; methods of `Voice`. mute: it answers no turn. deaf: it
-    finds no turns in what it hears, so that only cues and other input move it.
+    setup_s: how long the set-up takes. refuses: why a session is not taken (one of REFUSALS, or an HTTP status in place
+    of the WebSocket); "no answer": the set-up is never confirmed. cues: see `Party`; methods of `Voice`. mute: it
+    answers no turn. deaf: it finds no turns in what it hears, so that only cues and other input move it.
     think_s: from a turn's end to the answer. faster: how much faster than real time audio comes.
     assumes_playback: turn_complete comes when the audio would have been played; otherwise at once, and an interruption
     may come after it. late_chunks: chunks that still come after `interrupted`. ends: turn_complete_reason.
@@ -61,6 +61,7 @@ class Quirks:
 
     replies: Sequence[Reply] = (Reply(),)
     cues: Mapping[int, str] = field(default_factory=dict)
+    setup_s: float = 0.0
     refuses: str | int | None = None
     mute: bool = False
     deaf: bool = False

@@ -75,6 +75,10 @@ class Items:
         self._whole = [item for item in self._whole if item not in self._cut]
         return [self.said(item) for item in open_items]
 
+    def drop(self, item: str) -> None:
+        """Whatever still comes of this item is not heard."""
+        self._cut.add(item)
+
     def said(self, item: str) -> Said:
         """How much of an item was said and heard so far; nothing if it is not known."""
         numbers = self._parts.get(item, ())

@@ -1,0 +1,207 @@
+"""The settings of a session of the Gemini Live API: from an address to the server's form, and how its models differ.
+
+The names are the vendor's own, but for `instructions`. Source: `google.genai.types.LiveClientSetup`, google-genai 3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from fdbcore.errors import SettingsError
+from fdbcore.runtime.address import Setting, text_of
+from fdbcore.types.tools import Tool
+
+Behavior: TypeAlias = Literal["BLOCKING", "NON_BLOCKING"]
+
+_FLAG: Final = ("true", "false")
+_VENDORS: Final = "the vendor's"
+
+SETTINGS: Final = (
+    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
+    Setting("voice_name", "the voice", unset=_VENDORS),
+    Setting("language_code", "of what it says, as BCP-47", unset=_VENDORS),
+    Setting(
+        "start_of_speech_sensitivity",
+        "of the server's detector of turns",
+        unset=_VENDORS,
+        choices=("START_SENSITIVITY_HIGH", "START_SENSITIVITY_LOW"),
+    ),
+    Setting(
+        "end_of_speech_sensitivity",
+        "of the same",
+        unset=_VENDORS,
+        choices=("END_SENSITIVITY_HIGH", "END_SENSITIVITY_LOW"),
+    ),
+    Setting(
+        "prefix_padding_ms", "how much speech it needs before a turn counts", int, unset=_VENDORS, unit="ms", least=0
+    ),
+    Setting("silence_duration_ms", "how much silence ends a turn", int, unset=_VENDORS, unit="ms", least=0),
+    Setting(
+        "activity_handling",
+        "whether speech interrupts the model",
+        unset=_VENDORS,
+        choices=("START_OF_ACTIVITY_INTERRUPTS", "NO_INTERRUPTION"),
+    ),
+    Setting(
+        "turn_coverage",
+        "what belongs to a turn",
+        unset=_VENDORS,
+        choices=("TURN_INCLUDES_ONLY_ACTIVITY", "TURN_INCLUDES_ALL_INPUT"),
+    ),
+    Setting(
+        "thinking_level",
+        "needed by `gemini-3.8-live-extended-thinking`",
+        unset=_VENDORS,
+        choices=("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"),
+    ),
+    Setting("thinking_budget", "in tokens; 0 for none, -1 as the model likes", int, unset=_VENDORS, least=-1),
+    Setting("temperature", "of the model", float, unset=_VENDORS, least=0, most=2),
+    Setting("seed", "of the model; it may hear the same and yet say something else", int, unset=_VENDORS, least=0),
+    Setting("max_output_tokens", "of a turn", int, unset=_VENDORS, least=1),
+    Setting(
+        "input_audio_transcription",
+        "whether what it hears is transcribed, for the log",
+        unset="true where the model can",
+        choices=_FLAG,
+    ),
+    Setting(
+        "output_audio_transcription", "whether what it says is transcribed, for the log", default="true", choices=_FLAG
+    ),
+    Setting(
+        "context_window_compression",
+        "whether old turns are dropped when the context is full, by the vendor's sliding window",
+        default="false",
+        choices=_FLAG,
+    ),
+    Setting("proactive_audio", "whether it may decide not to answer", default="false", choices=_FLAG),
+    Setting(
+        "tool_behavior",
+        "whether the model waits for the result of a tool",
+        unset="`BLOCKING` where the model can",
+        choices=("BLOCKING", "NON_BLOCKING"),
+    ),
+    Setting(
+        "resumption",
+        "whether a session that the server cuts goes on over a new connection, with an event that says so",
+        default="false",
+        choices=_FLAG,
+    ),
+    Setting("api_version", "of the interface", default="v1", choices=("v1", "v1beta", "v1alpha")),
+)
+"""The settings of an address."""
+
+_GENERATION: Final = {
+    "temperature": "temperature",
+    "seed": "seed",
+    "max_output_tokens": "maxOutputTokens",
+}
+_THINKING: Final = {"thinking_level": "thinkingLevel", "thinking_budget": "thinkingBudget"}
+_DETECTION: Final = {
+    "start_of_speech_sensitivity": "startOfSpeechSensitivity",
+    "end_of_speech_sensitivity": "endOfSpeechSensitivity",
+    "prefix_padding_ms": "prefixPaddingMs",
+    "silence_duration_ms": "silenceDurationMs",
+}
+_INPUT: Final = {"activity_handling": "activityHandling", "turn_coverage": "turnCoverage"}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveModel:
+    """How models differ whose names begin with `prefix`.
+
+    lacks, needs: settings that they do not take, and that they must be given. behaviors: how their tools may run; the
+    first one is ours where nothing else is asked for. If there is only one, a tool does not declare it.
+    """
+
+    prefix: str
+    lacks: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    behaviors: tuple[Behavior, ...] = ("BLOCKING", "NON_BLOCKING")
+
+
+LIVE_MODELS: Final = (
+    LiveModel("gemini-3.8-live-extended-thinking", needs=("thinking_level",), behaviors=("NON_BLOCKING",)),
+    LiveModel("gemini-3.8-"),
+    LiveModel(
+        "gemini-3.",
+        lacks=("proactive_audio", "input_audio_transcription", "context_window_compression"),
+        behaviors=("BLOCKING",),
+    ),
+    LiveModel(""),  # 2.5, and what is not known yet
+)
+"""The first one whose prefix fits counts."""
+
+
+def live_model(name: str) -> LiveModel:
+    """How the model of that name differs."""
+    return next(model for model in LIVE_MODELS if name.startswith(model.prefix))
+
+
+def behavior_of(model: str, asked: Behavior | None) -> Behavior:
+    """How the tools of a model run. SettingsError if it cannot do what is asked for."""
+    known = live_model(model).behaviors
+    if asked is not None and asked not in known:
+        raise SettingsError(f"gemini-live: tool_behavior: {model} only has {known[0]}, got {asked!r}")
+    return asked or known[0]
+
+
+def setup_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The set-up to ask the server for, without tools.
+
+    given: the settings by name; None for one that was not given. SettingsError for what the model does not take, or
+    lacks.
+    """
+    values = {name: value == "true" if value in _FLAG else value for name, value in given.items() if value is not None}
+    differs = live_model(model)
+    for name in differs.lacks:
+        if values.get(name):
+            raise SettingsError(f"gemini-live: {name}: {model} does not take it")
+    for name in differs.needs:
+        if name not in values:
+            raise SettingsError(f"gemini-live: {name}: {model} needs it, got none")
+    detection = _named(values, _DETECTION)
+    heard = _named(values, _INPUT) | ({"automaticActivityDetection": detection} if detection else {})
+    transcribes = values.get("input_audio_transcription", "input_audio_transcription" not in differs.lacks)
+    optional = {
+        "systemInstruction": {"parts": [{"text": text_of(values["instructions"])}]} if "instructions" in values else {},
+        "realtimeInputConfig": heard,
+        "contextWindowCompression": {"slidingWindow": {}} if values.get("context_window_compression") else {},
+        "proactivity": {"proactiveAudio": True} if values.get("proactive_audio") else {},
+    }
+    return {
+        "model": f"models/{model}",
+        "generationConfig": _generation(values),
+        **{name: value for name, value in optional.items() if value},
+        **({"inputAudioTranscription": {}} if transcribes else {}),
+        **({"outputAudioTranscription": {}} if values.get("output_audio_transcription") else {}),
+    }
+
+
+def declared(tools: Sequence[Tool], model: str, behavior: Behavior) -> list[dict[str, Any]]:
+    """Tools in the server's form."""
+    told = {"behavior": behavior} if len(live_model(model).behaviors) > 1 else {}
+    functions = [
+        {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters), **told}
+        for tool in tools
+    ]
+    return [{"functionDeclarations": functions}]
+
+
+def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
+    speech: dict[str, Any] = _named(values, {"language_code": "languageCode"})
+    if "voice_name" in values:
+        speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": values["voice_name"]}}
+    thinking = _named(values, _THINKING)
+    return {
+        "responseModalities": ["AUDIO"],
+        **_named(values, _GENERATION),
+        **({"speechConfig": speech} if speech else {}),
+        **({"thinkingConfig": thinking} if thinking else {}),
+    }
+
+
+def _named(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The values that were given, by the names of the server's form."""
+    return {theirs: values[ours] for ours, theirs in names.items() if ours in values}

@@ -1,0 +1,409 @@
+"""The Gemini Live API, over real sockets, against a server of ours that the vendor's own client checks too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import web
+from fakes.far_end import Reply, Use
+from fakes.gemini_live_server import GeminiLiveServer
+from fakes.gemini_live_voice import Quirks
+from fakes.parties import Caller
+from fakes.planted_voice import find
+from fakes.worlds import Shop
+from helpers.conformance import SECRET, Behaviour, BurstConformance
+from scipy.io import wavfile
+
+from fdbcore.endpoints.vendors.gemini_live import GeminiLive, gemini_live
+from fdbcore.errors import PartyError, SettingsError
+from fdbcore.protocols import Endpoint, World
+from fdbcore.recording.reader import Recording
+from fdbcore.registry import endpoint
+from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+FLASH_25 = "gemini-2.5-flash-native-audio-preview-12-2025"
+FLASH_31 = "gemini-3.1-flash-live-preview"
+LIVE_38 = "gemini-3.8-live"
+THINKS_38 = "gemini-3.8-live-extended-thinking"
+FRAME = SAMPLE_RATE_HZ // 100
+
+BEHAVIOURS: Mapping[Behaviour, Quirks] = {
+    "talks": Quirks(cues={30: "answer"}, deaf=True),
+    "mute": Quirks(mute=True),
+    "late": Quirks(cues={30: "answer"}, deaf=True, setup_s=0.3),
+    "hangs": Quirks(refuses="no answer"),
+    "refuses": Quirks(refuses="region"),
+    "closes": Quirks(cues={30: "answer", 1000: "abort"}, deaf=True),
+    "takes back": Quirks([Reply(20)], cues={20: "answer", 300: "interrupt"}, think_s=0, faster=10_000, deaf=True),
+}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_TEST_KEY", GeminiLiveServer.KEY)
+
+
+def at(server: GeminiLiveServer, model: str = LIVE_38, settings: str = "", timeout_s: float = 10) -> GeminiLive:
+    address = f"gemini-live:{model}?base_url={server.url('http')}&key_variable=GEMINI_TEST_KEY&{settings}"
+    return gemini_live(address, timeout_s)
+
+
+class TestGeminiLive(BurstConformance):
+    @pytest.fixture(autouse=True)
+    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(GeminiLiveServer, "KEY", SECRET)
+        monkeypatch.setenv("GEMINI_TEST_KEY", SECRET)
+
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        with GeminiLiveServer(BEHAVIOURS[behaviour]) as server:
+            yield at(server, timeout_s=timeout_s)
+
+
+def speaks(*spans: tuple[int, int], ticks: int) -> Caller:
+    """Someone who speaks in these spans of ticks."""
+    return Caller([any(start <= tick < end for start, end in spans) for tick in range(ticks)])
+
+
+def held(path: Path, caller: Caller, party: Endpoint, world: World | None = None) -> Recording:
+    return converse(caller, party, path, LiveSettings(vad="energy"), {}, Event(), world=world, seed="s")
+
+
+def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
+    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
+
+
+def said(recording: Recording) -> Pcm:
+    _, audio = wavfile.read(recording.path / "session.wav")
+    found: Pcm = audio[:, 1]
+    return found
+
+
+DONE = {"kind": "done", "side": None, "reason": None}
+
+
+def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
+    quirks = Quirks(
+        [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")],
+        cues={1000: "answer", 2500: "interrupt", 3000: "answer"},
+        words=["what is the time"],
+        think_s=0,
+        deaf=True,
+        late_chunks=2,
+    )
+    with GeminiLiveServer(quirks) as server:
+        party = at(server)
+        recording = held(tmp_path / "call", speaks((20, 60), ticks=450), party)
+        (leg,) = server.parties
+    assert recording.outcome == DONE
+    audio = said(recording)
+    begin, heard = find(audio, leg.said[0], 24_000)
+    # The server hears the session late by the look-ahead of the resampler; its audio is played in the next tick.
+    to_session = party.uplink.session_ms
+    assert begin / 48 == pytest.approx(to_session(1000), abs=20)
+    (cut,) = of_kind(recording, "interrupted")
+    assert (begin + heard) / 48 == pytest.approx(to_session(2500), abs=20)
+    assert cut["item"] == "turn_1"
+    assert cut["heard_ms"] == pytest.approx(heard / 48, abs=10)
+    assert cut["said_ms"] == pytest.approx(3000, abs=2)
+    assert not audio[begin + cut["heard_ms"] * 48 : begin + cut["heard_ms"] * 48 + 40 * FRAME].any()
+    again, heard_again = find(audio, leg.said[1], 24_000)
+    assert again / 48 == pytest.approx(to_session(3000), abs=20)
+    assert heard_again == 24_000
+    assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
+    assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]
+    assert recording.measured("B")["underruns"] == 0
+
+
+def test_the_servers_turns_stand_on_our_clock(tmp_path: Path) -> None:
+    with GeminiLiveServer(Quirks([Reply(0.3)], words=["what is it"])) as server:
+        recording = held(
+            tmp_path / "call", speaks((50, 90), (200, 230), ticks=320), at(server, settings="silence_duration_ms=300")
+        )
+    turns = [(event["name"], event["at_ms"]) for event in of_kind(recording, "system_turn")]
+    truth = [("speech_started", 500), ("speech_stopped", 900), ("speech_started", 2000), ("speech_stopped", 2300)]
+    assert [name for name, _ in turns] == [name for name, _ in truth]
+    for (_, found_ms), (_, true_ms) in zip(turns, truth, strict=True):
+        assert found_ms == pytest.approx(true_ms, abs=10)
+    words = [(event["of"], event["text"], event["item"]) for event in of_kind(recording, "transcript")]
+    assert words == [
+        ("partner", "what is it", "input_1"),
+        ("self", "I can do that for you", "turn_1"),
+        ("partner", "what is it", "input_2"),
+        ("self", "I can do that for you", "turn_2"),
+    ]
+
+
+def test_an_interruption_after_the_turn_is_complete_takes_back_what_still_waits(tmp_path: Path) -> None:
+    """Its audio came at once, so that for the server the turn was over; the next turn is heard."""
+    quirks = Quirks(
+        [Reply(3.0), Reply(0.5)],
+        cues={500: "answer", 1500: "interrupt", 2000: "answer"},
+        think_s=0,
+        faster=100,
+        deaf=True,
+        assumes_playback=False,
+    )
+    with GeminiLiveServer(quirks) as server:
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=300), at(server))
+        (leg,) = server.parties
+    (cut,) = of_kind(recording, "interrupted")
+    assert (cut["item"], cut["said_ms"]) == ("turn_1", 3000)
+    assert cut["heard_ms"] == pytest.approx(1000, abs=30)
+    assert find(said(recording), leg.said[1], 24_000)[1] == 24_000
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "behavior"),
+    [
+        (FLASH_25, "", "BLOCKING"),
+        (FLASH_31, "", None),
+        (LIVE_38, "", "BLOCKING"),
+        (THINKS_38, "thinking_level=LOW", None),
+    ],
+)
+def test_calls_of_tools_go_out_and_their_results_come_back(
+    tmp_path: Path, model: str, settings: str, behavior: str | None
+) -> None:
+    uses = (Use("add", {"item": "tea"}), Use("add", {"item": "milk", "count": 2}), Use("nothing"))
+    with GeminiLiveServer(Quirks([Reply(0.5, uses=uses)], cues={500: "answer"}, think_s=0, deaf=True)) as server:
+        party = at(server, model, settings)
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=250), party, Shop([20, 40, 5]))
+        (leg,) = server.parties
+        sent = [noted.message["toolResponse"] for noted in leg.received if "toolResponse" in noted.message]
+    assert {function.get("behavior") for function in leg.functions.values()} == {behavior}
+    assert leg.functions["add"]["parametersJsonSchema"]["required"] == ["item"]
+    answers = [answer for response in sent for answer in response["functionResponses"]]
+    assert [answer["id"] for answer in answers] == ["function-call-3", "function-call-1", "function-call-2"]
+    assert "error" in answers[0]["response"]
+    assert answers[1]["response"] == {"output": {"items": [{"name": "tea", "count": 1}]}}
+    assert [event["stage"] for event in of_kind(recording, "tool_call")].count("complete") == 3
+    assert [event["status"] for event in of_kind(recording, "tool_result")] == ["unknown", "ok", "ok"]
+    begin, _ = find(said(recording), leg.said[-1], 24_000)
+    assert begin / 480 >= of_kind(recording, "tool_result")[-1]["tick"], "it goes on with the results"
+    shown = recording.parties["B"]["tool_behavior"]
+    assert shown == ("NON_BLOCKING" if model == THINKS_38 else "BLOCKING")
+
+
+def test_a_call_that_the_server_takes_back_is_cancelled(tmp_path: Path) -> None:
+    quirks = Quirks(
+        [Reply(0.5, uses=[Use("add", {"item": "tea"})]), Reply(0.5)],
+        cues={500: "answer", 1000: "interrupt", 1500: "answer"},
+        think_s=0,
+        deaf=True,
+    )
+    with GeminiLiveServer(quirks) as server:
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=250), at(server), Shop([200]))
+        (leg,) = server.parties
+        assert not [noted for noted in leg.received if "toolResponse" in noted.message]
+    assert [event["stage"] for event in of_kind(recording, "tool_call")] == ["begun", "complete", "cancelled"]
+    assert of_kind(recording, "tool_result") == []
+    assert find(said(recording), leg.said[-1], 24_000)[1] == 24_000, "the next turn is heard"
+
+
+def test_what_it_counts_is_told(tmp_path: Path) -> None:
+    with GeminiLiveServer(Quirks([Reply(0.4)], cues={500: "answer"}, think_s=0, deaf=True)) as server:
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), at(server))
+        (leg,) = server.parties
+        (counted,) = [noted.message["usageMetadata"] for noted in leg.sent if "usageMetadata" in noted.message]
+    due, usage = of_kind(recording, "usage")
+    assert due["due"]
+    assert "due" not in usage
+    assert (usage["audio_in_tokens"], usage["audio_out_tokens"]) == (
+        counted["promptTokenCount"],
+        counted["responseTokenCount"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("refuses", "expected", "transient"),
+    [
+        (401, "key: the key in GEMINI_TEST_KEY is not taken", False),
+        (429, "busy: ", True),
+        (500, "server: ", True),
+        ("key expired", "key: the key in GEMINI_TEST_KEY is not taken", False),
+        ("quota", "quota: ", False),
+        ("region", "region: ", False),
+        ("busy", "busy: ", True),
+        ("invalid", "setting: ", False),
+        ("no answer", "no session within 0.3 s", True),
+    ],
+)
+def test_what_keeps_a_session_from_beginning_has_a_name(refuses: str | int, expected: str, transient: bool) -> None:
+    with GeminiLiveServer(Quirks(refuses=refuses)) as server:
+        check_opening_fails(at(server, timeout_s=0.3 if refuses == "no answer" else 10), expected, transient)
+
+
+def check_opening_fails(party: GeminiLive, expected: str, transient: bool = False) -> None:
+    try:
+        with pytest.raises(PartyError) as error:
+            party.probe()
+    finally:
+        party.close()
+    text = str(error.value)
+    assert text.startswith(f"{party.name}: {expected}")
+    assert "\n" not in text
+    assert GeminiLiveServer.KEY not in text
+    assert error.value.transient == transient
+
+
+def test_a_wrong_key_and_a_wrong_model_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    with GeminiLiveServer() as server:
+        check_opening_fails(at(server, "gemini-9"), "model: there is no such model")
+        monkeypatch.setenv("GEMINI_TEST_KEY", "some-other-key")
+        check_opening_fails(at(server), "key: the key in GEMINI_TEST_KEY is not taken")
+        keyless = gemini_live(f"gemini-live:{LIVE_38}?base_url={server.url('http')}")
+        check_opening_fails(keyless, "key: a request without a key")
+
+
+@pytest.mark.parametrize(
+    ("cues", "expected"),
+    [
+        ({700: "deadline"}, "session limit: the session reached its longest duration"),
+        ({400: "go_away", 700: "fail"}, "session limit: "),
+        ({400: "go_away", 700: "abort"}, "session limit: "),
+        ({700: "fail"}, "server: the server failed"),
+        ({700: "exhaust"}, "quota: "),
+        ({700: "overflow"}, "context: the context is full"),
+        ({700: "abort"}, "the connection was lost"),
+    ],
+    ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
+)
+def test_what_ends_a_session_has_a_name(cues: dict[int, str], expected: str, tmp_path: Path) -> None:
+    with GeminiLiveServer(Quirks(cues={200: "answer"} | cues, think_s=0, deaf=True)) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=400), at(server))
+    outcome = recording.outcome
+    assert outcome is not None
+    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
+    assert expected in str(outcome["reason"])
+    assert GeminiLiveServer.KEY not in str(outcome)
+    assert said(recording).any(), "what came before is heard"
+    if "go_away" in cues.values():
+        assert [event["time_left_s"] for event in of_kind(recording, "going_away")] == [50]
+
+
+def test_garbage_harms_nothing(tmp_path: Path) -> None:
+    cues = {200: "send_garbage", 300: "send_unknown", 400: "send_half_a_sample", 500: "answer"}
+    with GeminiLiveServer(Quirks([Reply(0.5)], cues=cues, think_s=0, deaf=True)) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
+        (leg,) = server.parties
+    assert recording.outcome == DONE
+    find(said(recording), leg.said[0], 24_000)
+    assert any(event["name"] == "not an event" for event in of_kind(recording, "event"))
+    assert any("modelMood" in str(event["data"]) for event in of_kind(recording, "event"))
+
+
+def test_a_session_is_resumed_only_if_asked_and_says_so(tmp_path: Path) -> None:
+    quirks = Quirks([Reply(0.5)], cues={300: "answer", 1500: "deadline"}, think_s=0, setup_s=0.2)
+    with GeminiLiveServer(quirks) as server:
+        party = at(server, settings="resumption=true&silence_duration_ms=200")
+        recording = held(tmp_path / "call", speaks((200, 230), ticks=290), party)
+        first, second = server.parties
+    assert recording.outcome == DONE
+    (resumed,) = of_kind(recording, "resumed")
+    assert second.setup["sessionResumption"]["handle"].startswith("handle-")
+    assert "handle-" not in str(recording.events)
+    assert resumed["gap_ms"] == pytest.approx(200, abs=100)
+    assert resumed["claimed_ms"] == pytest.approx(1500, abs=40)
+    n_heard = sum(map(len, first.heard)) + sum(map(len, second.heard))
+    assert n_heard == pytest.approx(2.9 * 16_000, abs=1600), "what was said in the gap is heard late, but heard"
+    started = [event["at_ms"] for event in of_kind(recording, "system_turn")]
+    assert started == [pytest.approx(2000, abs=30), pytest.approx(2300, abs=30)]
+
+
+def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text("Be brief.\n")
+    asked = (
+        f"voice_name=Kore&language_code=en-US&instructions=@{tmp_path}/prompt.txt&start_of_speech_sensitivity="
+        "START_SENSITIVITY_LOW&prefix_padding_ms=100&silence_duration_ms=400&activity_handling=NO_INTERRUPTION&"
+        "thinking_budget=0&context_window_compression=true&proactive_audio=true&temperature=0.5&api_version=v1beta"
+    )
+    with GeminiLiveServer() as server:
+        party = at(server, FLASH_25, asked)
+        before = party.describe()
+        try:
+            party.open("B")
+        finally:
+            party.close()
+        (leg,) = server.parties
+    assert leg.setup == before["asked"]
+    assert "v1beta" in str(leg.request.url)
+    assert leg.setup == {
+        "model": f"models/{FLASH_25}",
+        "generationConfig": {
+            "responseModalities": ["AUDIO"],
+            "temperature": 0.5,
+            "speechConfig": {"languageCode": "en-US", "voiceConfig": {"prebuiltVoiceConfig": {"voiceName": "Kore"}}},
+            "thinkingConfig": {"thinkingBudget": 0},
+        },
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "realtimeInputConfig": {
+            "automaticActivityDetection": {
+                "startOfSpeechSensitivity": "START_SENSITIVITY_LOW",
+                "prefixPaddingMs": 100,
+                "silenceDurationMs": 400,
+            },
+            "activityHandling": "NO_INTERRUPTION",
+        },
+        "contextWindowCompression": {"slidingWindow": {}},
+        "proactivity": {"proactiveAudio": True},
+        "inputAudioTranscription": {},
+        "outputAudioTranscription": {},
+    }
+    assert party.describe() == {**before, "session": {"sessionId": "session-1"}}
+    assert party.services() == [("audio", "127.0.0.1", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (f"{LIVE_38}?voice=Kore", "expected settings of base_url, key_variable, instructions, voice_name"),
+        (f"{LIVE_38}?tool_behavior=WAIT", "expected BLOCKING or NON_BLOCKING, got 'WAIT'"),
+        (f"{FLASH_31}?tool_behavior=NON_BLOCKING", f"{FLASH_31} only has BLOCKING"),
+        (f"{FLASH_31}?proactive_audio=true", f"proactive_audio: {FLASH_31} does not take it"),
+        (f"{THINKS_38}?tool_behavior=BLOCKING&thinking_level=LOW", f"{THINKS_38} only has NON_BLOCKING"),
+        (THINKS_38, f"thinking_level: {THINKS_38} needs it"),
+        ("", "expected gemini-live:NAME, got no name"),
+        (LIVE_38 + "?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
+        (f"{LIVE_38}?base_url=http://x&instructions=@none.txt", "none.txt: expected a prompt"),
+    ],
+)
+def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "a-key-of-nobody")
+    with pytest.raises(SettingsError, match=re.escape(expected)) as error:
+        endpoint(f"gemini-live:{address}")
+    assert "\n" not in str(error.value)
+
+
+def test_the_key_goes_to_no_other_server() -> None:
+    async def elsewhere(request: web.Request) -> web.Response:
+        raise web.HTTPFound(f"{thief.url('http')}{request.path}")
+
+    class Redirects(GeminiLiveServer):
+        def routes(self) -> list[web.RouteDef]:
+            return [web.get("/{path:.*}", elsewhere)]
+
+    with GeminiLiveServer() as thief, Redirects() as server:
+        check_opening_fails(at(server), "cannot connect: the server sends us to another one")
+        assert thief.parties == []
+
+
+def test_it_hears_the_session(tmp_path: Path) -> None:
+    """At 16 kHz, in packets of 20 ms, late by the look-ahead of the resampler."""
+    with GeminiLiveServer(Quirks(mute=True)) as server:
+        party = at(server)
+        held(tmp_path / "call", speaks((50, 60), ticks=100), party)
+        (leg,) = server.parties
+    heard = np.concatenate(leg.heard)
+    onset, end = np.flatnonzero(np.abs(heard) > 1000)[[0, -1]]
+    assert onset / 16 == pytest.approx(500 + party.uplink.lead_ms, abs=0.5)
+    assert end / 16 == pytest.approx(600 + party.uplink.lead_ms, abs=0.5)
+    assert {len(packet) for packet in leg.heard} == {320}
