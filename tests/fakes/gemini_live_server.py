@@ -49,7 +49,9 @@ class GeminiLiveServer(FarEnd["Caller"]):
 
     async def _bidi(self, request: web.Request) -> web.StreamResponse:
         if isinstance(self.quirks.refuses, int):
-            return web.json_response({"error": {"code": self.quirks.refuses}}, status=self.quirks.refuses)
+            later = {"Retry-After": "3600"} if self.quirks.refuses == 429 else {}
+            told = {"error": {"code": self.quirks.refuses}}
+            return web.json_response(told, status=self.quirks.refuses, headers=later)
         return await self.serve(request, lambda ws: Caller(self, request, ws))
 
 

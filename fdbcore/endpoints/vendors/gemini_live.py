@@ -47,11 +47,11 @@ from fdbcore.models.gemini import GEMINI
 from fdbcore.runtime.address import parsed
 from fdbcore.types.system_events import GOING_AWAY, RESUMED, SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
-from fdbcore.types.usage import USAGE, ModelUsage, Service, Unit
+from fdbcore.types.usage import ModelUsage, Service, Unit
 
 HEARS_HZ: Final = 16_000
 SAYS_HZ: Final = 24_000
-VENDOR: Final = replace(GEMINI, name="gemini-live")
+VENDOR: Final = replace(GEMINI, name="gemini-live", billed_as=GEMINI.name)
 
 CONTEXT: Final = Cause(
     "context", "the context is full, or a message was not taken: use a smaller --max-s, or context_window_compression"
@@ -123,8 +123,7 @@ class GeminiLive(VendorParty):
         """See `VendorParty.where`."""
         path = f"/ws/google.ai.generativelanguage.{self._api_version}.GenerativeService.BidiGenerateContent"
         key = self._account.key()
-        base = self._account.base_url.rstrip("/").replace("http", "ws", 1)
-        return base + path, {} if key == NO_KEY else {"x-goog-api-key": key}
+        return self._account.websocket(path), {} if key == NO_KEY else {"x-goog-api-key": key}
 
     async def begin(self, session: Session) -> None:
         """Set up the session, and wait until the server has."""
@@ -167,10 +166,10 @@ class GeminiLive(VendorParty):
         await super()._hold(ready)
         while self.stream.left is None:
             try:
-                async with asyncio.timeout(self._timeout_s) as limit:
+                async with asyncio.timeout(self.timeout_s) as limit:
                     await super()._hold(partial(limit.reschedule, None))
             except TimeoutError:
-                self.end(f"{self.name}: did not resume the session within {self._timeout_s:g} s", transient=True)
+                self.end(f"{self.name}: did not resume the session within {self.timeout_s:g} s", transient=True)
             except Exception as error:
                 self.end(str(self._failure(error)))
 
@@ -213,7 +212,7 @@ class GeminiLive(VendorParty):
             for number in cancelled.get("ids") or ():
                 self.call(ToolCall("cancelled", str(number), self._calls.get(str(number), "")))
         if isinstance(usage := event.get("usageMetadata"), dict):
-            self._log_usage(_counts(usage))
+            self.log_usage(self._usage(_counts(usage)))
         if isinstance(activity := event.get("voiceActivity"), dict):
             self._note_activity(activity)
         if isinstance(going := event.get("goAway"), dict):
@@ -258,7 +257,7 @@ class GeminiLive(VendorParty):
     def _begin_turn(self) -> None:
         if not self._is_in_turn:
             self._is_in_turn = True
-            self._log_usage({}, due=True)
+            self.log_usage(self._usage({}, due=True))
 
     def _end_turn(self) -> None:
         self.items.end(self._item)
@@ -309,9 +308,8 @@ class GeminiLive(VendorParty):
             times = {"claimed_ms": round(claimed_ms, 1), "at_ms": round(self.uplink.session_ms(claimed_ms), 1)}
         self.note(SYSTEM_TURN, name=name, **times)
 
-    def _log_usage(self, counts: Mapping[Unit, float], due: bool = False) -> None:
-        vendor = self._account.service("audio").vendor
-        self.note(USAGE, **ModelUsage(vendor, self._model, counts, due).happening(0).fields)
+    def _usage(self, counts: Mapping[Unit, float], due: bool = False) -> ModelUsage:
+        return ModelUsage(self._account.service("audio").vendor, self._model, counts, due)
 
 
 def _counts(usage: Json) -> dict[Unit, float]:

@@ -16,7 +16,7 @@ from fakes.far_end import Reply, Use
 from fakes.gemini_live_server import GeminiLiveServer
 from fakes.gemini_live_voice import Quirks
 from fakes.parties import Caller
-from fakes.planted_voice import find
+from fakes.planted_speech import find
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance
 from scipy.io import wavfile
@@ -278,8 +278,9 @@ def test_a_wrong_key_and_a_wrong_model_are_told_apart(monkeypatch: pytest.Monkey
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )
 def test_what_ends_a_session_has_a_name(cues: dict[int, str], expected: str, tmp_path: Path) -> None:
-    with GeminiLiveServer(Quirks(cues={200: "answer"} | cues, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=400), at(server))
+    quirks = Quirks([Reply(0.4)], cues={200: "answer"} | cues, think_s=0, deaf=True)
+    with GeminiLiveServer(quirks) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
     outcome = recording.outcome
     assert outcome is not None
     assert (outcome["kind"], outcome["side"]) == ("failed", "B")
