@@ -31,6 +31,8 @@ ENDPOINTS: Final = {
     "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
+    "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
+    "twilios": "fdbcore.endpoints.vendors.twilio:twilio",
     "webrtc": "fdbcore.endpoints.webrtc.endpoint:webrtc",
     "whip": "fdbcore.endpoints.webrtc.whip_client:whip",
     "whips": "fdbcore.endpoints.webrtc.whip_client:whip",

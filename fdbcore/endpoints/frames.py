@@ -75,7 +75,8 @@ class FrameStream:
     """Both directions of one party's audio, and a log of what happened.
 
     The transport's thread calls `receive`, `flush`, `end_utterance`, `allows`, `note`, `call` and `sent`; the thread of
-    the ticks calls the rest; both may call `leave`. Frames that were received before the party left are still said.
+    the ticks calls the rest; both may call `leave`, and read `queued_samples` and `received_samples` (since tick 0).
+    Frames that were received before the party left are still said.
     Live, frames are said as they come. In lockstep, the answer to the frame of tick n is said at n + step, and `say`
     waits for it at most `answer_timeout_s`.
 
@@ -104,7 +105,7 @@ class FrameStream:
         self._calls: deque[ToolCall] = deque()
         self._next_answer = 0
         self._next_heard_tick = 0
-        self._received_samples = 0
+        self.received_samples = 0
         self._early_samples = 0
         self._dry_ticks = 0
         self._wire = LatenessHistogram()
@@ -127,10 +128,10 @@ class FrameStream:
             self._early_samples += FRAME_SAMPLES
         elif self.left is not None:
             return
-        elif self.pace.clocking == "input" and self._received_samples == self._next_heard_tick * FRAME_SAMPLES:
+        elif self.pace.clocking == "input" and self.received_samples == self._next_heard_tick * FRAME_SAMPLES:
             self.leave(f"answered {self._next_heard_tick + 1} frames of {self._next_heard_tick} that it heard")
         elif self._in_lockstep:
-            self._received_samples += FRAME_SAMPLES
+            self.received_samples += FRAME_SAMPLES
             self._answers.put(data)
         else:
             self.receive_audio(np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False))
@@ -141,7 +142,7 @@ class FrameStream:
             self._early_samples += len(pcm)
         elif self.left is None:
             taken = self._playout.push(pcm, now_ns())
-            self._received_samples += taken
+            self.received_samples += taken
             if taken < len(pcm):
                 self.leave(f"sent {self._most_ahead_s} s of audio more than was played")
 
@@ -167,7 +168,7 @@ class FrameStream:
         if not self._started:
             allowed = len(self._happenings) < MOST_EARLY_EVENTS
         elif not self.flooded:
-            at_ns = self._received_samples // FRAME_SAMPLES * TICK_NS if self._in_lockstep else now_ns()
+            at_ns = self.received_samples // FRAME_SAMPLES * TICK_NS if self._in_lockstep else now_ns()
             reason = self._allowance.take(at_ns, size_bytes)
             allowed = reason is None
             if reason is not None:
@@ -271,13 +272,13 @@ class FrameStream:
         playout, stats = self._playout, self._playout.stats()
         counts = playout.counts()
         live = not self._in_lockstep and self._sends_always
-        speed = {"received_samples_per_s": self._received_samples * TICKS_PER_S / (self._tick + 1)} if live else {}
+        speed = {"received_samples_per_s": self.received_samples * TICKS_PER_S / (self._tick + 1)} if live else {}
         # A frame is sent unchanged at the start of its own tick, so the way out adds no delay.
         delays = {} if self._in_lockstep else {"out_delay_samples": 0, **playout.certificate()}
         return {
             **speed,
             **delays,
-            "received_samples": self._received_samples,
+            "received_samples": self.received_samples,
             **counts,
             "heard_samples": counts["heard_samples"] + self._next_answer * FRAME_SAMPLES,
             "dropped_samples": self._early_samples + stats.dropped_samples + playout.missed_samples,

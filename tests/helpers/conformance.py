@@ -161,9 +161,9 @@ def spoke(heard: Heard) -> bool:
 def asks_twice(tick: int) -> Pcm:
     """Two short words with silence between and after them, for a system that answers once its partner is silent.
 
-    The second comes after 0.65 s, while such a system may well be answering the first.
+    The second comes after 0.56 s, while such a system may well be answering the first.
     """
-    return tone(tick) if tick < 20 or 65 <= tick < 75 else SILENT_FRAME
+    return tone(tick) if tick < 20 or 56 <= tick < 66 else SILENT_FRAME
 
 
 class EndpointConformance:

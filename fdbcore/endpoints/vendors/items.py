@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import Final, NamedTuple
 
@@ -12,6 +13,9 @@ from fdbcore.endpoints.frames import FrameStream
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 SAMPLES_PER_MS: Final = SAMPLE_RATE_HZ // 1000
+
+PAUSE_S: Final = 0.2
+"""If a party that does not name its items sends nothing for this long, its utterance has ended."""
 
 
 class Said(NamedTuple):
@@ -34,12 +38,21 @@ class Items:
     An item is whole once `end` says so; until then, running dry is an underrun. After `cut`, the audio that is not yet
     heard is dropped, and so is all that still comes of these items.
 
-    rate_hz: of the party's audio, int16 mono. stream: of a party that `names_its_ends`.
+    A party without names for its items calls `push_unnamed`: an utterance ends where nothing comes for PAUSE_S. Its
+    audio must not wait in the resampler for what follows, so it is late by `lead_samples` (at 48 kHz) of silence, and
+    the last `lead_samples` before a pause are dropped if all else was heard by then.
+
+    rate_hz: of the party's audio, int16 mono. stream: one that `names_its_ends`, which these items do.
     """
 
-    def __init__(self, stream: FrameStream, rate_hz: int) -> None:
+    def __init__(self, stream: FrameStream, rate_hz: int, named: bool = True) -> None:
         self.rate_hz = rate_hz
         self.late_samples = 0
+        self.lead_samples = (
+            0 if named or rate_hz == SAMPLE_RATE_HZ else Resampler(rate_hz, SAMPLE_RATE_HZ).delay_samples
+        )
+        self._utterances = 1
+        self._pause: asyncio.TimerHandle | None = None
         self._stream = stream
         self._resampler: Resampler | None = None
         self._current: str | None = None
@@ -57,7 +70,23 @@ class Items:
             self._end_current()
             self._current = item
             self._resampler = None if self.rate_hz == SAMPLE_RATE_HZ else Resampler(self.rate_hz, SAMPLE_RATE_HZ)
+            self._play(item, np.zeros(self.lead_samples, np.int16))
         self._play(item, pcm if self._resampler is None else self._resampler.process(pcm))
+
+    def push_unnamed(self, pcm: Pcm) -> None:
+        """Take the next audio, int16 (n,) at the party's rate. It belongs to another utterance than what was cut."""
+        while (item := f"utterance {self._utterances}") in self._cut:
+            self._utterances += 1
+        self.push(item, pcm)
+        if self._pause is not None:
+            self._pause.cancel()
+        self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self._end_utterance)
+
+    def _end_utterance(self) -> None:
+        if not self._stream.queued_samples:
+            self._resampler = None  # its last samples would be heard after a gap
+        self._end_current()
+        self._utterances += 1
 
     def end(self, item: str) -> None:
         """No more audio of this item will come."""

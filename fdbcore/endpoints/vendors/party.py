@@ -86,7 +86,8 @@ class VendorParty(Endpoint):
     The ticks' thread calls the methods of `Endpoint`; the network's thread calls `begin`, `take` and what they use:
     `items`, `note`, `call`, `cut_short`, `send`, `end`.
 
-    name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_ends: it says where an item ends.
+    name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_items: otherwise it calls
+    `items.push_unnamed`.
     """
 
     kind: ClassVar[str]
@@ -99,13 +100,13 @@ class VendorParty(Endpoint):
         name: str,
         uplink: Uplink,
         rate_hz: int,
-        names_its_ends: bool = True,
+        names_its_items: bool = True,
         timeout_s: float = OPEN_TIMEOUT_S,
     ) -> None:
         self.name = name
         self.uplink = uplink
-        self.stream = FrameStream(Pace("burst"), timeout_s, MOST_AHEAD_S, names_its_ends)
-        self.items = Items(self.stream, rate_hz)
+        self.stream = FrameStream(Pace("burst"), timeout_s, MOST_AHEAD_S, names_its_ends=True)
+        self.items = Items(self.stream, rate_hz, names_its_items)
         self.tools: Sequence[Tool] = ()
         self.confirmed: Json = {}
         """The session as the server confirms it."""
@@ -288,13 +289,20 @@ class VendorParty(Endpoint):
 
     def log(self) -> Sequence[Happening]:
         """What happened, with each item once it was heard to its end."""
-        happened = list(self.stream.log())
+        happened = [self._with_lead(happening) for happening in self.stream.log()]
         if (self._tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None:
             happened += [
                 Happening(self._tick, ITEM, {"item": said.item, "said_samples": said.said_samples})
                 for said in self.items.heard_to_the_end()
             ]
         return happened
+
+    def _with_lead(self, happening: Happening) -> Happening:
+        """An event of the stream, whose delays count from the resampler's lead on."""
+        if not self.items.lead_samples or "delay_samples" not in happening.fields:
+            return happening
+        delay_samples = happening.fields["delay_samples"] + self.items.lead_samples
+        return happening._replace(fields={**happening.fields, "delay_samples": delay_samples})
 
     def measured(self) -> Mapping[str, Any]:
         """Counts of samples, our own delays, and the lateness of the packets sent, as JSON values."""

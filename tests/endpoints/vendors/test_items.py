@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,25 @@ def test_an_odd_byte_is_dropped() -> None:
     assert from_pcm16(b"\x01\x00\x02\x00\x03").tolist() == [1, 2]
     assert from_pcm16(b"").shape == (0,)
     assert FRAME_SAMPLES == 10 * MS
+
+
+def test_an_utterance_without_a_name_is_heard_at_once_and_ends_with_a_pause() -> None:
+    async def talk() -> tuple[list[bool], list[Said]]:
+        stream = FrameStream(Pace("burst"), 1, 300, names_its_ends=True)
+        items = Items(stream, 8_000, named=False)
+        stream.start(now_ns())
+        heard, said = [], []
+        for tick in range(90):
+            if tick < 20 or 60 <= tick < 80:  # 10 ms at a time, as an application in real time sends it
+                items.push_unnamed(loud(10, 8_000))
+            frame = stream.say(tick)
+            assert frame is not None
+            heard.append(bool((np.abs(frame) > 1000).any()))
+            await asyncio.sleep(0.01)
+            said += items.heard_to_the_end()
+        assert stream.measured()["underruns"] == 0
+        return heard, said
+
+    heard, said = asyncio.run(talk())
+    assert heard == [True] * 20 + [False] * 40 + [True] * 20 + [False] * 10, "no tail comes late"
+    assert [(each.item, each.said_samples) for each in said] == [("utterance 1", 200 * MS)]
