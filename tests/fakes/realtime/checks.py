@@ -28,10 +28,10 @@ class Wrong(Exception):
 @cache
 def client_events() -> Mapping[str, type[BaseModel]]:
     """The types of the events that a client may send, by their names."""
-    return {_literal(kind, "type"): kind for kind in get_args(get_args(RealtimeClientEvent)[0])}
+    return {literal(kind, "type"): kind for kind in get_args(get_args(RealtimeClientEvent)[0])}
 
 
-def _literal(kind: type[BaseModel], field: str) -> str:
+def literal(kind: type[BaseModel], field: str) -> str:
     """The one value that a field may have."""
     return str(get_args(kind.model_fields[field].annotation)[0])
 
@@ -68,7 +68,7 @@ def _narrowed(kind: type[BaseModel], field: str, inner: type[BaseModel]) -> type
 def _item(item: Any) -> type[BaseModel] | None:
     """The type of an item, by what it calls itself."""
     for kind in get_args(get_args(ConversationItem)[0]):
-        named = {name: _literal(kind, name) for name in ("type", "role") if name in kind.model_fields}
+        named = {name: literal(kind, name) for name in ("type", "role") if name in kind.model_fields}
         if isinstance(item, dict) and named.items() <= item.items():
             found: type[BaseModel] = kind
             return found

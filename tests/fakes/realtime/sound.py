@@ -33,18 +33,19 @@ def encoded(wave: Wave, sound: Mapping[str, Any]) -> bytes:
     """The bytes of speech at RATE_HZ."""
     rate_hz = rate_of(sound)
     if rate_hz != RATE_HZ:
-        wave = soxr.resample(wave, RATE_HZ, rate_hz)
+        smooth = soxr.resample(wave.astype(np.float32), RATE_HZ, rate_hz)  # of integers it would dither the silence
+        wave = np.rint(smooth).clip(-32_768, 32_767).astype(np.int16)
     if sound["type"] == "audio/pcm":
         return wave.astype("<i2").tobytes()
     return companded(wave, sound["type"])
 
 
 def companded(wave: Wave, kind: str) -> bytes:
-    """The bytes of samples at 8 kHz, each the one whose value is nearest."""
+    """The bytes of samples at 8 kHz, each the one whose value is nearest; of zeros, the usual ones of silence."""
     table = _mu_law() if kind == "audio/pcmu" else _a_law()
     order = np.argsort(table, kind="stable")
     values = table[order].astype(np.int32)
-    at = np.searchsorted((values[1:] + values[:-1]) / 2, wave)
+    at = np.searchsorted((values[1:] + values[:-1]) / 2, wave, side="right")
     return order[at].astype(np.uint8).tobytes()
 
 

@@ -1,0 +1,423 @@
+"""The fake of GPT-Live: held against the vendor's own types, by the vendor's own client, in real time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from fakes.live.checks import client_events
+from fakes.live_server import RATE_HZ, Call, Faults, LivePlan, LiveServer, Reply, Wave, place_of, tones
+from fakes.realtime.checks import check, literal
+from openai import AsyncOpenAI
+from openai.types.live import ServerEvent
+from openai.types.responses import ResponseStreamEvent
+from pydantic import BaseModel
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+pytestmark = pytest.mark.live
+
+TYPES: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ServerEvent)[0])}
+INNER: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ResponseStreamEvent)[0])}
+SOUND = "session.output_audio.delta"
+TOOLS = {"model": "gpt-5.2", "tools": [{"type": "function", "name": "book", "parameters": {"type": "object"}}]}
+
+
+def checked(event: dict[str, Any]) -> dict[str, Any]:
+    """An event of the vendor's types, through and through."""
+    check(event, TYPES[event["type"]])
+    if event["type"] == "response.event":
+        check(event["event"], INNER[event["event"]["type"]])
+    return event
+
+
+class Talk:
+    """A connection of the vendor's client, which talks in real time. events: what came."""
+
+    def __init__(self, connection: Any) -> None:
+        self.client = connection
+        self.events: list[dict[str, Any]] = []
+        self.end: ConnectionClosed | None = None
+        self._read = 0
+        self._news = asyncio.Event()
+
+    @property
+    def types(self) -> list[str]:
+        return [event["type"] for event in self.events if event["type"] not in (SOUND, "session.input_audio.append")]
+
+    def all(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == kind]
+
+    async def listen(self) -> None:
+        while True:
+            try:
+                data = await self.client.recv_bytes()
+            except ConnectionClosed as end:
+                self.end = end
+                self._news.set()
+                return
+            self.client.parse_event(data)
+            self.events.append(checked(json.loads(data)))
+            self._news.set()
+
+    async def until(self, *kinds: str) -> dict[str, Any]:
+        """The next event of one of these kinds that was not asked for yet."""
+        async with asyncio.timeout(10):
+            while True:
+                while self._read < len(self.events):
+                    event = self.events[self._read]
+                    self._read += 1
+                    if event["type"] in kinds:
+                        return event
+                assert self.end is None, self.end
+                self._news.clear()
+                await self._news.wait()
+
+    async def ended(self) -> ConnectionClosed:
+        async with asyncio.timeout(10):
+            while self.end is None:
+                self._news.clear()
+                await self._news.wait()
+        return self.end
+
+    async def begin(self, **session: Any) -> dict[str, Any]:
+        await self.client.session.start(session={"model": "gpt-live-1", **session})
+        return await self.until("session.started", "error")
+
+    async def say(self, *pieces: Wave) -> None:
+        """In real time."""
+        wave = np.concatenate(pieces).astype("<i2")
+        begun_s = asyncio.get_running_loop().time()
+        for number, at in enumerate(range(0, len(wave), 480)):
+            audio = base64.b64encode(wave[at : at + 480].tobytes()).decode()
+            await self.client.session.input_audio.append(audio=audio)
+            await asyncio.sleep(begun_s + number / 50 - asyncio.get_running_loop().time())
+
+    @property
+    def heard(self) -> Wave:
+        return samples(self.all(SOUND), "delta")
+
+
+def samples(events: list[dict[str, Any]], field: str) -> Wave:
+    return np.frombuffer(b"".join(base64.b64decode(event[field]) for event in events), "<i2").astype(np.int16)
+
+
+def silence(seconds: float) -> Wave:
+    return np.zeros(int(seconds * RATE_HZ), np.int16)
+
+
+@asynccontextmanager
+async def talking(server: LiveServer, attached_to: str | None = None, key: str | None = None) -> AsyncIterator[Talk]:
+    async with AsyncOpenAI(api_key=key or server.key, base_url=server.base_url) as client:
+        opened: Any = (
+            client.live.connect() if attached_to is None else client.live.sideband.connect(session_id=attached_to)
+        )
+        async with opened as connection:
+            talk = Talk(connection)
+            async with asyncio.TaskGroup() as tasks:
+                task = tasks.create_task(talk.listen())
+                yield talk
+                task.cancel()
+
+
+def hold(server: LiveServer, script: Callable[[Talk], Awaitable[None]]) -> Talk:
+    async def run() -> Talk:
+        async with talking(server) as talk:
+            await script(talk)
+        return talk
+
+    with server:
+        return asyncio.run(run())
+
+
+def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_it() -> None:
+    said = tones(0.75, 5)
+    server = LiveServer(
+        LivePlan([Reply("Good day to you.", said)], heard=["A table please."], reply_ms=300, usage_s=1.0)
+    )
+    watched: list[Talk] = []
+
+    async def script(talk: Talk) -> None:
+        session = (await talk.begin(instructions="Be brief."))["session"]
+        async with talking(server, session["id"]) as watcher:
+            watched.append(watcher)
+            await talk.say(silence(0.5), tones(0.6, 7), silence(1.9))
+            await talk.client.session.close()
+            await talk.until("session.closed")
+            await watcher.until("session.closed")
+
+    talk = hold(server, script)
+    session, heard, begun_ms = server.sessions[0], talk.heard, server.sessions[0].mouth.said[0].start_ms
+    place = place_of(said, heard)
+    assert place == begun_ms * 24
+    np.testing.assert_array_equal(heard[place : place + len(said)], said)
+    assert -100 <= begun_ms - (500 + 600 + 300) <= 400  # the client may be late
+    assert 0 < np.abs(heard[: int(0.4 * RATE_HZ)].astype(int)).max() < 30  # a tick, and then nothing at all
+    assert not heard[int(0.4 * RATE_HZ) : place].any()
+    assert not heard[place + len(said) :].any()
+    assert {len(base64.b64decode(event["delta"])) for event in talk.all(SOUND)} == {4800}
+    times = [logged.at_s for logged in session.sent if logged.type == SOUND]
+    assert (times[-1] - times[0]) / (len(times) - 1) == pytest.approx(0.1, abs=0.01)
+
+    words = talk.all("session.output_transcript.delta")
+    assert "".join(event["delta"] for event in words) == "Good day to you."
+    assert words[0]["start_ms"] == begun_ms
+    theirs = talk.all("session.input_transcript.delta")
+    assert "".join(event["delta"] for event in theirs) == "A table please."
+    assert theirs[0]["start_ms"] == pytest.approx(500, abs=300)
+    assert [event["usage"]["seconds"] for event in talk.all("session.usage.updated")][:2] == [1.0, 2.0]
+    closed = talk.all("session.closed")[0]
+    assert (closed["reason"], closed["session"]["instructions"]) == ("close_requested", "Be brief.")
+
+    chunks = watched[0].all(SOUND)
+    at = chunks[0]["start_ms"]
+    assert [event["start_ms"] for event in chunks] == list(range(at, at + 100 * len(chunks), 100))
+    np.testing.assert_array_equal(samples(chunks, "delta"), heard[at * 24 :][: len(chunks) * 2400])
+    their_speech = samples(watched[0].all("session.input_audio.append"), "audio")
+    assert place_of(tones(0.6, 7), their_speech) / 24 + at == pytest.approx(500, abs=300)
+    assert watched[0].types[-1] == "session.closed"
+
+
+def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
+    server = LiveServer(
+        LivePlan([Reply("one two three four five six seven")], greets=True, yield_ms=150, dropped={5, 6})
+    )
+    watched: list[Talk] = []
+
+    async def script(talk: Talk) -> None:
+        session = (await talk.begin())["session"]
+        async with talking(server, session["id"]) as watcher:
+            watched.append(watcher)
+            await talk.say(silence(1.0), tones(0.4, 3), silence(0.3))
+
+    talk = hold(server, script)
+    begun_ms = server.sessions[0].mouth.said[0].start_ms
+    loud = np.abs(talk.heard.reshape(-1, 2400).astype(int)).max(axis=1) > 1000
+    fell_silent_ms = 100 * (int(np.flatnonzero(loud)[-1]) + 1 + 2)  # two frames were lost
+    assert begun_ms == 400
+    assert fell_silent_ms == pytest.approx(1000 + 150, abs=250)
+    assert len(talk.all("session.output_transcript.delta")) < 7
+    starts = [event["start_ms"] for event in watched[0].all(SOUND)]
+    assert 700 in starts
+    assert not {500, 600} & {*starts}
+
+
+def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> None:
+    calls = [Call("book", {"name": "Ada", "people": 4}, "call_1"), Call("look", "{broken", "call_2")]
+
+    async def script(talk: Talk) -> None:
+        await talk.begin(delegation={"type": "responses", "responses": TOOLS})
+        for _ in calls:
+            while (await talk.until("response.event"))["event"].get("item", {}).get("type") != "function_call":
+                pass
+        while (await talk.until("response.event"))["event"]["type"] != "response.completed":
+            pass
+        await talk.client.response.create(event_id="early")
+        await talk.until("error")
+        for call_id in ("call_2", "call_1", "call_3"):
+            item = {"type": "function_call_output", "call_id": call_id, "output": '{"ok":true}'}
+            await talk.client.response.item.create(item=item, event_id=call_id)
+        await talk.until("error")
+        await talk.client.response.create()
+        await talk.until("session.output_transcript.delta")
+
+    server = LiveServer(LivePlan([Reply("One.", calls=calls), Reply("It is booked.")], greets=True))
+    talk = hold(server, script)
+    created = talk.all("session.delegation.created")[0]
+    assert created["delegation"]["target"] == "responses"
+    assert created["offset_ms"] == pytest.approx(server.sessions[0].mouth.said[0].start_ms + 300, abs=100)
+    inner = [event["event"] for event in talk.all("response.event")]
+    done = [event["item"] for event in inner if event["type"] == "response.output_item.done"]
+    assert [item["type"] for item in done] == ["reasoning", "function_call", "function_call", "message"]
+    assert json.loads(done[1]["arguments"]) == {"name": "Ada", "people": 4}
+    assert [event["response"]["output"] for event in inner if event["type"] == "response.completed"] == [[], []]
+    errors = [(event["error"]["code"], event["error"]["client_event_id"]) for event in talk.all("error")]
+    assert errors == [("function_call_outputs_required", "early"), ("invalid_call_id", "call_3")]
+    assert talk.all("session.output_transcript.delta")[-1]["delta"].startswith("It ")
+    assert set(server.sessions[0].backend.results) == {"call_1", "call_2"}
+
+
+def test_what_is_handed_to_the_client_is_told_when_it_is_done() -> None:
+    async def script(talk: Talk) -> None:
+        await talk.begin()
+        delegation = (await talk.until("session.delegation.created"))["delegation"]
+        assert (delegation["target"], "response_id" in delegation) == ("client", False)
+        await talk.client.session.thinking.append(content="Looking.", delegation_id=delegation["id"])
+        appended = await talk.until("session.thinking.appended")
+        await talk.client.session.commentary.append(content="Booked.", delegation_id=delegation["id"], event_id="c")
+        assert (await talk.until("session.commentary.appended"))["client_event_id"] == "c"
+        told = await talk.until("session.output_transcript.delta")
+        assert told["delta"] == "Booked."
+        assert told["start_ms"] - appended["start_ms"] == pytest.approx(800, abs=200)
+        await talk.client.session.commentary.append(content="x", delegation_id="dlg_other")
+        assert (await talk.until("error"))["error"]["code"] == "invalid_delegation_id"
+        await talk.client.response.create()
+        assert (await talk.until("error"))["error"]["code"] == "invalid_delegation_type"
+
+    hold(LiveServer(LivePlan([Reply("One.", calls=[Call("task")])], greets=True, reply_ms=100)), script)
+
+
+STARTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"voice": "marin"}, "unknown_parameter", "session.voice"),
+    ({"audio": {"input": {}}}, "unknown_parameter", "session.audio.input"),
+    ({"audio": {"format": {"type": "audio/pcm", "rate": 8000}}}, "invalid_value", "session.audio.format.rate"),
+    ({"delegation": {"type": "responses"}}, "missing_required_parameter", "session.delegation.responses"),
+    ({"model": "gpt-realtime-2.1"}, "model_not_found", "session.model"),
+]
+
+
+def test_it_is_strict() -> None:
+    async def script(talk: Talk) -> None:
+        async def refused(event: dict[str, Any]) -> dict[str, Any]:
+            await talk.client._connection.send(json.dumps(event))
+            error: dict[str, Any] = (await talk.until("error"))["error"]
+            return error
+
+        early = await refused({"type": "session.input_audio.append", "audio": ""})
+        assert early["code"] == "session_not_started"
+        for session, code, param in STARTS:
+            given = {"model": "gpt-live-1"} | session
+            error = await refused({"type": "session.start", "event_id": "mine", "session": given})
+            assert (error["code"], error["param"], error["client_event_id"]) == (code, param, "mine")
+        await talk.begin()
+        unknown = await refused({"type": "input_audio_buffer.commit"})
+        assert all(f"'{name}'" in unknown["message"] for name in client_events(attached=False))
+        append = {"type": "session.thinking.append", "content": "x"}
+        assert (await refused(append))["param"] == "delegation_id"
+        assert (await refused(append | {"delegation_id": None, "event_id": None}))["param"] == "event_id"
+        again = {"type": "session.start", "session": {"model": "gpt-live-1"}}
+        assert (await refused(again))["code"] == "session_already_started"
+        other = {"type": "session.update", "session": {"delegation": {"type": "responses"}}}
+        assert (await refused(other))["code"] == "invalid_delegation_type"
+        delegation = {"type": "client", "acknowledgement_delay_ms": 500}
+        await talk.client.session.update(session={"delegation": delegation})
+        assert (await talk.until("session.updated"))["session"]["delegation"] == delegation
+
+    hold(LiveServer(), script)
+
+
+@pytest.mark.parametrize("rate_hz", [16_000, 8_000])
+def test_other_formats_have_frames_of_the_same_time(rate_hz: int) -> None:
+    sound = {"type": "audio/pcm" if rate_hz == 16_000 else "audio/pcmu", "rate": rate_hz}
+
+    async def script(talk: Talk) -> None:
+        await talk.begin(audio={"format": sound})
+        for _ in range(12):
+            await talk.until(SOUND)
+
+    talk = hold(LiveServer(LivePlan([Reply("One.")], greets=True, reply_ms=0)), script)
+    data = [base64.b64decode(event["delta"]) for event in talk.all(SOUND)]
+    assert {len(each) for each in data} == {3200 if rate_hz == 16_000 else 800}
+    assert set(data[10]) == ({0} if rate_hz == 16_000 else {0xFF})
+
+
+def test_a_fixture_is_played_while_nothing_is_heard_and_mute_is_acknowledged() -> None:
+    line = tones(0.5, 9)
+
+    async def script(talk: Talk) -> None:
+        await talk.begin()
+        await talk.client.session.input_audio.mute(event_id="m")
+        assert (await talk.until("session.input_audio.muted"))["client_event_id"] == "m"
+        await talk.client.session.input_audio.unmute()
+        await talk.until("session.input_audio.unmuted")
+        audio = base64.b64encode(line.astype("<i2").tobytes()).decode()
+        await talk.client.session.output_audio.fixture.play(audio=audio, event_id="f")
+        await talk.until("session.output_audio.fixture.playing")
+        await talk.client.session.commentary.append(content="x", delegation_id=None)
+        assert (await talk.until("error"))["error"]["code"] == "fixture_active"
+        await talk.say(tones(0.3, 1))
+        assert (await talk.until("session.output_audio.fixture.played"))["client_event_id"] == "f"
+        await talk.say(silence(0.6))
+
+    server = LiveServer()
+    talk = hold(server, script)
+    place = place_of(line, talk.heard)
+    np.testing.assert_array_equal(talk.heard[place : place + len(line)], line)
+    assert "session.input_transcript.delta" not in talk.types  # what was said meanwhile was dropped
+
+
+@pytest.mark.parametrize(
+    ("plan", "faults", "reason"),
+    [(LivePlan(ends_ms=300), Faults(), "content"), (LivePlan(), Faults(cap_s=0.3), "expired")],
+)
+def test_it_ends_a_session_itself(plan: LivePlan, faults: Faults, reason: str) -> None:
+    async def script(talk: Talk) -> None:
+        session = (await talk.begin())["session"]
+        closed = await talk.until("session.closed")
+        assert (closed["reason"], closed["usage"]) == (reason, {"seconds": 0.3})
+        assert closed["session"]["id"] == session["id"]
+
+    server = LiveServer(plan, faults)
+    hold(server, script)
+    assert server.sessions[0].ended == reason
+
+
+def test_what_it_is_saying_is_said_to_its_end_before_it_closes() -> None:
+    said = tones(0.6, 4)
+
+    async def script(talk: Talk) -> None:
+        await talk.begin()
+        for _ in range(2):
+            await talk.until(SOUND)
+        await talk.client.session.close()
+        await talk.until("session.closed")
+
+    talk = hold(LiveServer(LivePlan([Reply("two words", said)], greets=True, reply_ms=0)), script)
+    np.testing.assert_array_equal(talk.heard[: len(said)], said)
+
+
+def test_who_is_attached_learns_that_the_session_was_lost() -> None:
+    server = LiveServer()
+
+    async def run() -> None:
+        async with talking(server) as talk:
+            session = (await talk.begin())["session"]
+            async with talking(server, session["id"]) as watcher:
+                await watcher.until(SOUND)
+                await talk.client.close()
+                assert (await watcher.until("session.closed"))["reason"] == "connection_lost"
+
+    with server:
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize("code", [1006, 1011])
+def test_it_breaks_off_in_the_middle_of_a_sentence(code: int) -> None:
+    async def script(talk: Talk) -> None:
+        await talk.begin()
+        end = await talk.ended()
+        assert (end.rcvd.code if end.rcvd else 1006) == code
+
+    plan = LivePlan([Reply("one two three", cut_at_ms=300, cut_by=code)], greets=True, reply_ms=0)
+    talk = hold(LiveServer(plan), script)
+    assert talk.events[-1]["type"] == SOUND
+
+
+def test_faults_at_the_beginning() -> None:
+    async def refused() -> None:
+        with LiveServer(faults=Faults(http_status=429, retry_after_s=2)) as server:
+            with pytest.raises(InvalidStatus) as raised:
+                async with talking(server):
+                    pass
+            assert raised.value.response.headers["Retry-After"] == "2"
+        with LiveServer() as server, pytest.raises(InvalidStatus, match="401"):
+            async with talking(server, key="sk-wrong"):
+                pass
+        with LiveServer(faults=Faults(at_once="credit_balance_exhausted")) as server:
+            async with talking(server) as talk:
+                assert (await talk.begin())["error"]["code"] == "credit_balance_exhausted"
+        with LiveServer(faults=Faults(mute={"greeting"})) as server:
+            async with talking(server) as talk:
+                await talk.client.session.start(session={"model": "gpt-live-1"})
+                await asyncio.sleep(0.2)
+                assert talk.events == []
+        with LiveServer() as server:
+            async with AsyncOpenAI(api_key=server.key, base_url=server.base_url) as client:
+                assert "gpt-live-1" in [model.id async for model in client.models.list()]
+
+    asyncio.run(refused())

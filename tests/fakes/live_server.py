@@ -1,0 +1,95 @@
+"""A server of GPT-Live, over real sockets and in real time, that says what a test has planned.
+
+    with LiveServer(LivePlan([Reply("Good day.")])) as server:
+        AsyncOpenAI(base_url=server.base_url, api_key=server.key).live.connect()
+        server.sessions[0].events("session.start")
+
+Unknown, and so plain here: its close codes, the codes of errors that the vendor's own client does not name, and the
+length of its frames (100 ms, as was seen once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from aiohttp import WSMsgType, web
+from fakes.live.plan import LivePlan
+from fakes.live.session import MODELS, LiveSession
+from fakes.realtime.checks import Wrong
+from fakes.realtime.plan import RATE_HZ, Call, Faults, Reply, Wave, place_of, tones
+from fakes.realtime.websocket import SocketWire
+from fakes.vendor_server import VendorServer, failure
+
+__all__ = ["RATE_HZ", "Call", "Faults", "LivePlan", "LiveServer", "Reply", "Wave", "place_of", "tones"]
+
+PATH = "/v1/live/sessions"
+
+
+class LiveServer(VendorServer):
+    """Serves on 127.0.0.1, in a thread of its own, while it is entered. sessions: all that were begun."""
+
+    variable = "OPENAI_API_KEY"
+    model = MODELS[0]
+
+    def __init__(self, plan: LivePlan | None = None, faults: Faults | None = None) -> None:
+        super().__init__("sk-fake-live-0123456789abcdef", "authorization", faults)
+        self.plan = plan or LivePlan()
+        self.sessions: list[LiveSession] = []
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.url('http')}/v1"
+
+    def held(self) -> Sequence[LiveSession]:
+        return self.sessions
+
+    def model_names(self) -> Sequence[str]:
+        return MODELS
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        attach = web.get(f"{PATH}/{{session_id}}/attach", self._attach)
+        return [web.get(PATH, self._talk), attach, web.get("/v1/models", self.list_models)]
+
+    async def _talk(self, request: web.Request) -> web.StreamResponse:
+        if refused := self.keeps_out(request):
+            return refused
+        if request.query:
+            return failure(400, Wrong("unknown_parameter", "This endpoint has no query parameters."))
+        socket = web.WebSocketResponse(timeout=0.5, max_msg_size=2**25)
+        await socket.prepare(request)
+        session = LiveSession(SocketWire(socket, request.transport), self.plan, self.faults, len(self.sessions))
+        self.sessions.append(session)
+        try:
+            async for message in socket:
+                if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    await session.take(message.data)
+            if session.settings:
+                session.wire = session.attached.pop(0) if session.attached else session.wire
+                await session.finish("connection_lost")
+        except ConnectionError:
+            pass  # nobody is left to tell
+        except Exception as error:
+            session.errors.append(error)
+        finally:
+            session.end()
+        return socket
+
+    async def _attach(self, request: web.Request) -> web.StreamResponse:
+        """A second connection, which sees what happens in a session, with times, and may steer it."""
+        if refused := self.keeps_out(request):
+            return refused
+        session = next((each for each in self.sessions if each.id == request.match_info["session_id"]), None)
+        if session is None or session.ended:
+            return failure(404, Wrong("session_not_found", "No such session."))
+        socket = web.WebSocketResponse(timeout=0.5, max_msg_size=2**25)
+        await socket.prepare(request)
+        wire = SocketWire(socket, request.transport)
+        session.attached.append(wire)
+        with suppress(ConnectionError):
+            async for message in socket:
+                if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                    await session.take(message.data, wire)
+        if wire in session.attached:
+            session.attached.remove(wire)
+        return socket
