@@ -17,7 +17,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick docs check bench soak fuzz clean
+.PHONY: demo schema test quick outside docs check bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -28,11 +28,14 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 # Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
 # for three quarters of its time, so a file for each processor keeps time as well as one alone.
 test: .venv/dev       ## run the tests
-	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal -m 'not live and not fuzz'; shared=$$?; \
-	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder -m live && exit $$shared
+	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal -m 'not live and not fuzz and not outside'; shared=$$?; \
+	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder -m 'live and not outside' && exit $$shared
 
 quick: .venv/dev      ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
-	$(BIN)/pytest -m 'not slow and not live and not fuzz' tests/$(ROOM)
+	$(BIN)/pytest -m 'not slow and not live and not fuzz and not outside' tests/$(ROOM)
+
+outside: .venv/dev    ## servers of others, each in an environment of its own in build/outside: says which ran, or why not
+	$(BIN)/python tests/fakes/outside.py
 
 docs: .venv/dev       ## the site of docs/, in build/site; a warning is an error
 	$(BIN)/python docs/draw_rooms.py

@@ -62,7 +62,10 @@ class AiortcPeer:
         return np.concatenate(self._blocks) if self._blocks else np.zeros(0, np.int16)
 
     async def join(self, url: str, side: str, retry_s: float = 5.0) -> None:
-        answer = await self.ask(url, side, retry_s)
+        await self.heed(await self.ask(url, side, retry_s))
+
+    async def heed(self, answer: str) -> None:
+        """Take the answer to our offer, and begin to listen."""
         await self.connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
         self._listening = asyncio.ensure_future(self._listen())
 
