@@ -92,9 +92,9 @@ def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Output folder of the run.")
 
 
-def finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
+def finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
     """Return `value` if it is finite. Raises BadParameter for infinity and NaN, which click's ranges accept."""
-    if not math.isfinite(value):
+    if value is not None and not math.isfinite(value):
         raise click.BadParameter(f"expected a finite number, got {value}")
     return value
 

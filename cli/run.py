@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -22,8 +23,11 @@ from .suites import SuiteName
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
+    from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import PlannedSystem
+
+    from .run_costs import Trial
 
 SYSTEM_HELP = "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns."
 SUITE_HELP = "Side A: the users of this benchmark, from --data or from the data that ships with it."
@@ -68,6 +72,11 @@ TOOLS_HELP = (
 @options.vad
 @options.changes
 @click.option("--out", type=options.FILE, help=OUT_HELP)
+@click.option("--max-cost", "max_usd", type=click.FloatRange(0, min_open=True), callback=options.finite, metavar="USD",
+              help="Begin no call that would make the run cost more; the same command with more goes on.")  # fmt: skip
+@click.option("--first", type=click.IntRange(1), metavar="N", help="Run N cases, print what they took and cost, and "
+              "ask before the others.")  # fmt: skip
+@click.option("--yes", is_flag=True, help="With --first: do not ask.")
 @click.option("--local-only", is_flag=True, help="Refuse the run if audio or words would leave this machine "
               "and its network.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print how many calls and hours this takes; contact no "
@@ -91,6 +100,9 @@ def run(
     vad: str,
     changes: Sequence[str],
     out: Path | None,
+    max_usd: float | None,
+    first: int | None,
+    yes: bool,
     local_only: bool,
     dry_run: bool,
     as_json: bool,
@@ -105,13 +117,14 @@ def run(
 
     Example: fdbcore run --system echo --clips calls/ --clock virtual --max-s 10
     """
+    from fdbcore.runs.budget import Budget, check_priced
     from fdbcore.runs.folder import RunFolder, check_same_plan, seed_of
     from fdbcore.runs.plan import make_plan, prompted, world_of
     from fdbcore.runs.services import check_local
     from fdbcore.runtime.redaction import redacted
     from fdbcore.session.converse import LiveSettings
 
-    from .run_costs import announce, print_costs
+    from .run_costs import Trial, announce, print_costs
 
     try:
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
@@ -135,6 +148,9 @@ def run(
             check_same_plan(path, plan)
             if local_only:
                 check_local(plan)
+            if max_usd is not None:
+                check_priced(plan)
+            trial = Trial.of(first, yes, dry_run)
             if dry_run:
                 print_costs(RunFolder(path, plan), again, jobs, as_json)
                 return
@@ -146,7 +162,7 @@ def run(
             with RunFolder(path, plan) as folder:
                 if again is not None:
                     folder.hold_again(again)
-                code = _run(folder, jobs, as_json, quiet, to_continue)
+                code = _run(folder, jobs, as_json, quiet, to_continue, Budget(max_usd) if max_usd else None, trial)
     except InputError as error:
         raise click.UsageError(redacted(str(error))) from None
     except FdbError as error:
@@ -244,11 +260,20 @@ def _limits(texts: Sequence[str], systems: Collection[str]) -> dict[str, int]:
     return limits
 
 
-def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool, to_continue: str) -> int:
+def _run(
+    folder: RunFolder,
+    jobs: int,
+    as_json: bool,
+    quiet: bool,
+    to_continue: str,
+    budget: Budget | None,
+    trial: Trial | None,
+) -> int:
     """Run the cases that are left, score all recordings, print the results, and return the exit code.
 
-    to_continue: what to do if the run is stopped.
+    to_continue: what to do if the run is stopped. trial: the cases to run before the user is asked.
     """
+    from fdbcore.report.format import usd_text
     from fdbcore.runs.live import measure_timing
     from fdbcore.runs.runner import GO_ON, NOW, run_cases
     from fdbcore.runs.selftest import verdict
@@ -258,20 +283,23 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool, to_continue: 
 
     lines = not (quiet or as_json)
     display = Display(folder, lines)
+    hold = partial(run_cases, folder, jobs=jobs, watch=display, asked=display.asked, budget=budget)
     failures: list[str] = []
-    with display:
-        try:
+    try:
+        with display:
             if folder.left() and folder.plan.settings.realtime:
                 found = measure_timing(folder)
                 if lines or not found["passed"]:
                     click.echo(verdict(found), err=True)
             elif lines and not folder.left():
                 click.echo("all cases have ended; to run cases again: --again failed, invalid or all", err=True)
-            run_cases(folder, jobs=jobs, watch=display, asked=display.asked)
-        except FdbError as error:
-            failures.append(str(error))
-    for failure in failures:
-        click.echo(f"fdbcore run: {failure}", err=True)
+            hold(only=trial.cases(folder) if trial else None)
+        if trial is not None and trial.goes_on(folder):
+            with display:
+                hold()
+    except FdbError as error:
+        failures.append(str(error))
+        click.echo(f"fdbcore run: {error}", err=True)
     finished = display.asked() == GO_ON or not folder.left()
     try:
         if display.asked() < NOW:
@@ -283,6 +311,12 @@ def _run(folder: RunFolder, jobs: int, as_json: bool, quiet: bool, to_continue: 
         left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
         click.echo(f"fdbcore run: interrupted, {left}; {to_continue}", err=True)
         return INTERRUPTED
+    if folder.left() and not failures:
+        spent = budget is not None and not budget.allows(0)
+        why = f"{usd_text(budget.spent_usd)} spent of --max-cost {budget.limit_usd:g}, " if budget and spent else ""
+        higher = "with a higher --max-cost, " if spent else ""
+        left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
+        click.echo(f"fdbcore run: {why}{left}; {higher}{to_continue}", err=True)
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)
     return DONE if all_done and not failures else FAILED
 
@@ -305,6 +339,7 @@ def _score(folder: RunFolder, show: bool) -> list[str]:
 
 def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -> None:
     """Write the page of a single case, or the tables and index.html of several, and print the results."""
+    from fdbcore.report.format import cost_text
     from fdbcore.session.converse import NOT_COUNTED
 
     silent = as_json or quiet
@@ -318,6 +353,8 @@ def _print(folder: RunFolder, summary: RunSummary, as_json: bool, quiet: bool) -
         click.echo(f"virtual clock: {NOT_COUNTED}")
     if not silent:
         _print_outcomes(summary["systems"])
+        if "cost" in summary:
+            click.echo(f"cost: {cost_text(summary['cost'])}")
     _write_pages(folder, silent or _is_text_only(folder))
     if not silent and folder.plan.material is not None:
         lead = "the replies are text; score them with " if _is_text_only(folder) else ""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import click
 
 from fdbcore.clock import utc_today
+from fdbcore.errors import SettingsError
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import RunCosts, SystemCosts
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case, RunPlan
+
+
+def is_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
 
 
 def announce(plan: RunPlan) -> None:
@@ -26,6 +34,57 @@ def _announced(plan: RunPlan) -> list[str]:
     from fdbcore.runs.services import endings, recipients
 
     return [*recipients(plan), *endings(plan, utc_today())]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The first cases of a run, after which the user is asked whether to go on. n: how many. yes: do not ask."""
+
+    n: int
+    yes: bool
+
+    @classmethod
+    def of(cls, n: int | None, yes: bool, dry_run: bool) -> Self | None:
+        """The trial that --first asks for, None if none; SettingsError if nobody could be asked."""
+        if n is None:
+            if yes:
+                raise SettingsError("--yes: expected --first N")
+            return None
+        if not (yes or dry_run or is_terminal()):
+            raise SettingsError(f"--first {n}: expected a terminal to ask on, or --yes")
+        return cls(n, yes)
+
+    def cases(self, folder: RunFolder) -> Sequence[Case]:
+        """The first cases of the plan."""
+        return folder.plan.cases[: self.n]
+
+    def goes_on(self, folder: RunFolder) -> bool:
+        """Tell what the first cases took and cost, and return whether to run the others too."""
+        left = folder.left()
+        if not left or any(case in left for case in self.cases(folder)):  # nothing to ask, or they were stopped
+            return False
+        for line in _told(folder, self.cases(folder), len(left)):
+            click.echo(line, err=True)
+        return self.yes or click.confirm(f"Run the other {len(left)}?", err=True)
+
+
+def _told(folder: RunFolder, cases: Sequence[Case], left: int) -> Iterator[str]:
+    """What each of the first cases took and cost, and about what those that are left will take and cost."""
+    from fdbcore.measures.costs import total
+    from fdbcore.recording.run import state_of_case
+    from fdbcore.report.format import clock_text, cost_in_short, cost_text, usd_text
+    from fdbcore.types import ticks_to_s
+
+    lengths_s = [ticks_to_s(state_of_case(folder.path / case.name).get("n_ticks", 0)) for case in cases]
+    costs = [folder.cost(case) for case in cases]
+    for case, length_s, cost in zip(cases, lengths_s, costs, strict=True):
+        told = [clock_text(length_s), *([cost_in_short(cost.to_json())] if cost else [])]
+        yield f"{case.name}: {', '.join(told)}"
+    expected = [clock_text(left * sum(lengths_s) / len(cases))]
+    if (all_costs := total(costs)) is not None:
+        yield f"cost: {cost_text(all_costs.to_json())}"
+        expected += ["an unknown sum"] if all_costs.unpriced else [usd_text(left * all_costs.usd / len(cases))]
+    yield f"the other {left}, if they are alike: about {' and '.join(expected)}"
 
 
 def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 from msgspec import Meta
 
 from fdbcore.measures.finding_types import Finding
+from fdbcore.measures.live_record_types import HeldCost
 from fdbcore.measures.measure import Unit
 from fdbcore.recording.meta_types import Count, Settings
 from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase
@@ -111,6 +112,7 @@ class SystemSummary(TypedDict):
     reasons: Annotated[dict[str, Count], Meta(description="why cases ended so, and how many did")]
     recordings: Annotated[list[str], Meta(description="that are in the measures")]
     measures: Measures
+    cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
 
 
 class EndedCase(PlannedCase):
@@ -126,4 +128,5 @@ class RunSummary(TypedDict):
     schema: Literal["fdbcore.run_summary/2"]
     plan: Decisions
     systems: dict[str, SystemSummary]
+    cost: NotRequired[Annotated[HeldCost, Meta(description="of all systems together")]]
     cases: NotRequired[Annotated[list[EndedCase], Meta(description="as they are printed; not in summary.json")]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -13,6 +14,7 @@ from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.score import read_quantities, read_scores, summarise_beside
 from fdbcore.errors import FdbError
+from fdbcore.measures.costs import Cost, call_cost, recipients, total
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import Finding
 from fdbcore.measures.measure import MomentKind
@@ -64,7 +66,8 @@ class CallRow:
     figures: the value and n of each measure; with_echo: the same for measures that echo would change. counts: the count
     of each measure that is a share. findings, warnings: what a reader must know before any number. health: None if the
     audio was not examined. worst: its worst moment. verdict: what the gates say of it; None without gates, and for a
-    call that is not scored.
+    call that is not scored. cost, recipients: of a live call: what it cost, and what went to whom; None and empty if
+    nothing left one's own network.
     """
 
     call: Call
@@ -79,6 +82,8 @@ class CallRow:
     health: CallHealth | None = None
     worst: Moment | None = None
     verdict: CallVerdict | None = None
+    cost: Cost | None = None
+    recipients: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -108,6 +113,16 @@ class Survey:
     def lengths_s(self) -> tuple[float, float]:
         """The length of all scored calls together, and how much of it is measured."""
         return sum(row.length_s or 0.0 for row in self.rows), sum(row.measured_s or 0.0 for row in self.rows)
+
+    @property
+    def cost(self) -> Cost | None:
+        """What all calls cost; None if nothing left one's own network."""
+        return total(row.cost for row in self.rows)
+
+    @property
+    def recipients(self) -> list[str]:
+        """What of the calls went to whom, each once."""
+        return list(dict.fromkeys(text for row in self.rows for text in row.recipients))
 
     @property
     def scored(self) -> list[CallRow]:
@@ -176,7 +191,7 @@ def survey(
 def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
     """The row of a call; also adds its figures and moments to those of the run."""
     if call.unscored is not None:
-        return CallRow(call)
+        return _unscored_row(call)
     reading = call.recording
     dialogue, scores, health = reading.dialogue, read_scores(reading), reading.health
     on_events(call, [(event, suspect if health else None) for event, suspect in reading.events_with_suspects])
@@ -203,7 +218,16 @@ def _read_call(call: Call, found: Survey, on_events: OnEvents) -> CallRow:
         CallHealth.of(health) if health else None,
         worst[0] if worst else None,
         found.gated.calls.get(call.name) if found.gated else None,
+        call_cost(reading),
+        recipients(reading),
     )
+
+
+def _unscored_row(call: Call) -> CallRow:
+    """The row of a call that no measure counts; it may have cost something all the same."""
+    with suppress(FdbError):
+        return CallRow(call, cost=call_cost(call.recording), recipients=recipients(call.recording))
+    return CallRow(call)
 
 
 def headline(quantity: Quantity) -> tuple[float | None, int]:

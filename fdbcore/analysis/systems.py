@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.survey import Survey
+from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.quantities import Quantity
 from fdbcore.recording.run import DONE, FAILED, INVALID, WAITING
 
@@ -24,12 +25,16 @@ LATENCIES: Final = ("response_latency_ms_per_labelled_turn_end", "response_laten
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """One of several systems: the number of its calls, how they ended, and its measures, none if no call is scored."""
+    """One of several systems: the number of its calls, how they ended, and its measures, none if no call is scored.
+
+    cost: of its calls; None if nothing of them left one's own network.
+    """
 
     name: str
     calls: int
     ended: Mapping[str, int]
     measures: Measures
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ def systems(run: Survey) -> list[SystemCalls]:
     for name in several(run):
         calls = [row.call for row in run.rows if _system(row.call) == name]
         pooled = [own for row, own in zip(run.scored, run.pooled, strict=True) if _system(row.call) == name]
-        found.append(SystemCalls(name, len(calls), Counter(map(_ended, calls)), summarise(pooled)))
+        cost = total(row.cost for row in run.rows if _system(row.call) == name)
+        found.append(SystemCalls(name, len(calls), Counter(map(_ended, calls)), summarise(pooled), cost))
     return found
 
 

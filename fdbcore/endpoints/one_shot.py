@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from tempfile import NamedTemporaryFile
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -47,7 +48,7 @@ from fdbcore.types import (
     TurnEvent,
     other_side,
 )
-from fdbcore.types.usage import Service
+from fdbcore.types.usage import ModelUsage, Service, Unit
 
 REQUEST_RATE_HZ: Final = 24_000
 PAUSE_MS: Final = 700
@@ -164,6 +165,7 @@ class ReplyEndpoint(Endpoint):
         request = Request(user=self._user, system=self._system, wav=wav_bytes(heard, REQUEST_RATE_HZ))
         self._measured["request_samples"] = len(heard)
         self._happened.append(Happening(tick, "request", {"samples": len(heard), "rate_hz": REQUEST_RATE_HZ}))
+        self._note_usage(tick, due=True)
         self._answer = Future()
         self._thread = Thread(target=self._await, args=(request, self._answer), daemon=True, name="fdbcore-reply")
         self._thread.start()
@@ -193,9 +195,15 @@ class ReplyEndpoint(Endpoint):
         self._frames, self._start_tick = answer.frames, tick
         self._measured["answer_ms"] = answer.ms
         said = {"text": answer.reply.text, "model": answer.reply.model}
-        tokens = {"tokens_in": answer.reply.tokens_in, "tokens_out": answer.reply.tokens_out}
         duration = {} if self._in_lockstep else {"ms": answer.ms}  # in lockstep every run must log the same
-        self._happened.append(Happening(tick, REPLY, {**said, **tokens, **duration}))
+        self._happened.append(Happening(tick, REPLY, {**said, **duration}))
+        self._note_usage(tick, answer.reply.counts, due=not answer.reply.counts)
+
+    def _note_usage(self, tick: int, counts: Mapping[Unit, float] = MappingProxyType({}), due: bool = False) -> None:
+        """Log what the model counted, or that its server has yet to say so."""
+        vendor = next((service.vendor for service in self.services()), "")
+        name = self._model.name.partition(":")[2]
+        self._happened.append(ModelUsage(vendor, name, counts, due).happening(tick))
 
     def hear(self, tick: int, frame: Pcm) -> None:
         """Store the frame, and before it silence for each missed tick, until the model is asked."""
@@ -211,7 +219,7 @@ class ReplyEndpoint(Endpoint):
                 self._silent_since = event.end_tick  # None for a start
 
     def log(self) -> Sequence[Happening]:
-        """The request, and the reply with its text and tokens."""
+        """The request, the reply with its text, and what the model counted."""
         happened, self._happened = self._happened, []
         return happened
 

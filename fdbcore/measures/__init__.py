@@ -1,4 +1,4 @@
 """Measures of one recording, as pure functions. `analysis` pools their quantities over recordings.
 
-May import: _ext, recording, session, sources.
+May import: _ext, models, recording, session, sources.
 """

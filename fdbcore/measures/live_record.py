@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fdbcore.measures.costs import call_cost, recipients
 from fdbcore.measures.tool_calls import tool_calls
 from fdbcore.recording.reader import Arrivals, Recording
 from fdbcore.types import SAMPLE_RATE_HZ
@@ -38,6 +39,8 @@ def live_record(recording: Recording) -> Held | None:
     }
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
+    if (cost := call_cost(recording)) is not None:
+        held |= {"cost": cost.to_json(), "recipients": recipients(recording)}
     return held
 
 

@@ -67,6 +67,16 @@ class HeldTools(TypedDict):
     calls: list[HeldToolCall]
 
 
+class HeldCost(TypedDict):
+    """What live calls cost by the table of models."""
+
+    usd: Annotated[float, Meta(description="of all that has a price, failed attempts included")]
+    calls: Annotated[Count, Meta(description="that sent anything beyond one's own network")]
+    unpriced: Annotated[Count, Meta(description="of them: that used something without a known price")]
+    incomplete: Annotated[Count, Meta(description="of them: that were cut or failed before all was counted")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest price; null if there is none")]
+
+
 class Held(TypedDict):
     """How the conversation was held."""
 
@@ -83,3 +93,7 @@ class Held(TypedDict):
     ]
     arrivals: ArrivalsOfSides
     tools: NotRequired[Annotated[HeldTools, Meta(description="missing if the system had none")]]
+    cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
+    recipients: NotRequired[
+        Annotated[list[str], Meta(description="what went to whom, a line each; missing if nothing did")]
+    ]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fdbcore.errors import PartyError
 from fdbcore.models.account import SETTINGS, Vendor
+from fdbcore.models.counts import gemini_counts
 from fdbcore.models.vendor import TIMEOUT_S, VendorModel
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
@@ -148,7 +149,8 @@ class GeminiModel(VendorModel):
         usage = answer.usage_metadata
         tokens_in = _sum(usage, "prompt_token_count", "tool_use_prompt_token_count")
         tokens_out = _sum(usage, "candidates_token_count", "thoughts_token_count")
-        return Reply(without_values(text), answer.model_version or self._model, tokens_in, tokens_out)
+        counts = gemini_counts(usage.model_dump()) if usage else {}
+        return Reply(without_values(text), answer.model_version or self._model, tokens_in, tokens_out, counts=counts)
 
     def _failure(self, error: Exception) -> PartyError:
         from google.genai import errors

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from fdbcore.types.usage import UNITS, ModelUsage, Unit
+from fdbcore.types.usage import UNITS, ModelUsage, Service, Unit
 
 SOON_DAYS: Final = 90
 """A model that ends within so many days is announced when a run begins."""
@@ -110,6 +110,13 @@ def listed(vendor: str, model: str) -> ListedModel | None:
         return None
     by_name, name = models(), vendors()[vendor].name
     return by_name.get((name, model)) or by_name.get((name, _VERSION.sub("", model)))
+
+
+def recipient(service: Service) -> str:
+    """Whoever gets what a service is sent: "OpenAI (api.openai.com)", or the host where no vendor is known."""
+    if service.vendor in vendors():
+        return f"{vendors()[service.vendor].shown} ({service.host})"
+    return f"whoever joins at {service.host}" if service.host in ("0.0.0.0", "::") else service.host
 
 
 def price_usd(usage: ModelUsage) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fdbcore.errors import PartyError
 from fdbcore.models.account import SETTINGS, Vendor
+from fdbcore.models.counts import openai_counts
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Model
 from fdbcore.runtime.address import parsed
@@ -121,7 +122,13 @@ class OpenAIModel(VendorModel):
         if not text:
             raise self.refusal(f"the answer is empty ({reason})")
         tokens_in, tokens_out = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Reply(without_values(text), completion.model or self._model, tokens_in or 0, tokens_out or 0)
+        return Reply(
+            without_values(text),
+            completion.model or self._model,
+            tokens_in or 0,
+            tokens_out or 0,
+            counts=openai_counts(usage.model_dump()) if usage else {},
+        )
 
     def _failure(self, error: Exception) -> PartyError:
         from openai import APIConnectionError, APIStatusError, APITimeoutError

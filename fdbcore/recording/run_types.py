@@ -69,6 +69,7 @@ class Outcome(TypedDict):
     reason: str | None
     transient: NotRequired[Annotated[bool, Meta(description="trying again may help")]]
     again: NotRequired[Annotated[bool, Meta(description="it is due to be held again")]]
+    usd: NotRequired[Annotated[float, Meta(description="of an attempt: what it cost, as far as prices are known")]]
 
 
 class PlannedClip(TypedDict):

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.report.format import clock_text, vad_bias_sentence, vad_text
+from fdbcore.report.format import clock_text, cost_text, vad_bias_sentence, vad_text
 from fdbcore.report.glossary import SETTINGS
 from fdbcore.report.html.values import Cell, Fact
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldCost
     from fdbcore.recording.meta_types import Settings
 
 Evidence = Mapping[str, Sequence[Fact]]
@@ -83,6 +84,11 @@ def _file_text(file: Mapping[str, Any]) -> str:
     text = ", ".join(str(part) for part in parts if part)
     content = f"content {sha256[:SHA_CHARACTERS]}" if sha256 else ""
     return "; ".join(filter(None, [text, content, *file.get("notes", ()), file.get("damage")]))
+
+
+def of_cost(cost: HeldCost | None, recipients: Iterable[str]) -> list[Fact]:
+    """What live calls cost, and what went to whom; nothing if all stayed in one's own network."""
+    return [*([("cost", cost_text(cost))] if cost else []), *(("sent", text) for text in recipients)]
 
 
 def of_parties(parties: Mapping[Side, Mapping[str, Any]]) -> list[Fact]:

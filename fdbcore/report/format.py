@@ -19,6 +19,7 @@ from fdbcore.types import clock_text as clock_text
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import Measures, Summary
+    from fdbcore.measures.live_record_types import HeldCost
     from fdbcore.recording.meta_types import Settings
 
 NONE: Final = "–"
@@ -217,3 +218,24 @@ def _late(ms: float) -> str:
 
 def _vads(settings: Settings) -> list[Mapping[str, Any]]:
     return [settings["vad"][side] for side in SIDES]
+
+
+def usd_text(usd: float) -> str:
+    """An amount of money: "12.30 USD", "0.0041 USD"."""
+    return f"{usd:,.2f} USD" if usd >= 0.1 or not usd else f"{usd:.4f} USD"
+
+
+def cost_in_short(cost: HeldCost) -> str:
+    """What calls cost, and how many of them have no price or were cut: "1.23 USD; 3 unpriced; 1 incomplete"."""
+    kinds = {"unpriced": cost["unpriced"], "incomplete": cost["incomplete"]}
+    known = [] if cost["priced_on"] is None and cost["unpriced"] else [usd_text(cost["usd"])]
+    return "; ".join([*known, *(f"{n:,} {kind}" for kind, n in kinds.items() if n)])
+
+
+def cost_text(cost: HeldCost) -> str:
+    """As `cost_in_short`, in full: "1.23 USD (list prices of 2026-11-22); 3 of 8 calls unpriced"."""
+    dated = f" (list prices of {cost['priced_on']})"
+    known = [] if cost["priced_on"] is None else [f"{usd_text(cost['usd'])}{dated}"]
+    many = f"of {counted(cost['calls'], 'call')} "
+    texts = {"unpriced": cost["unpriced"], "incomplete, as not all was counted": cost["incomplete"]}
+    return "; ".join([*known, *(f"{n:,} {many}{kind}" for kind, n in texts.items() if n)]) or usd_text(0.0)

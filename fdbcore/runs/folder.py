@@ -12,16 +12,18 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.audio.decode import content_hash, state_of
 from fdbcore.clock import utc_now
-from fdbcore.errors import SettingsError
+from fdbcore.errors import RecordingError, SettingsError
+from fdbcore.measures.costs import Cost, call_cost
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, RECORDING_SCHEMA, read_json, write_json, write_text
+from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import (
     RUN,
     SELFTEST,
@@ -83,7 +85,14 @@ class RunFolder:
 
     def _request_again(self, case: Case, outcome: Outcome) -> None:
         path = self.path / case.name
-        write_json(path / META, state_of_case(path) | {"outcome": {**outcome, "again": True}})
+        write_json(path / META, state_of_case(path) | {"outcome": {**self.with_cost(case, outcome), "again": True}})
+
+    def with_cost(self, case: Case, outcome: Outcome) -> Outcome:
+        """The outcome of an attempt whose recording will be replaced, with what this attempt cost."""
+        if "usd" in outcome or (cost := self.cost(case)) is None:
+            return outcome
+        before = sum(attempt.get("usd", 0.0) for attempt in state_of_case(self.path / case.name).get("attempts", ()))
+        return {**outcome, "usd": round(cost.usd - before, 6)}
 
     @property
     def selftest(self) -> TimingSelftest | None:
@@ -121,6 +130,12 @@ class RunFolder:
         minimal = {"schema": RECORDING_SCHEMA, "created": utc_now(), "case": case.to_json(), "n_ticks": 0}
         failed = {"status": "failed", "reason": outcome["reason"], "outcome": outcome, "attempts": attempts}
         write_json(self.path / case.name / META, minimal | meta | failed)
+
+    def cost(self, case: Case) -> Cost | None:
+        """What a case cost so far; None if it has not been held, or if nothing of it left one's own network."""
+        with suppress(RecordingError):
+            return call_cost(Recording(self.path / case.name))
+        return None
 
     def recording(self, case: Case) -> Reading | None:
         """The recording of a case if it can be scored: it has ended, is not invalid, and is not empty; else None."""

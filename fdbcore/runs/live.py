@@ -19,11 +19,13 @@ from fdbcore.registry import VADS, resolve
 from fdbcore.registry import suite as suite_of
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
+from fdbcore.runs.budget import Budget, check_priced
 from fdbcore.runs.folder import RunFolder, seed_of
 from fdbcore.runs.pages import OnCall, write_results
 from fdbcore.runs.plan import PlannedSystem, make_plan, prompted, recorded_users, side_a_of, world_of
 from fdbcore.runs.runner import Watch, run_cases
 from fdbcore.runs.selftest import timing_selftest
+from fdbcore.runs.services import check_local
 from fdbcore.runs.summary import score_cases, summarise
 from fdbcore.session.converse import LiveSettings
 from fdbcore.session.vad import DEFAULT_VAD
@@ -51,6 +53,8 @@ def run(
     seed: int | None = None,
     vad: str = DEFAULT_VAD,
     settings: TurnSettings | None = None,
+    max_usd: float | None = None,
+    local_only: bool = False,
     out: str | os.PathLike[str] = "fdbcore-live",
     watch: Watch | None = None,
 ) -> Run:
@@ -65,7 +69,8 @@ def run(
     then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
     limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it
     again with the same arguments resumes a run that was stopped; it holds no case again except those that `again`
-    names.
+    names. max_usd: no call begins that would make the run cost more. local_only: refuse the run if audio or words would
+    leave this machine and its network.
 
     A call that fails stops no other: `calls` of the result has the status ("done", "failed", "invalid") and the
     reason of each. To score the replies by the measures of a benchmark, use `fdbcore score --suite`. SettingsError
@@ -97,12 +102,16 @@ def run(
         material=side_a.material,
         world=world_of(side_a, None if tools is None else os.fspath(tools)),
     )
+    if local_only:
+        check_local(plan)
+    if max_usd is not None:
+        check_priced(plan)
     with RunFolder(folder, plan) as run_folder:
         if again is not None:
             run_folder.hold_again(again)
         if run_folder.left() and plan.settings.realtime:
             measure_timing(run_folder)
-        run_cases(run_folder, jobs=jobs, watch=watch)
+        run_cases(run_folder, jobs=jobs, watch=watch, budget=Budget(max_usd) if max_usd is not None else None)
         for _ in score_cases(run_folder):
             pass
         summarise(run_folder)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
 from fdbcore.recording.run import LOG
+from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case, RunPlan, server
 from fdbcore.runs.workers import LiveCall, Worker
@@ -78,15 +79,18 @@ def run_cases(
     watch: Watch | None = None,
     asked: Callable[[], int] = lambda: GO_ON,
     back_off_s: Sequence[float] = BACK_OFF_S,
+    budget: Budget | None = None,
+    only: Sequence[Case] | None = None,
 ) -> None:
     """Hold every case of the open `folder` that has not ended, in the plan's order, `jobs` at a time.
 
     asked: called several times a second; returns GO_ON, FINISH or NOW. After FINISH or NOW this function returns with
     cases left. FdbError for an error that would stop every other case too (a full disk, an extra that is not
     installed); it is raised once the live calls are over. Processes are spawned, so a script that calls this needs the
-    usual `if __name__ == "__main__"`.
+    usual `if __name__ == "__main__"`. budget: no call begins that it does not allow, so that cases may be left. only:
+    hold no other cases than these.
     """
-    _Runner(folder, jobs, calls_per_process, watch or Watch(), asked, back_off_s).run()
+    _Runner(folder, jobs, calls_per_process, watch or Watch(), asked, back_off_s, budget, only).run()
 
 
 def expected_wall_s(plan: RunPlan, cases: Iterable[Case], slots: int) -> float:
@@ -116,13 +120,19 @@ class _Runner:
         watch: Watch,
         asked: Callable[[], int],
         back_off_s: Sequence[float],
+        budget: Budget | None,
+        only: Sequence[Case] | None,
     ) -> None:
         self._folder = folder
         self._plan = folder.plan
         self._watch = watch
         self._asked = asked
         self._back_off_s = back_off_s
-        self._waiting = [_Attempt(case, folder.attempts(case)) for case in folder.left()]
+        self._budget = budget
+        for case in folder.plan.cases if budget else ():
+            self._note_cost(case)
+        left = [case for case in folder.left() if only is None or case in only]
+        self._waiting = [_Attempt(case, folder.attempts(case)) for case in left]
         self._at_once = max(1, min(jobs, len(self._waiting)))
         self._n_processes = math.ceil(min(jobs, len(self._waiting)) / calls_per_process)
         self._slots = min(calls_per_process, self._at_once)
@@ -134,7 +144,7 @@ class _Runner:
             at_end.callback(self._close)
             while True:
                 request = max(self._asked(), FINISH if self._error else GO_ON)
-                if request == NOW or not (self._live or (request == GO_ON and self._waiting)):
+                if request == NOW or not (self._live or (request == GO_ON and self._waiting and self._can_afford)):
                     break
                 if request == GO_ON:
                     self._begin_calls()
@@ -152,6 +162,15 @@ class _Runner:
             for slot, attempt in process.calls.items()
         ]
 
+    @property
+    def _can_afford(self) -> bool:
+        """Whether the budget allows one more call."""
+        return self._budget is None or self._budget.allows(len(self._live))
+
+    def _note_cost(self, case: Case) -> None:
+        if self._budget is not None and (cost := self._folder.cost(case)) is not None:
+            self._budget.note(case.name, cost)
+
     def _begin_calls(self) -> None:
         """Begin waiting calls in free slots, once every process is loaded: loading would disturb live calls."""
         while len(self._processes) < self._n_processes:
@@ -160,7 +179,7 @@ class _Runner:
             return
         for slot in range(self._slots):  # one slot of each process at a time, which spreads the calls evenly
             for process in self._processes:
-                free = slot not in process.calls and len(self._live) < self._at_once
+                free = slot not in process.calls and len(self._live) < self._at_once and self._can_afford
                 if free and (attempt := self._next()) is not None:
                     self._begin(process, slot, attempt)
 
@@ -211,10 +230,12 @@ class _Runner:
     def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
         case, earlier = attempt.case, attempt.earlier
         self._folder.settle(case, outcome, earlier)
+        self._note_cost(case)
         again = self._folder.outcome(case) is None
         if again:
             pause_ns = round(1e9 * self._back_off_s[min(len(earlier), len(self._back_off_s) - 1)])
-            self._waiting.insert(0, _Attempt(case, [*earlier, outcome], now_ns() + pause_ns))
+            attempts = [*earlier, self._folder.with_cost(case, outcome)]
+            self._waiting.insert(0, _Attempt(case, attempts, now_ns() + pause_ns))
         self._watch.ended(case, outcome, again)
 
     def _report_progress(self) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import date
-from ipaddress import ip_address
 
 from fdbcore.errors import SettingsError
-from fdbcore.models.model_table import listed, vendors
+from fdbcore.models.model_table import listed, recipient
 from fdbcore.runs.plan import RunPlan
 from fdbcore.runtime.address import is_local
 from fdbcore.types import Side
@@ -16,7 +15,7 @@ from fdbcore.types.usage import Service
 
 def recipients(plan: RunPlan) -> list[str]:
     """A line for each server beyond this machine and private networks: what of the run goes there."""
-    return list(dict.fromkeys(f"{_what(side, service)} {_whom(service)}" for side, service in _remote(plan)))
+    return list(dict.fromkeys(f"{_what(side, service)} {recipient(service)}" for side, service in _remote(plan)))
 
 
 def check_local(plan: RunPlan) -> None:
@@ -53,13 +52,3 @@ def _what(side: Side, service: Service) -> str:
     if service.takes == "words":
         return "words of the call go to"
     return f"the audio of side {'A' if side == 'B' else 'B'} goes to"
-
-
-def _whom(service: Service) -> str:
-    vendor = vendors().get(service.vendor)
-    if vendor is not None:
-        return f"{vendor.shown} ({service.host})"
-    try:
-        return f"whoever joins at {service.host}" if ip_address(service.host).is_unspecified else service.host
-    except ValueError:
-        return service.host

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.score import score, summary
+from fdbcore.measures.costs import total
 from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import SCORES, write_json
@@ -41,6 +42,8 @@ def summarise(folder: RunFolder) -> RunSummary:
         "plan": folder.plan.decided_by,
         "systems": {name: _system(folder, name) for name in folder.plan.systems},
     }
+    if (cost := total(folder.cost(case) for case in folder.plan.cases)) is not None:
+        values["cost"] = cost.to_json()
     write_json(folder.path / SUMMARY, values)
     return values
 
@@ -59,7 +62,7 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
     again = sum(bool(folder.attempts(case)) for case in cases)
     recordings = recordings_of(folder, name)
     pooled = summary(recordings)
-    return {
+    found: SystemSummary = {
         "cases": {
             "planned": len(cases),
             "done": kinds["done"],
@@ -72,3 +75,6 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
         "recordings": pooled["recordings"],
         "measures": pooled["measures"],
     }
+    if (cost := total(map(folder.cost, cases))) is not None:
+        found["cost"] = cost.to_json()
+    return found

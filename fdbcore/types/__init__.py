@@ -205,7 +205,8 @@ class Reply:
     """The answer of a language model.
 
     model: its exact version, as the server stated it. tokens_in, tokens_out: as the server counted them, thinking
-    included. wav: the spoken answer, as the bytes of a WAV file; None if the model answers in text only.
+    included. wav: the spoken answer, as the bytes of a WAV file; None if the model answers in text only. counts: what
+    the vendor bills, by unit (`fdbcore.types.usage.Unit`); empty if it was not stated.
     """
 
     text: str
@@ -213,6 +214,7 @@ class Reply:
     tokens_in: int
     tokens_out: int
     wav: bytes | None = field(default=None, repr=False)
+    counts: Mapping[Any, float] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,11 @@ class Service(NamedTuple):
         """What is known of it, as JSON values."""
         return {name: value for name, value in self._asdict().items() if value}
 
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The service that `to_json` wrote."""
+        return cls(**{name: values[name] for name in cls._fields if name in values})
+
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:

@@ -209,7 +209,7 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
     (tmp_path / "clips" / "one.json").write_text(json.dumps({"intent": "greet"}))
     clips = f"{tmp_path / 'clips'}?tail_s=1"
     costs = json.loads(run("--dry-run", "--json", "--clips", clips, "--system", "fake:", out=run_path).stdout)
-    assert costs["systems"]["fake:"] == {"calls": 2, "left": 2, "audio_s": 3.0, "wall_s": 3.0}
+    assert costs["systems"]["fake:"] == {"calls": 2, "left": 2, "audio_s": 3.0, "wall_s": 3.0, "usd": 0}
     result = run(*FAST, "--quiet", "--clips", clips, "--system", "fake:?speak=70-90", out=run_path)
     assert (result.exit_code, result.output) == (0, "")
     recording = Recording(run_path / "one")

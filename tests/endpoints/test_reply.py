@@ -43,7 +43,7 @@ NOISE = noise()
 class Answers(Model):
     """Answers every request alike, after a while; or raises."""
 
-    name = "fake"
+    name = "nobody:fake"
 
     def __init__(self, text: str = "はい。", wav: bytes | None = None, error: Exception | None = None) -> None:
         self.text, self.wav, self.error = text, wav, error
@@ -55,7 +55,7 @@ class Answers(Model):
         time.sleep(self.takes_s)
         if self.error is not None:
             raise self.error
-        return Reply(self.text, "fake-1", 10, 3, self.wav)
+        return Reply(self.text, "fake-1", 10, 3, self.wav, {"text_in_tokens": 10, "text_out_tokens": 3})
 
     def describe(self) -> Mapping[str, Any]:
         return {"name": self.name}
@@ -115,7 +115,13 @@ def test_the_model_is_sent_what_was_said_and_its_text_is_kept(
     assert np.std(heard[: len(said)].astype(int) - said) < 0.01 * np.std(said)
     assert not heard[len(said) + 100 :].any()
     (told,) = events(recording, "reply")
-    assert (told["text"], told["model"], told["tokens_in"], told["tokens_out"]) == ("はい。", "fake-1", 10, 3)
+    assert (told["text"], told["model"]) == ("はい。", "fake-1")
+    assert [
+        (usage["model"], usage.get("due"), usage.get("text_in_tokens")) for usage in events(recording, "usage")
+    ] == [
+        ("fake", True, None),
+        ("fake", None, 10),
+    ]
     assert ("ms" in told) == realtime
     assert recording.meta["outcome"] == {"kind": "done", "side": "B", "reason": IN_TEXT}
     assert score(recording)["unscored"] == f"done: side B: {IN_TEXT}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -14,7 +14,8 @@ import numpy as np
 
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Pcm, Side
+from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Happening, Pcm, Side
+from fdbcore.types.usage import ModelUsage, Service, Unit
 
 NOISE: Final = np.random.default_rng(1).normal(0, 3000, FRAME_SAMPLES).astype(np.int16)
 
@@ -37,13 +38,15 @@ class Fake(Endpoint):
     leave, die: the tick of leaving unasked, and of killing its process (with `once`, a file: the first time only).
     open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
     log: a file that gets a line when it is opened, and closed. prints: how many characters, when it is opened.
-    at_once, clocking: what it declares.
+    at_once, clocking: what it declares. model: of OpenAI, which says in tick 30 that it counted `seconds` (60), or that
+    it will count them if that is "due".
     """
 
     def __init__(self, does: Mapping[str, str]) -> None:
         self.does = does
         self.clocking = does.get("clocking", "tick")  # type: ignore[assignment]
         self.calls_at_once = int(does["at_once"]) if "at_once" in does else None
+        self._tick = -1
         self.start_tick, self.end_tick = (int(tick) for tick in does.get("speak", "20-60").split("-"))
 
     def open(self, side: Side) -> None:
@@ -55,7 +58,18 @@ class Fake(Endpoint):
         if "busy" in self.does and self._count(*self.does["busy"].split(":")):
             raise PartyError("fake: busy", transient=True)
 
+    def services(self) -> Sequence[Service]:
+        return [Service("audio", "api.openai.com", "openai", self.does["model"])] if "model" in self.does else []
+
+    def log(self) -> Sequence[Happening]:
+        if "model" not in self.does or self._tick != 30:
+            return ()
+        seconds = self.does.get("seconds", "60")
+        counts: dict[Unit, float] = {} if seconds == "due" else {"seconds": float(seconds)}
+        return [ModelUsage("openai", self.does["model"], counts, due=not counts).happening(self._tick)]
+
     def say(self, tick: int) -> Pcm | None:
+        self._tick = tick
         if "say_error" in self.does:
             raise ERRORS[self.does["say_error"]]
         if tick == int(self.does.get("die", -1)) and (

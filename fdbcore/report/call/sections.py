@@ -10,7 +10,7 @@ from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import Measure, Unit
 from fdbcore.report.call.tools import tools_of
-from fdbcore.report.evidence import Evidence, of_parties, of_settings, of_source, of_versions
+from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
 from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
 from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat
@@ -140,6 +140,10 @@ def evidence(content: Document) -> Evidence:
         "Voice activity and turns": of_settings(content["settings"], filter(None, [recording["settings_sha256"]])),
         "Sources": of_source(recording["source"] or {}),
         "Tools": flat(described),
-        "Parties and versions": [*of_parties(parties), *of_versions(recording["versions"] or {})],
+        "Parties and versions": [
+            *of_parties(parties),
+            *(of_cost(held.get("cost"), held.get("recipients", ())) if (held := content["held"]) else ()),
+            *of_versions(recording["versions"] or {}),
+        ],
     }
     return {title: facts for title, facts in found.items() if facts}

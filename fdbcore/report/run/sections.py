@@ -16,8 +16,18 @@ from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
 from fdbcore.report.comparison import limits as gate_limits
-from fdbcore.report.evidence import Evidence, of_settings, of_versions
-from fdbcore.report.format import NONE, amount, by_chance, clock_text, counted, limits, measured_text, vad_text
+from fdbcore.report.evidence import Evidence, of_cost, of_settings, of_versions
+from fdbcore.report.format import (
+    NONE,
+    amount,
+    by_chance,
+    clock_text,
+    cost_in_short,
+    counted,
+    limits,
+    measured_text,
+    vad_text,
+)
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import ALL, KeyFigure, Links
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
@@ -42,6 +52,7 @@ def header(run: Survey) -> list[str]:
     n, scored, settings = len(run.rows), len(run.scored), run.corpus.settings
     parts = [counted(n, "call"), f"{clock_text(length_s)} of audio{measured_text(length_s, measured_s)}"]
     parts += [f"{scored:,} scored"] if scored < n else []
+    parts += [f"cost {cost_in_short(run.cost.to_json())}"] if run.cost else []
     return [*parts, *([f"voice activity by {vad_text(settings)}"] if settings else [])]
 
 
@@ -292,7 +303,9 @@ def evidence(run: Survey) -> Evidence:
     settings = run.corpus.settings
     if settings is None:
         return {}
-    return {"": [*of_settings(settings, run.corpus.settings_sha256s), *of_versions(run.corpus.versions)]}
+    cost = run.cost.to_json() if run.cost else None
+    facts = [*of_cost(cost, run.recipients), *of_versions(run.corpus.versions)]
+    return {"": [*of_settings(settings, run.corpus.settings_sha256s), *facts]}
 
 
 def footer(run: Survey) -> str:

@@ -8,31 +8,36 @@ from typing import Any
 
 from fdbcore.analysis.systems import OUTCOMES, SystemCalls
 from fdbcore.report import columns
+from fdbcore.report.format import NONE, cost_in_short
 from fdbcore.report.html.values import NO_LINKS, Cell, Links
 from fdbcore.report.terminal import laid_out
 
 
 def screen(found: Sequence[SystemCalls], width: int) -> list[str]:
     """One line per system, at most `width` characters wide; a narrow screen leaves out the last columns."""
-    return laid_out([_titles(), *([system.name, *_cells(system)] for system in found)], width)
+    with_cost = _cost_anything(found)
+    return laid_out([_titles(with_cost), *([system.name, *_cells(system, with_cost)] for system in found)], width)
 
 
 def section(found: Sequence[SystemCalls], link: Links) -> dict[str, Any]:
     """The values for the table on the page. link: from each count to its moments."""
-    rows = [
-        (
-            system.name,
-            [Cell(text, is_linked=True) for text in _cells(system, replace(link, calls=f"system={system.name}"))],
-        )
-        for system in found
-    ]
-    return {"columns": _titles(), "rows": rows, "note": columns.note()}
+    with_cost = _cost_anything(found)
+    rows = []
+    for system in found:
+        cells = _cells(system, with_cost, replace(link, calls=f"system={system.name}"))
+        rows.append((system.name, [Cell(text, is_linked=True) for text in cells]))
+    return {"columns": _titles(with_cost), "rows": rows, "note": columns.note()}
 
 
-def _titles() -> list[str]:
-    return ["system", "calls", *OUTCOMES, *columns.titles(with_intervals=True)]
+def _cost_anything(found: Sequence[SystemCalls]) -> bool:
+    return any(system.cost is not None for system in found)
 
 
-def _cells(system: SystemCalls, link: Links = NO_LINKS) -> list[str]:
+def _titles(with_cost: bool) -> list[str]:
+    return ["system", "calls", *OUTCOMES, *columns.titles(with_intervals=True), *(["cost"] if with_cost else [])]
+
+
+def _cells(system: SystemCalls, with_cost: bool, link: Links = NO_LINKS) -> list[str]:
     ended = (f"{system.ended.get(kind, 0):,}" for kind in OUTCOMES)
-    return [f"{system.calls:,}", *ended, *columns.cells(system.measures, with_intervals=True, link=link)]
+    cost = [cost_in_short(system.cost.to_json()) if system.cost else NONE] if with_cost else []
+    return [f"{system.calls:,}", *ended, *columns.cells(system.measures, with_intervals=True, link=link), *cost]

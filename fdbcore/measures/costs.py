@@ -1,0 +1,120 @@
+"""What a live call cost, from what its models counted and the table of models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from fdbcore.models.model_table import listed, price_usd, recipient
+from fdbcore.recording.reader import Recording
+from fdbcore.types import SIDES, Side, other_side
+from fdbcore.types.usage import USAGE, ModelUsage, Service
+
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldCost
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What calls cost.
+
+    usd: the sum of all that has a price. calls: how many calls sent anything beyond one's own network. unpriced: how
+    many of them used something whose price is not known. incomplete: how many of them were cut, or failed, before all
+    was counted. priced_on: the day of the oldest price in the sum; None if it has none.
+    """
+
+    usd: float = 0.0
+    calls: int = 0
+    unpriced: int = 0
+    incomplete: int = 0
+    priced_on: date | None = None
+
+    def to_json(self) -> HeldCost:
+        """All fields as JSON values."""
+        return {
+            "usd": round(self.usd, 6),
+            "calls": self.calls,
+            "unpriced": self.unpriced,
+            "incomplete": self.incomplete,
+            "priced_on": None if self.priced_on is None else self.priced_on.isoformat(),
+        }
+
+
+def call_cost(recording: Recording) -> Cost | None:
+    """What a live call cost, its earlier attempts included; None if nothing of it left one's own network.
+
+    Each side's vendors are expected to state what their models counted (`fdbcore.types.usage`). A server without a
+    vendor is unpriced.
+    """
+    meta = recording.original_meta
+    if not meta.get("sent_to"):
+        return None
+    usages = _usages(recording)
+    priced = {key: [price_usd(usage) for usage in found] for key, found in usages.items()}
+    known = [usd for prices in priced.values() for usd in prices if usd is not None]
+    dates = [model.priced.on for _, vendor, name in usages if (model := listed(vendor, name)) and model.priced]
+    earlier = sum(attempt.get("usd", 0.0) for attempt in meta.get("attempts", ()))
+    services = sent_to(recording)
+    unpriced = any(None in prices for prices in priced.values()) or any(_is_unpriceable(each) for _, each in services)
+    stated = {(side, vendor) for side, vendor, _ in usages}
+    untold = bool(meta.get("n_ticks")) and any(
+        service.vendor and (side, service.vendor) not in stated for side, service in services
+    )
+    incomplete = untold or meta["status"] != "complete" or any(found[-1].due for found in usages.values())
+    return Cost(sum(known) + earlier, 1, int(unpriced), int(incomplete), min(dates, default=None))
+
+
+def total(costs: Iterable[Cost | None]) -> Cost | None:
+    """The costs of several calls together; None if there are none."""
+    found = [cost for cost in costs if cost is not None]
+    if not found:
+        return None
+    dates = [cost.priced_on for cost in found if cost.priced_on is not None]
+    return Cost(
+        sum(cost.usd for cost in found),
+        sum(cost.calls for cost in found),
+        sum(cost.unpriced for cost in found),
+        sum(cost.incomplete for cost in found),
+        min(dates, default=None),
+    )
+
+
+def _usages(recording: Recording) -> Mapping[tuple[str, str, str], Sequence[ModelUsage]]:
+    """What each model of a vendor counted, in order, by side, vendor and model."""
+    found: dict[tuple[str, str, str], list[ModelUsage]] = {}
+    for event in recording.events:
+        if event["kind"] == USAGE and event["vendor"]:
+            found.setdefault((event["side"], event["vendor"], event["model"]), []).append(ModelUsage.from_json(event))
+    return found
+
+
+def sent_to(recording: Recording) -> list[tuple[Side, Service]]:
+    """The servers beyond one's own network that a live call used, with the side whose party used them."""
+    recorded = recording.original_meta.get("sent_to", {})
+    return [(side, Service.from_json(each)) for side in SIDES for each in recorded.get(side, ())]
+
+
+def recipients(recording: Recording) -> list[str]:
+    """What of a live call went to whom, a line each; of models when they end, as seen on the day of the call.
+
+    "audio of side A to OpenAI (api.openai.com): gpt-4o, ends in 52 days (2027-01-14)".
+    """
+    created = recording.original_meta.get("created")
+    return [_told(side, service, created) for side, service in sent_to(recording)]
+
+
+def _told(side: Side, service: Service, created: str | None) -> str:
+    what = f"audio of side {other_side(side)}" if service.takes == "audio" else "words"
+    text = f"{what} to {recipient(service)}{f': {service.model}' if service.model else ''}"
+    model = listed(service.vendor, service.model)
+    if model is None or model.end is None or created is None:
+        return text
+    return f"{text}, {model.end.text(date.fromisoformat(created[:10]))}"
+
+
+def _is_unpriceable(service: Service) -> bool:
+    """Whether nobody can know its price, or the table has none."""
+    model = listed(service.vendor, service.model)
+    return model is None or not model.usd

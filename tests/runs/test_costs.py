@@ -1,0 +1,148 @@
+"""What live calls cost: from their events and the table of models, by call, system and run; and a limit for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from fakes.run_parties import install
+
+from fdbcore.cli.main import main
+from fdbcore.measures.costs import Cost, call_cost
+from fdbcore.recording.reader import Recording
+from fdbcore.runs.budget import Budget
+
+USER = "fake:?speak=10-50&finish=80"
+BILLED = "fake:?speak=20-60&model=gpt-live-1"  # 0.05 USD a minute
+FAST = ("--vad", "energy", "--clock", "virtual")
+
+
+@pytest.fixture(autouse=True)
+def _plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
+
+
+def run(out: Path, *arguments: object, answer: str = "", trials: int = 1) -> Result:
+    command = ["run", "--a", USER, *FAST, "--trials", str(trials), "--out", str(out), *map(str, arguments)]
+    return CliRunner().invoke(main, command, input=answer, catch_exceptions=False)
+
+
+def summary(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return found
+
+
+def test_a_call_states_what_it_cost_and_who_got_what(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = run(out, "--system", BILLED)
+    assert done.exit_code == 0, done.output
+    (case,) = [meta.parent for meta in out.glob("*/meta.json")]
+    recording = Recording(case)
+    sent = {"takes": "audio", "host": "api.openai.com", "vendor": "openai", "model": "gpt-live-1"}
+    assert recording.meta["sent_to"] == {"B": [sent]}
+    cost = call_cost(recording)
+    assert cost is not None
+    assert cost.usd == pytest.approx(0.05)
+    assert "the audio of side A goes to OpenAI (api.openai.com)" in done.stderr
+    assert "cost: 0.0500 USD (list prices of 2026-11-23)" in done.stdout
+    assert summary(out)["cost"]["usd"] == 0.05
+    page = (case / "report.html").read_text()
+    assert "0.0500 USD (list prices of 2026-11-23)" in page
+    assert "audio of side A to OpenAI (api.openai.com): gpt-live-1" in page
+
+
+def test_costs_are_summed_by_system_and_run(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    systems = {
+        "priced": f"{BILLED}&seconds=120",
+        "cut": f"{BILLED}&seconds=due",
+        "unknown": BILLED.replace("gpt-live-1", "gpt-nobody-knows"),
+        "here": "fake:?speak=20-60",
+    }
+    done = run(out, *(f"--system={name}={address}" for name, address in systems.items()), trials=2)
+    found = summary(out)
+    kinds = ("usd", "calls", "unpriced", "incomplete")
+    costs = {
+        name: [system["cost"][kind] for kind in kinds] for name, system in found["systems"].items() if "cost" in system
+    }
+    assert costs == {"priced": [0.2, 2, 0, 0], "cut": [0.0, 2, 0, 2], "unknown": [0.0, 2, 2, 0]}
+    assert [found["cost"][kind] for kind in kinds] == [0.2, 6, 2, 2]
+    told = "cost: 0.20 USD (list prices of 2026-11-23); 2 of 6 calls unpriced; 2 of 6 calls incomplete"
+    assert told in " ".join(done.stdout.split())
+    index = (out / "index.html").read_text()
+    assert "cost 0.20 USD; 2 unpriced; 2 incomplete" in index
+    assert ">2 unpriced<" in index
+
+
+def test_a_failed_attempt_counts_too(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run(out, "--system", f"s={BILLED}")
+    run(out, "--system", f"s={BILLED}", "--again", "all")
+    assert summary(out)["cost"] == {"usd": 0.1, "calls": 1, "unpriced": 0, "incomplete": 0, "priced_on": "2026-11-23"}
+
+
+def test_a_run_without_vendors_says_nothing_of_money(tmp_path: Path) -> None:
+    done = run(tmp_path / "run", "--system", "fake:?speak=20-60")
+    assert "cost" not in done.stdout
+    assert "cost" not in summary(tmp_path / "run")
+
+
+def test_a_limit_leaves_calls_which_a_higher_one_runs(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = run(out, "--system", f"s={BILLED}", "--max-cost", 0.12, trials=4)
+    assert done.exit_code == 1
+    last = " ".join(done.stderr.splitlines()[-1].split())
+    assert "0.10 USD spent of --max-cost 0.12, 2 of 4 cases left; with a higher --max-cost, run the same" in last
+    assert summary(out)["cost"]["usd"] == pytest.approx(0.1)
+    done = run(out, "--system", f"s={BILLED}", "--max-cost", 1, trials=4)
+    assert done.exit_code == 0
+    assert summary(out)["cost"]["usd"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("system", [BILLED.replace("gpt-live-1", "gpt-nobody-knows"), "pcm_ws://agent.example.com/"])
+def test_a_limit_needs_prices(tmp_path: Path, system: str) -> None:
+    done = run(tmp_path / "run", "--system", system, "--max-cost", 1)
+    assert done.exit_code == 2
+    assert "expected systems with a known price, but" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_a_budget_allows() -> None:
+    budget = Budget(1.0)
+    assert budget.allows(0)
+    assert not budget.allows(1), "nothing is known of what a call costs"
+    budget.note("a", Cost(0.2, 1))
+    assert budget.allows(3)
+    assert not budget.allows(4)
+    budget.note("b", Cost(0.0, 1, incomplete=1))  # counts as 0.2
+    assert budget.allows(2)
+    assert not budget.allows(3)
+    budget.note("b", Cost(0.7, 1, incomplete=1))
+    assert not budget.allows(0)
+    budget.note("b", Cost(0.0, 1, unpriced=1))
+    assert not budget.allows(0)
+    untold = Budget(1.0)
+    for name in "abc":
+        assert untold.allows(0)
+        untold.note(name, Cost(0.0, 1, incomplete=1))
+    assert not untold.allows(0)
+
+
+def test_the_first_calls_are_told_before_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+    refused = run(out, "--system", f"s={BILLED}", "--first", 2, trials=5)
+    assert refused.exit_code == 2
+    assert "expected a terminal to ask on, or --yes" in refused.stderr
+    monkeypatch.setattr("fdbcore.cli.run_costs.is_terminal", lambda: True)
+    stopped = run(out, "--system", f"s={BILLED}", "--first", 2, answer="n\n", trials=5)
+    assert stopped.exit_code == 1
+    assert "the other 3, if they are alike: about 0:02 and 0.15 USD" in stopped.stderr
+    assert "s-1: 0:01, 0.0500 USD" in stopped.stderr
+    assert "3 of 5 cases left" in stopped.stderr
+    assert summary(out)["cost"]["calls"] == 2
+    done = run(out, "--system", f"s={BILLED}", "--first", 2, "--yes", trials=5)
+    assert done.exit_code == 0, done.output
+    assert summary(out)["cost"]["calls"] == 5
