@@ -228,14 +228,14 @@ def usd_text(usd: float) -> str:
 def cost_in_short(cost: HeldCost) -> str:
     """What calls cost, and how many of them have no price or were cut: "1.23 USD; 3 unpriced; 1 incomplete"."""
     kinds = {"unpriced": cost["unpriced"], "incomplete": cost["incomplete"]}
-    known = [] if cost["priced_on"] is None and cost["unpriced"] else [usd_text(cost["usd"])]
-    return "; ".join([*known, *(f"{n:,} {kind}" for kind, n in kinds.items() if n)])
+    beside = [f"{n:,} {kind}" for kind, n in kinds.items() if n]
+    return "; ".join([*([usd_text(cost["usd"])] if cost["usd"] or not beside else []), *beside])
 
 
 def cost_text(cost: HeldCost) -> str:
-    """As `cost_in_short`, in full: "1.23 USD (list prices of 2026-11-22); 3 of 8 calls unpriced"."""
-    dated = f" (list prices of {cost['priced_on']})"
-    known = [] if cost["priced_on"] is None else [f"{usd_text(cost['usd'])}{dated}"]
-    many = f"of {counted(cost['calls'], 'call')} "
-    texts = {"unpriced": cost["unpriced"], "incomplete, as not all was counted": cost["incomplete"]}
-    return "; ".join([*known, *(f"{n:,} {many}{kind}" for kind, n in texts.items() if n)]) or usd_text(0.0)
+    """As `cost_in_short`, in full: "1.23 USD (list prices of 2026-11-23); 3 of 8 calls unpriced"."""
+    of_all = f"of {counted(cost['calls'], 'call')}"
+    kinds = {"unpriced": cost["unpriced"], "incomplete, as not all was counted": cost["incomplete"]}
+    beside = [f"{n:,} {of_all} {kind}" for kind, n in kinds.items() if n]
+    dated = f" (list prices of {cost['priced_on']})" if cost["priced_on"] else ""
+    return "; ".join([*([f"{usd_text(cost['usd'])}{dated}"] if cost["usd"] or not beside else []), *beside])
