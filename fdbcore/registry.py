@@ -33,6 +33,7 @@ ENDPOINTS: Final = {
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",
     "twilios": "fdbcore.endpoints.vendors.twilio:twilio",
+    "ultravox": "fdbcore.endpoints.vendors.ultravox:ultravox",
     "webrtc": "fdbcore.endpoints.webrtc.endpoint:webrtc",
     "whip": "fdbcore.endpoints.webrtc.whip_client:whip",
     "whips": "fdbcore.endpoints.webrtc.whip_client:whip",

@@ -47,15 +47,18 @@ REFUSALS = {
 class Quirks:
     """How the server behaves, and where it goes wrong.
 
-    greeting: what the agent says first, unless the user is to speak first. cues: see `Party`; methods of `Leg`.
-    refuses: the HTTP status of each request for a call. mute: it answers no turn. deaf: it finds no turns in what it
-    hears. think_s: from a turn's end to the answer. silence_ms: what ends a turn, unless the call says it.
+    join_s: how long it takes from joining until the call has started. changes: what the call has in place of what was
+    asked for. greeting: what the agent says first, unless the user is to speak first. cues: see `Party`; methods of
+    `Leg`. refuses: the HTTP status of each request for a call. mute: it answers no turn. deaf: it finds no turns in
+    what it hears. think_s: from a turn's end to the answer. silence_ms: what ends a turn, unless the call says it.
     late_chunks: chunks of 20 ms that still come after `playback_clear_buffer`. words: what the caller is taken to say.
     """
 
     replies: Sequence[Reply] = (Reply(),)
     greeting: Reply = Reply(1.0, "hello there")  # noqa: RUF009
     cues: Mapping[int, str] = field(default_factory=dict)
+    join_s: float = 0.0
+    changes: Mapping[str, Any] = field(default_factory=dict)
     refuses: int | None = None
     mute: bool = False
     deaf: bool = False
@@ -97,7 +100,7 @@ class UltravoxServer(FarEnd["Leg"]):
         self._check_key(request)
         body = await request.json()
         if self.quirks.refuses is not None:
-            after = {"Retry-After": "1"} if self.quirks.refuses == 429 else None
+            after = {"Retry-After": "3600"} if self.quirks.refuses == 429 else None
             told: dict[str, Any] = {"detail": REFUSALS[self.quirks.refuses]}
             return web.json_response(told, status=self.quirks.refuses, headers=after)
         if mistakes := _mistakes(body):
@@ -107,7 +110,7 @@ class UltravoxServer(FarEnd["Leg"]):
         self.calls[number] = Call(body)
         join_url = f"{self.url('ws')}/calls/{number}/server_web_socket?token=once"
         told = {"callId": number, "joinUrl": join_url, "ended": None, "endReason": None, **body}
-        return web.json_response(told, status=201)
+        return web.json_response({**told, **self.quirks.changes}, status=201)
 
     async def _show(self, request: web.Request) -> web.Response:
         self._check_key(request)
@@ -177,6 +180,7 @@ class Leg(Party):
         return default if told is None else round(1000 * _duration_s(told))
 
     async def run(self) -> None:
+        await asyncio.sleep(self.quirks.join_s)
         await self._tell("call_started", callId=self.request.match_info["id"])
         if "maxDuration" in self.call.body:
             self.begin(self._end_after(_duration_s(self.call.body["maxDuration"])))

@@ -216,8 +216,9 @@ class VendorParty(Endpoint):
     def _failure(self, error: Exception) -> PartyError:
         import aiohttp
 
-        if isinstance(error, aiohttp.WSServerHandshakeError):
-            named = self.named(error.status, f"HTTP {error.status}")
+        if isinstance(error, aiohttp.ClientResponseError):
+            handshake = isinstance(error, aiohttp.WSServerHandshakeError)
+            named = self.named(error.status, "" if handshake else error.message)
             if named is not None:
                 return named
         return failure(error, self.name)

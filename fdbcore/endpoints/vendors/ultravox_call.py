@@ -1,0 +1,115 @@
+"""The settings of an Ultravox call: from an address to the request that creates it.
+
+The names are the vendor's own, but for `instructions` (its `systemPrompt`).
+Source: https://docs.ultravox.ai/api-reference/calls/calls-post.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore.errors import SettingsError
+from fdbcore.runtime.address import Setting, text_of
+from fdbcore.types.tools import Tool
+
+RATE_HZ: Final = 48_000
+"""Both ways, so that nothing is resampled here."""
+
+CLIENT_BUFFER_MS: Final = 30_000
+"""How much of its audio the server may send ahead. What is played when is decided here."""
+
+TOOL_TIMEOUT: Final = "30s"
+"""The vendor's own limit is 2.5 s, shorter than slow tools of a world take."""
+
+_VENDORS: Final = "the vendor's"
+_FLAG: Final = ("true", "false")
+
+
+def _is_duration(text: str) -> bool:
+    return re.fullmatch(r"\d+(\.\d{1,9})?s", text) is not None
+
+
+def _duration(name: str, meaning: str) -> Setting:
+    return Setting(name, meaning, unset=_VENDORS, form="a duration such as 0.5s", fits=_is_duration)
+
+
+SETTINGS: Final = (
+    Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
+    Setting("voice", "the name or id of the voice", unset=_VENDORS),
+    Setting("temperature", "of the model", float, unset=_VENDORS, least=0, most=1),
+    Setting("languageHint", "of the call, as BCP-47", unset=_VENDORS),
+    Setting(
+        "firstSpeaker",
+        "who begins; what the agent says before tick 0 is heard from tick 0 on",
+        unset=_VENDORS,
+        choices=("FIRST_SPEAKER_AGENT", "FIRST_SPEAKER_USER"),
+    ),
+    _duration("maxDuration", "the longest call; one that reaches it ends as `session limit`"),
+    _duration("turnEndpointDelay", "how much silence ends a turn"),
+    _duration("minimumTurnDuration", "how much speech makes a turn"),
+    _duration("minimumInterruptionDuration", "how much speech interrupts the agent"),
+    Setting(
+        "frameActivationThreshold",
+        "how likely speech must be, for the server's detector of turns",
+        float,
+        unset=_VENDORS,
+        least=0.1,
+        most=1,
+    ),
+    Setting("recordingEnabled", "whether the vendor keeps a recording", unset=_VENDORS, choices=_FLAG),
+)
+"""The settings of an address."""
+
+_PLAIN: Final = ("voice", "temperature", "languageHint", "firstSpeaker", "maxDuration", "recordingEnabled")
+_DETECTION: Final = (
+    *("turnEndpointDelay", "minimumTurnDuration", "minimumInterruptionDuration", "frameActivationThreshold"),
+)
+
+
+def call_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The request for a call, without tools.
+
+    given: the settings by name; None for one that was not given. SettingsError for a model without its version: the
+    vendor's newest one would answer, which changes.
+    """
+    if not re.search(r"v\d", model):
+        raise SettingsError(f"ultravox: model: expected a name with its version, as in ultravox-v0.7, got {model!r}")
+    values = {name: value == "true" if value in _FLAG else value for name, value in given.items() if value is not None}
+    detection = {name: values[name] for name in _DETECTION if name in values}
+    heard = {"userStartedSpeaking": True, "userStoppedSpeaking": True, "callEvent": True, "toolUsed": True}
+    return {
+        "model": model,
+        **({"systemPrompt": text_of(values["instructions"])} if "instructions" in values else {}),
+        **{name: values[name] for name in _PLAIN if name in values},
+        **({"vadSettings": detection} if detection else {}),
+        "medium": {
+            "serverWebSocket": {
+                "inputSampleRate": RATE_HZ,
+                "outputSampleRate": RATE_HZ,
+                "clientBufferSizeMs": CLIENT_BUFFER_MS,
+                "dataMessages": heard,
+            }
+        },
+    }
+
+
+def declared(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """Tools in the server's form: each argument is a parameter of its own."""
+    return [{"temporaryTool": _declared(tool)} for tool in tools]
+
+
+def _declared(tool: Tool) -> dict[str, Any]:
+    required = tool.parameters.get("required", ())
+    parameters = [
+        {"name": name, "location": "PARAMETER_LOCATION_BODY", "schema": schema, "required": name in required}
+        for name, schema in tool.parameters.get("properties", {}).items()
+    ]
+    return {
+        "modelToolName": tool.name,
+        "description": tool.description,
+        "dynamicParameters": parameters,
+        "timeout": TOOL_TIMEOUT,
+        "client": {},
+    }
