@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from aiohttp import WSMsgType, web
+from fakes.loopback import Loopback
 from fakes.realtime.plan import tones
 
 from fdbcore.types import Pcm
@@ -184,22 +183,15 @@ class Party(ABC):
 Served = TypeVar("Served", bound=Party)
 
 
-class FarEnd(ABC, Generic[Served]):
-    """A server on 127.0.0.1, in a thread of its own, while it is entered. parties: all connections, in their order."""
+class FarEnd(Loopback, Generic[Served]):
+    """See `Loopback`. parties: all connections, in their order."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(tls)
         self.parties: list[Served] = []
-        self._tls = tls
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__)
 
-    @abstractmethod
-    def routes(self) -> Sequence[web.RouteDef]:
-        """What it serves."""
-
-    def url(self, scheme: Literal["http", "ws"]) -> str:
-        """Where it is served, without a path."""
-        return f"{scheme}{'s' if self._tls else ''}://127.0.0.1:{self._runner.addresses[0][1]}"
+    def faults_of_its_own(self) -> Iterable[BaseException]:
+        return (error for party in self.parties for error in party.errors)
 
     async def serve(
         self, request: web.Request, made: Callable[[web.WebSocketResponse], Served]
@@ -211,27 +203,6 @@ class FarEnd(ABC, Generic[Served]):
         self.parties.append(party)
         await party.served()
         return ws
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        if kind is None:
-            for fault in (each for party in self.parties for each in party.errors):
-                raise fault
-
-    async def _start(self) -> None:
-        app = web.Application()
-        app.add_routes(self.routes())
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
 
 
 async def at_pace(pcm: Pcm, chunk: int, faster: float, rate_hz: int, send: Callable[[Pcm], Any]) -> None:
