@@ -23,7 +23,7 @@ from .options import DONE, FAILED
 if TYPE_CHECKING:
     from fdbcore.protocols import Endpoint
     from fdbcore.recording.run_types import TimingSelftest
-    from fdbcore.report.call.doctor_types import CheckedSession, Checkup, Probe
+    from fdbcore.report.call.doctor_types import CheckedModel, CheckedSession, Checkup, Probe
     from fdbcore.report.call.document_types import Document
 
 
@@ -38,10 +38,10 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
     run or of Full-Duplex-Bench v1. It is checked for echo, clipping, noise and music, and for sides that are identical,
     exchanged or out of step. Any other argument is the address of a SYSTEM: fdbcore connects, waits until it is ready,
     and leaves; it looks a vendor's model up, which costs nothing. Without a FILE, or with a SYSTEM, the timing
-    self-test runs as well.
+    self-test runs as well, and the files of local models are read and compared with their SHA-256.
 
-    The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, or if a
-    system cannot be reached.
+    The exit code is 1 if audio is bad, cannot be read or has no speech on one side, if the self-test fails, if a system
+    cannot be reached, or if a local model is damaged.
 
     Example: fdbcore doctor call.wav
     """
@@ -60,6 +60,8 @@ def doctor(subjects: tuple[str, ...], vad: str, as_json: bool) -> None:
         checkup["files"], all_fit = _examine(files, vad, show=not as_json)
     if systems or not files:
         checkup["timing"], checkup["systems"], all_well = _test(systems, show=not as_json)
+        checkup["models"] = models = _fetched_models(show=not as_json)
+        all_well = all_well and all(model["whole"] for model in models.values())
     if as_json:
         click.echo(json.dumps(checkup, ensure_ascii=False))
     sys.exit(DONE if all_fit and all_well else FAILED)
@@ -160,6 +162,25 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
                 click.echo(f"{address}: {line}")
     all_well = found["passed"] is not False and all(probe["ready"] for probe in probes.values())
     return found, probes, all_well
+
+
+def _fetched_models(show: bool) -> dict[str, CheckedModel]:
+    """Whether the files of each local model that has been fetched are whole; models that were not are left out."""
+    from fdbcore.models.packaged import catalogue, megabytes, verify
+
+    found: dict[str, CheckedModel] = {}
+    for name, model in catalogue().items():
+        if not model.folder.exists():
+            continue
+        try:
+            verify(name)
+            found[name] = {"whole": True}
+        except FdbError as error:
+            found[name] = {"whole": False, "why_not": str(error)}
+        if show:
+            whole = f"model {name} {model.version}: whole, {megabytes(model.bytes)} in {model.folder}"
+            click.echo(found[name].get("why_not", whole))
+    return found
 
 
 def _system(address: str) -> Endpoint:

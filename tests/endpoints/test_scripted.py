@@ -14,17 +14,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.word_errors import word_error_rate
 
-from fdbcore.audio.wav import WavWriter
+from fdbcore.audio.speech import without_edges
+from fdbcore.audio.wav import WavWriter, wav_bytes
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.examiner.script import read_script
 from fdbcore.endpoints.examiner.scripted import ScriptedEndpoint
-from fdbcore.errors import InputError, SettingsError
+from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Endpoint, Vad
 from fdbcore.recording.meta_types import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
-from fdbcore.registry import endpoint
+from fdbcore.registry import endpoint, speaker, transcriber
 from fdbcore.session.loop import run
 from fdbcore.session.vad import EnergyVad, SileroVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, Pcm, Side, TurnEvent, TurnSettings
@@ -274,7 +277,9 @@ def test_no_script_hangs_or_talks_over_itself(
             r"toml: yield_ms: expected a whole number from 20 to 60000, got 40.5",
         ),
         ("noise_dbov = 0\n" + lines("at_s = 1"), r"toml: noise_dbov: expected a number from -96 to -30, got 0"),
-        ("voice = 'f'\n" + lines("at_s = 1"), r"toml: expected a table \[voice\], got 'f'"),
+        ("voice = 'f'\n[[line]]\nsay = 'a'\nat_s = 1", r"toml: voice: expected one of dir, .*, got 'f'"),
+        ("language = ''\n" + lines("at_s = 1"), r"toml: language: expected a language such as en or ja, got ''"),
+        ("voice = 3\n" + lines("at_s = 1"), r"toml: voice: expected the address of a speaker, got 3"),
         ("[voice]\npitch = 200\n" + lines("at_s = 1"), r"voice: pitch: expected a whole number from 0 to 99, got 200"),
         ("[voice]\nspeed = 1\n" + lines("at_s = 1"), r"voice: expected settings of name, .*, got 'speed'"),
     ],
@@ -304,13 +309,69 @@ def test_a_line_that_cannot_be_said_is_named_when_it_opens(tmp_path: Path) -> No
 
 def test_the_whole_script_is_described(tmp_path: Path) -> None:
     text = 'seed = 3\n[voice]\nname = "de"\n' + lines("at_s = 1", 'after = "other_end"\nor_after_s = 3')
+    text += "[[line]]\nsay = 'Hallo.'\nat_s = 9\n"
     described = json.loads(json.dumps(scripted(tmp_path, text).describe()))
     assert described["kind"] == "scripted"
     assert described["sha256"] == hashlib.sha256(text.encode()).hexdigest()
     assert (described["seed"], described["level_dbov"], described["noise_dbov"]) == (3, -26.0, None)
     assert described["synthesiser"]["voice"]["name"] == "de"
-    assert [line["or_after_s"] for line in described["lines"]] == [None, 3]
+    assert [line["or_after_s"] for line in described["lines"]] == [None, 3, None]
     assert described["lines"][0]["clip"] == str(tmp_path / "beep.wav")
+
+
+def spoken_by(folder: Path, settings: str) -> dict[str, Any]:
+    """The description of who speaks a short text on side B."""
+    text = f'{settings}\n[[line]]\nsay = "はい。OK."\nat_s = 1\n'
+    return dict(scripted(folder, text).describe()["synthesiser"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", {"kind": "hibari", "pitch_semitones": -4}),
+        ("voice = 'hibari:heart?speed=1.2'", {"kind": "hibari", "pitch_semitones": 0, "speed": 1.2}),
+        ("language = 'fr'", {"kind": "espeak-ng", "voice": {"name": "fr", "words_per_minute": 175, "pitch": 50}}),
+        ("voice = 'espeak-ng:en-us+f2'", {"voice": {"name": "en-us+f2", "words_per_minute": 175, "pitch": 50}}),
+        ("[voice]\npitch = 40", {"voice": {"name": "en-us", "words_per_minute": 175, "pitch": 40}}),
+    ],
+)
+def test_the_language_chooses_the_voice_unless_one_is_named(
+    tmp_path: Path, settings: str, expected: dict[str, Any]
+) -> None:
+    described = spoken_by(tmp_path, settings)
+    assert {name: described[name] for name in expected} == expected
+
+
+def test_japanese_is_spoken_by_open_jtalk(tmp_path: Path) -> None:
+    pytest.importorskip("pyopenjtalk", reason="needs Open JTalk (pip install 'fdbcore[ja]')")
+    assert spoken_by(tmp_path, "language = 'ja'")["kind"] == "open-jtalk"
+
+
+def test_a_voice_that_is_not_there_is_an_error_and_no_other_voice_speaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FDBCORE_MODELS", str(tmp_path))
+    with pytest.raises(MissingExtraError, match="fdbcore models get hibari"):
+        endpoint("scripted:caller")
+
+
+@pytest.mark.parametrize(("side", "name"), [("A", "caller"), ("B", "clerk")])
+def test_both_sides_of_the_call_that_ships_are_understood(
+    side: Side, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("faster_whisper", reason="needs faster-whisper (pip install 'fdbcore[local]')")
+    if why_not(packaged("whisper")) is not None:
+        pytest.skip("needs the model: fdbcore models get whisper")
+    described = endpoint(f"scripted:{name}").describe()
+    texts = [line["say"] for line in described["lines"]]
+    speaks = speaker(described["speakers"][side])
+    pause = np.zeros(SAMPLE_RATE_HZ // 2, np.int16)
+    speech = np.concatenate([part for text in texts for part in (without_edges(*speaks.speak("x", text)), pause)])
+    heard = transcriber("whisper").transcribe(wav_bytes(speech, SAMPLE_RATE_HZ), "en")
+    rate = word_error_rate(" ".join(texts), heard)
+    with capsys.disabled():
+        print(f"\nside {side}, {name}: word error rate {rate:.3f}: {heard}")
+    assert rate < 0.1
 
 
 CALLING = """
@@ -438,7 +499,7 @@ def call(path: Path, a_late_ticks: int, b_late_ticks: int, vad: Callable[[], Vad
 def test_the_call_that_ships(tmp_path: Path, a_late: int, b_late: int, vad: Callable[[], Vad]) -> None:
     """Two backchannels, a correction and an interruption that is yielded to, near or up to 150 ms away."""
     recording = call(tmp_path / "call", a_late, b_late, vad)
-    assert 27 < recording.n_ticks / 100 < 32
+    assert 29 < recording.n_ticks / 100 < 34
     logged = recording.events
     starts = {(e["side"], e["line"]): e for e in logged if e["kind"] == "line_start"}
     assert len(starts) == 12

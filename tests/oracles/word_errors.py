@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Final
+
+DIGITS: Final = "zero one two three four five six seven eight nine".split()
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation."""
-    return re.findall(r"[a-z0-9']+", text.lower())
+    """The words of a text in lower case, without punctuation; a digit is its word."""
+    found = re.findall(r"[a-z0-9']+", text.lower())
+    return [DIGITS[int(word)] if word.isdigit() and len(word) == 1 else word for word in found]
 
 
 def word_error_rate(reference: str, heard: str) -> float:

@@ -5,11 +5,8 @@
     seed = 0                     # of the noise
     yield_ms = 300               # how soon a line stops once the other side is known to speak
     tail_s = 2.0                 # how long to stay after the last line
-
-    [voice]                      # of espeak-ng
-    name = "en-us+f2"
-    words_per_minute = 175
-    pitch = 50
+    language = "en"              # of the texts, which chooses the voice
+    voice = "hibari:heart?speed=1.1"   # any speaker instead (see `fdbcore.registry.SPEAKERS`)
 
     [[line]]
     say = "Hello?"               # or: clip = "FILE", any audio; its path is relative to the script
@@ -26,6 +23,9 @@
     call = "book_flight"                                # a line that calls a tool, and says nothing
     arguments = {flight_id = "$RESULT_0.flights[0].id"} # or a text; none if left out
     after = "result"
+
+Without `voice`, Hibari speaks English (on side B four semitones lower), Open JTalk Japanese, and espeak-ng every other
+language. A table [voice] is a voice of espeak-ng: name = "en-us+f2", words_per_minute = 175, pitch = 50.
 
 The lines are said in their order, one at a time. When a line is over, the next one waits for its cue (the first waits
 from tick 0):
@@ -55,11 +55,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import urlencode
 
 from fdbcore.errors import SettingsError
-from fdbcore.models.tts.espeak import VOICE, Voice
+from fdbcore.models.tts.espeak import VOICE
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import refers_to_nothing
+from fdbcore.types import SIDES, Side
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
@@ -70,6 +72,8 @@ _SCRIPT: Final = (
     Setting("seed", "of the noise", int, 0, least=0, most=2**32),
     Setting("yield_ms", "a line stops so long after the other side is known to speak", int, 300, least=20, most=60_000),
     Setting("tail_s", "how long to stay after the last line", float, 2.0, least=0, most=_MOST_S),
+    Setting("language", "of the texts", str, "en", form="a language such as en or ja", fits=bool),
+    Setting("voice", "any speaker", str, form="the address of a speaker", fits=bool),
 )
 _LINE: Final = (
     Setting("say", "the text of a line"),
@@ -79,6 +83,12 @@ _LINE: Final = (
     Setting("after", "the cue", choices=("other_end", "other_start", "own_end", "result")),
     Setting("stop_when_interrupted", "whether it stops where the other side speaks", bool, default=False),
 )
+_VOICES: Final[Mapping[Side, Mapping[str, str]]] = {
+    "A": {"en": "hibari", "ja": "open-jtalk"},
+    "B": {"en": "hibari:heart?pitch_semitones=-4", "ja": "open-jtalk"},
+}
+"""The voices of languages on the two sides, which can be told apart; every other language has one of espeak-ng."""
+
 _DELAY: Final = Setting("delay_s", "how long after its cue", float, 0.0, least=0, most=_MOST_S)
 _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10.0, least=0, most=_MOST_S)
 
@@ -102,17 +112,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script as it was read. sha256: of its file."""
+    """A script as it was read. sha256: of its file. speakers: the address of who speaks its texts, on either side."""
 
     path: Path
     sha256: str
-    voice: Voice
+    speakers: Mapping[Side, str]
     level_dbov: float
     noise_dbov: float | None
     seed: int
     yield_ms: int
     tail_s: float
     lines: tuple[Line, ...]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it has texts."""
+        return any(line.say is not None for line in self.lines)
 
 
 def read_script(path: Path) -> Script:
@@ -124,26 +139,33 @@ def read_script(path: Path) -> Script:
         raise SettingsError(f"{path}: expected a script, got: {error.strerror}") from error
     except ValueError as error:  # not UTF-8, or not TOML; the message names the line
         raise SettingsError(f"{path}: expected TOML, got: {error}") from error
-    lines, voice = values.pop("line", None), values.pop("voice", {})
+    lines = values.pop("line", None)
     if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
         raise SettingsError(f"{path}: expected one [[line]] or more, got {repr(lines) if lines else 'none'}")
-    if not isinstance(voice, dict):
-        raise SettingsError(f"{path}: expected a table [voice], got {voice!r}")
-    typed_values(f"{path}: voice", voice, VOICE)
+    if isinstance(voice := values.get("voice"), dict):
+        values["voice"] = _espeak(f"{path}: voice", voice)
+    settings = typed_values(str(path), values, _SCRIPT)
+    language, voice = settings.pop("language"), settings.pop("voice")
     return Script(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),
-        voice=Voice(**voice),
         lines=tuple(
             _line(f"{path}: line {n}", line, calls_before=_calls(lines[: n - 1]), is_first=n == 1, folder=path.parent)
             for n, line in enumerate(lines, 1)
         ),
-        **typed_values(str(path), values, _SCRIPT),
+        speakers={side: voice or _VOICES[side].get(language, f"espeak-ng:{language}") for side in SIDES},
+        **settings,
     )
 
 
 def _calls(lines: Sequence[Mapping[str, Any]]) -> int:
     return sum("call" in line for line in lines)
+
+
+def _espeak(where: str, voice: dict[str, Any]) -> str:
+    """The address of the voice of espeak-ng that a table describes."""
+    given = {name: value for name, value in typed_values(where, voice, VOICE).items() if value is not None}
+    return f"espeak-ng:{given.pop('name', '')}?{urlencode(given)}"
 
 
 def _line(where: str, given: dict[str, Any], calls_before: int, is_first: bool, folder: Path) -> Line:

@@ -17,11 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from fdbcore import registry
 from fdbcore.audio.level import levelled
 from fdbcore.audio.noise import ComfortNoise
+from fdbcore.audio.speech import without_edges
 from fdbcore.endpoints.examiner.script import Line, Script, read_script
-from fdbcore.errors import InputError, SettingsError
-from fdbcore.models.tts.espeak import Espeak, synthesise
+from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.json_values import json_or_text, resolved
 from fdbcore.sources.clips import read_clip
@@ -39,7 +40,11 @@ def scripted(address: str) -> ScriptedEndpoint:
     if not path.is_file():
         names = ", ".join(sorted(file.stem for file in packaged.glob("*.toml")))
         raise SettingsError(f"scripted: expected a script (FILE.toml, or one of {names}), found none at {name!r}")
-    return ScriptedEndpoint(read_script(path))
+    script = read_script(path)
+    if script.speaks:
+        with told_as(f"{path}: voice", "tts"):
+            registry.speaker(script.speakers["A"])  # a voice that is not there is told before anything begins
+    return ScriptedEndpoint(script)
 
 
 class OtherSide:
@@ -111,6 +116,7 @@ class ScriptedEndpoint(Endpoint):
 
     def __init__(self, script: Script) -> None:
         self._script = script
+        self._side: Side = "A"
         self._noise = ComfortNoise(script.noise_dbov, script.seed)
         self._other = OtherSide()
         self._own = OwnCalls()
@@ -137,11 +143,18 @@ class ScriptedEndpoint(Endpoint):
         if line.call is not None:
             return ()
         try:
-            pcm = read_clip(line.clip)[0] if line.clip else synthesise(str(line.say), self._script.voice)
+            pcm = self._said(number, line)
             pcm, _ = levelled(pcm, self._script.level_dbov)
         except InputError as error:
             raise type(error)(f"{self._script.path}: line {number}: {error}") from error
         return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
+
+    def _said(self, number: int, line: Line) -> Pcm:
+        """The speech of a line, without the silence around its text."""
+        if line.clip is not None:
+            return read_clip(line.clip)[0]
+        speaker = registry.speaker(self._script.speakers[self._side])
+        return without_edges(*speaker.speak(str(number), str(line.say)))
 
     def say(self, tick: int) -> Pcm | None:
         """The frame of `tick`, int16 (480,): of the present line, or the noise between lines."""
@@ -224,5 +237,6 @@ class ScriptedEndpoint(Endpoint):
                 del line["call"], line["arguments"]
             line["clip"] = line["clip"] and str(line["clip"])
             line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
-        synthesiser = Espeak(self._script.voice).describe()
+        speaker = self._script.speakers[self._side]
+        synthesiser = registry.speaker(speaker).describe() if self._script.speaks else None
         return {"kind": "scripted"} | script | {"path": str(self._script.path), "synthesiser": synthesiser}

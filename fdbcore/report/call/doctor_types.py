@@ -36,6 +36,13 @@ class Probe(TypedDict):
     endings: NotRequired[Annotated[list[str], Meta(description="its models that have gone or end soon, a line each")]]
 
 
+class CheckedModel(TypedDict):
+    """Whether the files of a local model are those that were fetched, byte by byte."""
+
+    whole: bool
+    why_not: NotRequired[str]
+
+
 class Checkup(TypedDict, total=False):
     """Whether audio is fit to be measured, whether this machine keeps time, whether systems are there. Fields may be
     added under the same version; a field is never given another meaning."""
@@ -44,3 +51,4 @@ class Checkup(TypedDict, total=False):
     files: Annotated[dict[str, CheckedSession], Meta(description="by the name of the session")]
     timing: TimingSelftest
     systems: Annotated[dict[str, Probe], Meta(description="by their addresses, without secrets")]
+    models: Annotated[dict[str, CheckedModel], Meta(description="local models that have been fetched, by their names")]
