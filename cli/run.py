@@ -273,7 +273,6 @@ def _run(
 
     to_continue: what to do if the run is stopped. trial: the cases to run before the user is asked.
     """
-    from fdbcore.report.format import usd_text
     from fdbcore.runs.live import measure_timing
     from fdbcore.runs.runner import GO_ON, NOW, run_cases
     from fdbcore.runs.selftest import verdict
@@ -312,9 +311,8 @@ def _run(
         click.echo(f"fdbcore run: interrupted, {left}; {to_continue}", err=True)
         return INTERRUPTED
     if folder.left() and not failures:
-        spent = budget is not None and not budget.allows(0)
-        why = f"{usd_text(budget.spent_usd)} spent of --max-cost {budget.limit_usd:g}, " if budget and spent else ""
-        higher = "with a higher --max-cost, " if spent else ""
+        why = f"{budget.why_not}, " if budget is not None and not budget.allows(0) else ""
+        higher = "with a higher --max-cost or none, " if why else ""
         left = f"{len(folder.left())} of {len(folder.plan.cases)} cases left"
         click.echo(f"fdbcore run: {why}{left}; {higher}{to_continue}", err=True)
     all_done = all((outcome := folder.outcome(case)) and outcome["kind"] == "done" for case in folder.plan.cases)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fdbcore.models.model_table import listed, price_usd, recipient
 from fdbcore.recording.reader import Recording
-from fdbcore.types import SIDES, Side, other_side
+from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types.usage import USAGE, ModelUsage, Service
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def call_cost(recording: Recording) -> Cost | None:
     meta = recording.original_meta
     if not meta.get("sent_to"):
         return None
-    usages = _usages(recording)
+    usages = {key: _billed(found, meta.get("n_ticks", 0)) for key, found in _usages(recording).items()}
     priced = {key: [price_usd(usage) for usage in found] for key, found in usages.items()}
     known = [usd for prices in priced.values() for usd in prices if usd is not None]
     dates = [model.priced.on for _, vendor, name in usages if (model := listed(vendor, name)) and model.priced]
@@ -64,6 +64,17 @@ def call_cost(recording: Recording) -> Cost | None:
     )
     incomplete = untold or meta["status"] != "complete" or any(found[-1].due for found in usages.values())
     return Cost(sum(known) + earlier, 1, int(unpriced), int(incomplete), min(dates, default=None))
+
+
+def _billed(usages: Sequence[ModelUsage], n_ticks: int) -> Sequence[ModelUsage]:
+    """The usages of a model as its vendor bills them: one that bills the time of a session may count tokens instead."""
+    first, last = usages[0], usages[-1]
+    model = listed(first.vendor, first.model)
+    by_time = model is not None and model.kind == "live" and set(model.usd) == {"seconds"}
+    counted = {unit for usage in usages for unit in usage.counts}
+    if not by_time or not counted or "seconds" in counted:
+        return usages
+    return [ModelUsage(first.vendor, first.model, {"seconds": ticks_to_s(n_ticks)}, last.due)]
 
 
 def total(costs: Iterable[Cost | None]) -> Cost | None:

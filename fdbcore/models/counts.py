@@ -5,8 +5,9 @@ In a vendor's JSON the cached tokens are among the other tokens; in ours they ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from fdbcore.types.usage import Unit
 
@@ -30,22 +31,39 @@ def openai_counts(usage: Mapping[str, Any]) -> dict[Unit, float]:
     return _counted(audio_in, audio_out, all_in, all_out, cached_audio, cached - cached_audio)
 
 
-def gemini_counts(usage: Mapping[str, Any]) -> dict[Unit, float]:
-    """The counts in a `usage_metadata` of Gemini, of generateContent or of the Live API, with keys in snake_case.
+def gemini_counts(usage: Mapping[str, Any], other: Literal["audio", "text"] = "text") -> dict[Unit, float]:
+    """The counts in a `usageMetadata` of Gemini, of generateContent or of the Live API; keys may be in snake_case.
 
-    Tokens that are not said to be audio count as text; thinking counts as text that was said.
+    other: what tokens count as if the vendor does not say whether they are audio or text; it left out some of a prompt
+    in October 2026. Thinking counts as text that was said, results of tools as text.
     """
-    cached_audio = _audio(usage, "cache_tokens_details")
-    all_in = sum(usage.get(name) or 0 for name in ("prompt_token_count", "tool_use_prompt_token_count"))
-    said = ("candidates_token_count", "response_token_count", "thoughts_token_count")
-    return _counted(
-        _audio(usage, "prompt_tokens_details") + _audio(usage, "tool_use_prompt_tokens_details"),
-        _audio(usage, "candidates_tokens_details") + _audio(usage, "response_tokens_details"),
-        all_in,
-        sum(usage.get(name) or 0 for name in said),
-        cached_audio,
-        (usage.get("cached_content_token_count") or 0) - cached_audio,
-    )
+    found = {_snake(name): value for name, value in usage.items() if value}
+    thought, tools = found.get("thoughts_token_count", 0), found.get("tool_use_prompt_token_count", 0)
+    heard, cached = found.get("prompt_token_count", 0), found.get("cached_content_token_count", 0)
+    said = found.get("candidates_token_count", 0) + found.get("response_token_count", 0)
+    audio = [
+        _audio(found, total, other, *names)
+        for total, names in (
+            (heard, ("prompt_tokens_details",)),
+            (said, ("candidates_tokens_details", "response_tokens_details")),
+            (cached, ("cache_tokens_details",)),
+        )
+    ]
+    return _counted(audio[0], audio[1], heard + tools, said + thought, audio[2], cached - audio[2])
+
+
+def _audio(usage: Mapping[str, Any], total: int, other: Literal["audio", "text"], *names: str) -> int:
+    """How many of `total` tokens are audio, by the lists of tokens by modality."""
+    told = {"AUDIO": 0, "TEXT": 0}
+    for each in (item for name in names for item in usage.get(name, ())):
+        values = {_snake(name): value for name, value in each.items()}
+        kind = str(getattr(values.get("modality"), "value", values.get("modality")))
+        told[kind] = told.get(kind, 0) + (values.get("token_count") or 0)
+    return total - told["TEXT"] if other == "audio" else told["AUDIO"]
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def _counted(
@@ -65,12 +83,3 @@ def _counted(
 
 def _details(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     return next((usage[name] for name in names if usage.get(name)), {})
-
-
-def _audio(usage: Mapping[str, Any], name: str) -> int:
-    """The tokens of audio in a list of tokens by modality."""
-    return sum(
-        each.get("token_count") or 0
-        for each in usage.get(name) or ()
-        if str(getattr(each["modality"], "value", each["modality"])) == "AUDIO"
-    )

@@ -6,6 +6,7 @@ from typing import Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.measures.costs import Cost
+from fdbcore.report.format import usd_text
 from fdbcore.runs.estimates import unpriced
 from fdbcore.runs.plan import RunPlan
 
@@ -32,6 +33,13 @@ class Budget:
     def spent_usd(self) -> float:
         """The known cost of all calls."""
         return sum(cost.usd for cost in self._costs.values())
+
+    @property
+    def why_not(self) -> str:
+        """Why no other call may begin, in words."""
+        if unpriced_calls := [name for name, cost in self._costs.items() if cost.unpriced]:
+            return f"{unpriced_calls[0]} used something without a known price, so --max-cost cannot be kept"
+        return f"{usd_text(self.spent_usd)} spent of --max-cost {self.limit_usd:g}"
 
     def allows(self, under_way: int) -> bool:
         """Whether one more call may begin beside those that are under way."""

@@ -38,8 +38,8 @@ class Fake(Endpoint):
     leave, die: the tick of leaving unasked, and of killing its process (with `once`, a file: the first time only).
     open_error, say_error: of ERRORS. busy: "FILE:N", busy the first N times. hang_s: opening takes that long.
     log: a file that gets a line when it is opened, and closed. prints: how many characters, when it is opened.
-    at_once, clocking: what it declares. model: of OpenAI, which says in tick 30 that it counted `seconds` (60), or that
-    it will count them if that is "due".
+    at_once, clocking: what it declares. model: of OpenAI, or `vendor`, which says in tick 30 that it counted `seconds`
+    (60), or that it will count them if that is "due", or that it counted `tokens` of text.
     """
 
     def __init__(self, does: Mapping[str, str]) -> None:
@@ -59,14 +59,19 @@ class Fake(Endpoint):
             raise PartyError("fake: busy", transient=True)
 
     def services(self) -> Sequence[Service]:
-        return [Service("audio", "api.openai.com", "openai", self.does["model"])] if "model" in self.does else []
+        if "model" not in self.does:
+            return []
+        return [Service("audio", "api.openai.com", self.does.get("vendor", "openai"), self.does["model"])]
 
     def log(self) -> Sequence[Happening]:
         if "model" not in self.does or self._tick != 30:
             return ()
         seconds = self.does.get("seconds", "60")
         counts: dict[Unit, float] = {} if seconds == "due" else {"seconds": float(seconds)}
-        return [ModelUsage("openai", self.does["model"], counts, due=not counts).happening(self._tick)]
+        if "tokens" in self.does:
+            counts = {"text_in_tokens": float(self.does["tokens"])}
+        vendor = self.does.get("vendor", "openai")
+        return [ModelUsage(vendor, self.does["model"], counts, due=not counts).happening(self._tick)]
 
     def say(self, tick: int) -> Pcm | None:
         self._tick = tick

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -76,7 +76,14 @@ def test_chats_and_transcriptions(usage: dict[str, Any], counts: dict[str, float
     assert openai_counts(usage) == counts
 
 
-def test_a_turn_of_gemini_live() -> None:
+TOLD = {"text_in_tokens": 357, "audio_in_tokens": 165, "text_out_tokens": 136, "audio_out_tokens": 42}
+
+
+@pytest.mark.parametrize(
+    ("other", "counts"),
+    [("text", TOLD), ("audio", TOLD | {"text_in_tokens": 332, "audio_in_tokens": 190})],
+)
+def test_a_turn_of_gemini_live(other: Literal["text", "audio"], counts: dict[str, int]) -> None:
     """A turn whose details leave 25 tokens of the prompt out, as one was seen on the wire in October 2026."""
     usage = {
         "prompt_token_count": 522,
@@ -85,8 +92,17 @@ def test_a_turn_of_gemini_live() -> None:
         "response_tokens_details": [{"modality": "AUDIO", "token_count": 42}],
         "thoughts_token_count": 136,
     }
-    found = gemini_counts(usage)
-    assert found == {"text_in_tokens": 357, "audio_in_tokens": 165, "text_out_tokens": 136, "audio_out_tokens": 42}
+    assert gemini_counts(usage, other) == counts
+    details = ("prompt_tokens_details", "response_tokens_details")
+    wire: dict[str, Any] = {_camel(name): value for name, value in usage.items()}
+    for name in map(_camel, details):
+        wire[name] = [{_camel(key): value for key, value in each.items()} for each in wire[name]]
+    assert gemini_counts(wire, other) == counts
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def test_what_gemini_has_cached_stands_apart() -> None:

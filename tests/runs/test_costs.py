@@ -95,11 +95,29 @@ def test_a_limit_leaves_calls_which_a_higher_one_runs(tmp_path: Path) -> None:
     done = run(out, "--system", f"s={BILLED}", "--max-cost", 0.12, trials=4)
     assert done.exit_code == 1
     last = " ".join(done.stderr.splitlines()[-1].split())
-    assert "0.10 USD spent of --max-cost 0.12, 2 of 4 cases left; with a higher --max-cost, run the same" in last
+    assert (
+        "0.10 USD spent of --max-cost 0.12, 2 of 4 cases left; with a higher --max-cost or none, run the same" in last
+    )
     assert summary(out)["cost"]["usd"] == pytest.approx(0.1)
     done = run(out, "--system", f"s={BILLED}", "--max-cost", 1, trials=4)
     assert done.exit_code == 0
     assert summary(out)["cost"]["usd"] == pytest.approx(0.2)
+
+
+def test_a_session_that_is_billed_by_time_may_count_tokens(tmp_path: Path) -> None:
+    """The call takes 0.8 s, at 0.08 USD a minute."""
+    out = tmp_path / "run"
+    done = run(out, "--system", "fake:?speak=20-60&vendor=grok&model=grok-voice-latest&tokens=500")
+    assert done.exit_code == 0
+    assert summary(out)["cost"]["usd"] == pytest.approx(0.08 * 0.8 / 60, abs=1e-5)
+    assert summary(out)["cost"]["unpriced"] == 0
+
+
+def test_a_price_that_turns_out_unknown_ends_a_limited_run(tmp_path: Path) -> None:
+    done = run(tmp_path / "run", "--system", f"s={BILLED.replace('gpt-live-1', 'tts-1')}", "--max-cost", 9, trials=3)
+    assert done.exit_code == 1
+    told = " ".join(done.stderr.split())
+    assert "s-1 used something without a known price, so --max-cost cannot be kept, 2 of 3 cases left" in told
 
 
 @pytest.mark.parametrize("system", [BILLED.replace("gpt-live-1", "gpt-nobody-knows"), "pcm_ws://agent.example.com/"])

@@ -43,6 +43,7 @@ from fdbcore.endpoints.websocket_line import Ending, Message
 from fdbcore.errors import PartyError
 from fdbcore.models.account import NO_KEY, Account
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
+from fdbcore.models.counts import gemini_counts
 from fdbcore.models.gemini import GEMINI
 from fdbcore.runtime.address import parsed
 from fdbcore.types.system_events import GOING_AWAY, RESUMED, SYSTEM_TURN, TRANSCRIPT
@@ -212,7 +213,7 @@ class GeminiLive(VendorParty):
             for number in cancelled.get("ids") or ():
                 self.call(ToolCall("cancelled", str(number), self._calls.get(str(number), "")))
         if isinstance(usage := event.get("usageMetadata"), dict):
-            self.log_usage(self._usage(_counts(usage)))
+            self.log_usage(self._usage(gemini_counts(usage, other="audio")))
         if isinstance(activity := event.get("voiceActivity"), dict):
             self._note_activity(activity)
         if isinstance(going := event.get("goAway"), dict):
@@ -310,29 +311,6 @@ class GeminiLive(VendorParty):
 
     def _usage(self, counts: Mapping[Unit, float], due: bool = False) -> ModelUsage:
         return ModelUsage(self._account.service("audio").vendor, self._model, counts, due)
-
-
-def _counts(usage: Json) -> dict[Unit, float]:
-    """What a turn counted. The vendor counts cached tokens among the others; we do not.
-
-    What it does not say the kind of counts as audio, which costs more. Thoughts, and results of tools, are text.
-    """
-    text, cached_text, said_text = (
-        sum(each.get("tokenCount") or 0 for each in usage.get(name) or () if each.get("modality") == "TEXT")
-        for name in ("promptTokensDetails", "cacheTokensDetails", "responseTokensDetails")
-    )
-    prompt, cached, said = (
-        usage.get(name) or 0 for name in ("promptTokenCount", "cachedContentTokenCount", "responseTokenCount")
-    )
-    counts: dict[Unit, float] = {
-        "audio_in_tokens": (prompt - text) - (cached - cached_text),
-        "audio_out_tokens": said - said_text,
-        "text_in_tokens": text - cached_text + (usage.get("toolUsePromptTokenCount") or 0),
-        "text_out_tokens": said_text + (usage.get("thoughtsTokenCount") or 0),
-        "cached_audio_in_tokens": cached - cached_text,
-        "cached_text_in_tokens": cached_text,
-    }
-    return {unit: count for unit, count in counts.items() if count}
 
 
 def _objects(value: object, name: str) -> list[Json]:

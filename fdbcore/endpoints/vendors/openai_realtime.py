@@ -28,12 +28,13 @@ from fdbcore.endpoints.websocket_line import Message
 from fdbcore.errors import PartyError
 from fdbcore.models.account import NO_KEY, Account, Vendor
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
+from fdbcore.models.counts import openai_counts
 from fdbcore.models.openai import OPENAI
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.json_values import json_or_text
 from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage, Service, Unit
+from fdbcore.types.usage import ModelUsage, Service
 
 RATE_HZ: Final = 24_000
 
@@ -107,7 +108,14 @@ class OpenAIRealtime(VendorParty):
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
-        return [self._account.service("audio")]
+        own = self._account.service("audio")
+        return [own, own._replace(model=self._transcriber)] if own.vendor and self._transcriber else [own]
+
+    @property
+    def _transcriber(self) -> str:
+        """The model that transcribes what this one hears; "" if none does."""
+        heard = (self._asked.get("audio") or {}).get("input") or {}
+        return str((heard.get("transcription") or {}).get("model") or "")
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
         """See `VendorParty.where`."""
@@ -166,6 +174,7 @@ class OpenAIRealtime(VendorParty):
                 self.note(TRANSCRIPT, of="self", text=str(event.get("transcript")), item=str(event.get("item_id")))
             case "conversation.item.input_audio_transcription.completed":
                 self.note(TRANSCRIPT, of="partner", text=str(event.get("transcript")), item=str(event.get("item_id")))
+                self._count_transcription(event.get("usage"))
             case "error":
                 self._fail(event.get("error"))
 
@@ -245,19 +254,14 @@ class OpenAIRealtime(VendorParty):
         self.send(*self._continuation())
 
     def _usage(self, usage: Mapping[str, Any], due: bool = False) -> ModelUsage:
-        """What a response counted. The vendor counts cached tokens among the others; we do not."""
-        taken, given = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
-        cached = taken.get("cached_tokens_details") or {}
-        counts: dict[Unit, float] = {
-            "audio_in_tokens": taken.get("audio_tokens", 0) - cached.get("audio_tokens", 0),
-            "text_in_tokens": taken.get("text_tokens", 0) - cached.get("text_tokens", 0),
-            "cached_audio_in_tokens": cached.get("audio_tokens", 0),
-            "cached_text_in_tokens": cached.get("text_tokens", 0),
-            "audio_out_tokens": given.get("audio_tokens", 0),
-            "text_out_tokens": given.get("text_tokens", 0),
-        }
-        vendor = self._account.service("audio").vendor
-        return ModelUsage(vendor, self._model, {unit: count for unit, count in counts.items() if count}, due)
+        """What a response counted."""
+        return ModelUsage(self._account.service("audio").vendor, self._model, openai_counts(usage), due)
+
+    def _count_transcription(self, usage: object) -> None:
+        """Log what the model counted that transcribes what this one hears."""
+        if self._transcriber and isinstance(usage, dict):
+            vendor = self._account.service("audio").vendor
+            self.log_usage(ModelUsage(vendor, self._transcriber, openai_counts(usage)))
 
     def _cancel_calls(self, items: object) -> None:
         """The calls that the model had not finished are off; it does not wait for their results."""
