@@ -20,8 +20,6 @@ from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-pytestmark = pytest.mark.live
-
 TYPES: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ServerEvent)[0])}
 INNER: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ResponseStreamEvent)[0])}
 SOUND = "session.output_audio.delta"
@@ -135,6 +133,7 @@ def hold(server: LiveServer, script: Callable[[Talk], Awaitable[None]]) -> Talk:
         return asyncio.run(run())
 
 
+@pytest.mark.live
 def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_it() -> None:
     said = tones(0.75, 5)
     server = LiveServer(
@@ -183,6 +182,7 @@ def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_i
     assert watched[0].types[-1] == "session.closed"
 
 
+@pytest.mark.live
 def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
     server = LiveServer(
         LivePlan([Reply("one two three four five six seven")], greets=True, yield_ms=150, dropped={5, 6})
@@ -242,6 +242,7 @@ def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> No
     assert set(server.sessions[0].backend.results) == {"call_1", "call_2"}
 
 
+@pytest.mark.live
 def test_what_is_handed_to_the_client_is_told_when_it_is_done() -> None:
     async def script(talk: Talk) -> None:
         await talk.begin()

@@ -6,6 +6,8 @@
 
 Unknown, and so plain here: its close codes, the codes of errors that the vendor's own client does not name, and the
 length of its frames (100 ms, as was seen once).
+
+Run alone, it prints its base URL and key: `PYTHONPATH=tests python -m fakes.live_server`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from fakes.live.session import MODELS, LiveSession
 from fakes.realtime.checks import Wrong
 from fakes.realtime.plan import RATE_HZ, Call, Faults, Reply, Wave, place_of, tones
 from fakes.realtime.websocket import SocketWire
-from fakes.vendor_server import VendorServer, failure
+from fakes.vendor_server import VendorServer, failure, serve_alone
 
 __all__ = ["RATE_HZ", "Call", "Faults", "LivePlan", "LiveServer", "Reply", "Wave", "place_of", "tones"]
 
@@ -93,3 +95,7 @@ class LiveServer(VendorServer):
         if wire in session.attached:
             session.attached.remove(wire)
         return socket
+
+
+if __name__ == "__main__":
+    serve_alone(LiveServer())

@@ -7,10 +7,13 @@
 It finds turns by the energy of what it hears, keeps to the documented order of events, checks settings by the types of
 the vendor's own client, and goes wrong where its `Faults` say so. What is documented nowhere, it does in the plainest
 way: the pace of deltas, and texts of errors.
+
+Run alone, it prints its base URL and key: `PYTHONPATH=tests python -m fakes.realtime_server [DIALECT]`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -22,7 +25,7 @@ from fakes.realtime.plan import RATE_HZ, Call, Faults, Pace, Plan, Reply, Wave, 
 from fakes.realtime.session import Session
 from fakes.realtime.webrtc import CallDesk
 from fakes.realtime.websocket import BETA_IS_GONE, SocketWire, serve, turn_away, wrong_model
-from fakes.vendor_server import VendorServer
+from fakes.vendor_server import VendorServer, serve_alone
 
 __all__ = [
     "RATE_HZ",
@@ -110,3 +113,7 @@ class RealtimeServer(VendorServer):
             await serve(socket, session)
         finally:
             self._busy -= 1
+
+
+if __name__ == "__main__":
+    serve_alone(RealtimeServer(dialect=sys.argv[1] if len(sys.argv) > 1 else "openai"))

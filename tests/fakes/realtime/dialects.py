@@ -109,7 +109,8 @@ class Dialect:
     `rate_limits.updated`. greets_twice: `conversation.created` follows `session.created`. one_session: at a time.
     usage_at_top: of `response.done`, not in its response. updates: transcripts grow in `….updated`.
     waits_for_words: `speech_stopped` is held back until the transcript is there. cap_min: how long a session may last.
-    webrtc: takes calls, too.
+    webrtc: takes calls, too. pings: keeps the connection alive by events. error_codes: errors have codes, not texts
+    alone.
     """
 
     NAMES: ClassVar = ("openai", "grok", "azure", "hf")
@@ -131,6 +132,8 @@ class Dialect:
     waits_for_words: bool = False
     cap_min: int = 60
     webrtc: bool = True
+    pings: bool = False
+    error_codes: bool = True
 
     def session(self, model: str, number: int) -> dict[str, Any]:
         """What a session is before anybody has changed it."""
@@ -206,6 +209,8 @@ DIALECTS: Mapping[str, Dialect] = {
             updates=True,
             cap_min=120,
             webrtc=False,
+            pings=True,
+            error_codes=False,
         ),
         Dialect("azure", "AZURE_OPENAI_API_KEY", OPENAI_MODELS, path="/openai/v1/realtime", header="api-key"),
         Dialect(

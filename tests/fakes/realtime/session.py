@@ -102,7 +102,7 @@ class Session:
             raise
 
     async def send_error(self, wrong: Wrong, event_id: str | None = None) -> None:
-        await self.send("error", error=wrong.to_json(event_id))
+        await self.send("error", error=wrong.to_json(event_id) | ({} if self.dialect.error_codes else {"code": None}))
 
     async def add(self, item: Item, done: bool = True, after: str | None = None) -> None:
         """Put an item behind another one, or the last one, and tell so."""
@@ -132,6 +132,8 @@ class Session:
         if self.dialect.greets_twice:
             named = {"id": self.new_id("conv"), "object": "realtime.conversation"}
             await self.send("conversation.created", conversation=named)
+        if self.dialect.pings:
+            await self.send("ping", timestamp=int(time.time() * 1000))
 
     async def _end_at_cap(self, cap_s: float) -> None:
         await asyncio.sleep(cap_s)
@@ -337,7 +339,9 @@ class Session:
             raise Wrong("invalid_value", "Only model output audio messages can be truncated.", "item_id")
         if event["audio_end_ms"] > item.audio_ms:
             told = f"Audio content of {item.audio_ms}ms is already shorter than {event['audio_end_ms']}ms"
-            raise Wrong("invalid_value", told, "audio_end_ms")
+            raise Wrong(
+                "invalid_value", told if self.dialect.error_codes else f"Failed to truncate: {told}", "audio_end_ms"
+            )
         await self.truncate(item, event["content_index"], event["audio_end_ms"])
 
     async def truncate(self, item: Item, content_index: int, audio_end_ms: int) -> None:
