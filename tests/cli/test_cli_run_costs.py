@@ -15,6 +15,7 @@ from scipy.io import wavfile
 
 from fdbcore import clock
 from fdbcore.cli.main import main
+from fdbcore.runs import selftest
 from fdbcore.runs.estimates import expected_usd
 from fdbcore.types.usage import Service
 
@@ -104,3 +105,28 @@ def test_what_the_user_is_sent_is_told_too(clips: Path) -> None:
 def test_who_joins_is_not_known(clips: Path) -> None:
     done = run("--system", "webrtc://0.0.0.0:8790", "--clips", str(clips), "--dry-run")
     assert "the audio of side A goes to whoever joins at 0.0.0.0" in done.stdout
+
+
+@NEEDS_OPENAI
+def test_a_script_may_be_spoken_by_a_vendor(tmp_path: Path) -> None:
+    script = tmp_path / "caller.toml"
+    script.write_text('voice = "openai-tts:tts-1?voice=nova"\n[[line]]\nsay = "Hello?"\nat_s = 0.5\n')
+    done = run("--a", f"scripted:{script}", "--system", "echo", "--dry-run")
+    assert "words of the call go to OpenAI (api.openai.com)" in done.stdout, done.output
+    assert "tts-1 ends in 44 days (2027-01-06)" in done.stdout
+
+
+@NEEDS_OPENAI
+def test_the_doctor_looks_models_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "timing_selftest", lambda: {"passed": True})
+    monkeypatch.setattr(selftest, "verdict", lambda found: "on time")
+    with FakeOpenAI([], models=["gpt-4o"]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        fine = CliRunner().invoke(main, ["doctor", "openai-chat:gpt-4o"])
+        gone = CliRunner().invoke(main, ["doctor", "openai-chat:gpt-4o-audio-preview", "--json"])
+        assert server.asked == []
+    assert fine.exit_code == 0
+    assert "openai-chat:gpt-4o: ready in" in fine.stdout
+    (probe,) = json.loads(gone.stdout)["systems"].values()
+    assert gone.exit_code == 1
+    assert "has no such model" in probe["why_not"]

@@ -28,6 +28,7 @@ from fdbcore.runtime.json_values import json_or_text, resolved
 from fdbcore.sources.clips import read_clip
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, TICK_MS, TICKS_PER_S, Happening, Pcm, Side, TurnEvent
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
+from fdbcore.types.usage import ModelUsage, Service
 
 _FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
 
@@ -128,6 +129,10 @@ class ScriptedEndpoint(Endpoint):
         self._waiting_since = 0
         self._happened: list[Happening] = []
 
+    def services(self) -> Sequence[Service]:
+        """Those of the speaker, which gets the texts of the script."""
+        return registry.speaker(self._script.speakers[self._side]).services() if self._script.speaks else ()
+
     def open(self, side: Side) -> None:
         """Synthesise all lines. InputError for a line that cannot be spoken, or would clip at the script's level.
 
@@ -154,7 +159,11 @@ class ScriptedEndpoint(Endpoint):
         if line.clip is not None:
             return read_clip(line.clip)[0]
         speaker = registry.speaker(self._script.speakers[self._side])
-        return without_edges(*speaker.speak(str(number), str(line.say)))
+        pcm = without_edges(*speaker.speak(str(number), str(line.say)))
+        for service in speaker.services():
+            usage = ModelUsage(service.vendor, service.model, {"characters": len(str(line.say))})
+            self._happened.append(usage.happening(0))
+        return pcm
 
     def say(self, tick: int) -> Pcm | None:
         """The frame of `tick`, int16 (480,): of the present line, or the noise between lines."""
