@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import SettingsError
 from fdbcore.types import Happening, Option, Pcm, Reply, Request, Rubric, Side, SideA, TurnEvent
+from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import Service
@@ -192,6 +193,34 @@ class Model(Protocol):
 
     def probe(self) -> None:
         """Find out whether the model would answer, without a request that costs anything; see `Endpoint.probe`."""
+        return
+
+
+class Chat(Protocol):
+    """A language model that answers a conversation, and may call tools. Threads may share one; making one contacts no
+    server.
+    """
+
+    name: str
+    """Its address: "openai:gpt-4o"."""
+
+    def answer(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
+    ) -> Iterator[ChatPart]:
+        """The pieces of the next answer, as they come; complete calls of tools come last.
+
+        Closing the iterator ends the answer. PartyError if the model is not available, RefusalError if it declines.
+        """
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Model.describe`."""
+
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
+
+    def probe(self) -> None:
+        """See `Model.probe`."""
         return
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint, Judge, Model, Speaker, Suite, Transcriber, World
+from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Suite, Transcriber, World
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:silero",
@@ -17,6 +17,7 @@ VADS: Final = {
 
 ENDPOINTS: Final = {
     "azure-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
+    "cascaded": "fdbcore.endpoints.cascaded.party:cascaded",
     "clip": "fdbcore.endpoints.clip:clip",
     "echo": "fdbcore.endpoints.echo:echo",
     "exec": "fdbcore.endpoints.exec:command",
@@ -60,6 +61,12 @@ MODELS: Final = {
     "openai": "fdbcore.models.openai:openai",
 }
 """Each makes a language model from its whole address: "openai:NAME?base_url=URL&key_variable=VARIABLE"."""
+
+CHATS: Final = {
+    "local": "fdbcore.models.chat:local",
+    "openai": "fdbcore.models.chat:openai",
+}
+"""Each makes a language model that answers a conversation piece by piece, from its whole address."""
 
 TRANSCRIBERS: Final = {
     "openai": "fdbcore.models.asr.openai:openai",
@@ -106,6 +113,12 @@ SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
 def model(address: str) -> Model:
     """The language model at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Model = resolve("model", MODELS, address.partition(":")[0])(address)
+    return made
+
+
+def chat(address: str) -> Chat:
+    """The model for conversations at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
+    made: Chat = resolve("llm", CHATS, address.partition(":")[0])(address)
     return made
 
 

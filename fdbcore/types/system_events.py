@@ -26,3 +26,7 @@ RESUMED: Final = "resumed"
 old the state is from which it goes on: it may have forgotten what came later; `claimed_ms`, how much audio the system
 had been sent before, after which it counts from 0 again; `at_ms`, the same in ms of the session.
 """
+
+STAGE: Final = "stage"
+"""An answer of the system has come so far. Fields: `name`, one of "speech final" (the partner's turn is over),
+"transcribed", "first token" (of the language model), "first audio"."""

@@ -1,0 +1,6 @@
+"""A cascaded system: voice activity, a recogniser, a language model and a speaker, each of the user's choice.
+
+`settings` reads which ones, `answer` makes an answer beside the ticks, `party` takes a side of the loop.
+
+May import: _ext, audio, models, recording, runtime, sources.
+"""

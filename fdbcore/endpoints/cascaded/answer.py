@@ -1,0 +1,191 @@
+"""Makes one answer on a thread of its own: transcribes what was heard, asks the model, and speaks each sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fdbcore.audio.decode import resampler_to_48k
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.clock import now_ns
+from fdbcore.errors import FdbError, InputError
+from fdbcore.protocols import Chat, Speaker, Transcriber
+from fdbcore.types import Pcm
+from fdbcore.types.chat import ChatMessage
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
+from fdbcore.types.usage import ModelUsage, Service, Unit
+
+ASR_RATE_HZ: Final = 16_000
+
+_SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]]*\s+|[。！？]+|\n+)", re.DOTALL)
+"""A sentence that is known to be complete, because something follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Who makes answers. language: ISO 639-1. most_tokens: of an answer; None for no limit."""
+
+    asr: Transcriber
+    llm: Chat
+    tts: Speaker
+    language: str
+    most_tokens: int | None = None
+
+
+class Stage(NamedTuple):
+    """An answer has come this far: "transcribed", "first token", "first audio"."""
+
+    name: str
+
+
+class Heard(NamedTuple):
+    """What the partner said."""
+
+    text: str
+
+
+class Spoken(NamedTuple):
+    """A sentence of the answer, int16 (n,) at 48 kHz."""
+
+    text: str
+    pcm: Pcm
+
+
+class Waits(NamedTuple):
+    """The answer waits for the results of its calls."""
+
+
+class Over(NamedTuple):
+    """The answer is whole, or failed."""
+
+    error: FdbError | None = None
+
+
+Piece: TypeAlias = Stage | Heard | Spoken | ToolCall | ModelUsage | Waits | Over
+
+
+@dataclass(eq=False)
+class Answer:
+    """One answer. The thread of the ticks takes its pieces, gives it results of calls, and may cancel it.
+
+    parts: who makes it. messages: the conversation so far; what becomes part of it is added, all but what is said.
+    heard: what the partner said, int16 (n,) at ASR_RATE_HZ. pieces: each with the time when it came, in ns of
+    time.monotonic_ns.
+    """
+
+    parts: Parts
+    messages: list[ChatMessage]
+    heard: npt.NDArray[np.int16] = field(repr=False)
+    tools: Sequence[Tool] = ()
+    pieces: SimpleQueue[tuple[int, Piece]] = field(default_factory=SimpleQueue)
+
+    def __post_init__(self) -> None:
+        self._is_cancelled = Event()
+        self._results: SimpleQueue[ToolResult | None] = SimpleQueue()
+        self._stages: set[str] = set()
+        self._thread = Thread(target=self._run, daemon=True, name="fdbcore-answer")
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def give(self, result: ToolResult) -> None:
+        """The result of one of its calls."""
+        self._results.put(result)
+
+    def cancel(self) -> None:
+        """It is no longer wanted. It ends as soon as whoever is at work lets it."""
+        self._is_cancelled.set()
+        self._results.put(None)
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until its thread has ended, at most so long."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self._make()
+        except FdbError as error:
+            self._put(Over(error))
+        except BaseException as error:
+            self._put(Over(InputError(f"answer: {type(error).__name__}: {error}")))
+        else:
+            self._put(Over())
+
+    def _make(self) -> None:
+        parts = self.parts
+        text = parts.asr.transcribe(wav_bytes(self.heard, ASR_RATE_HZ), parts.language).strip()
+        self._count(parts.asr.services(), "seconds", len(self.heard) / ASR_RATE_HZ)
+        self._put(Stage("transcribed"))
+        self._put(Heard(text))
+        if not text:
+            return
+        self.messages.append(ChatMessage("user", text))
+        while calls := self._ask():
+            self._put(Waits())
+            results = [self._results.get() for _ in calls]
+            if self._is_cancelled.is_set():
+                return
+            self.messages.append(ChatMessage("assistant", "", calls=calls))
+            self.messages += [_told(result) for result in results if result is not None]
+
+    def _ask(self) -> list[ToolCall]:
+        """Ask the model and speak what it says; return the calls that it wants answered before it goes on."""
+        calls, rest = [], ""
+        for part in self.parts.llm.answer(self.messages, self.tools, self.parts.most_tokens):
+            if self._is_cancelled.is_set():
+                return []
+            if isinstance(part, str):
+                self._note_once("first token")
+                sentences, rest = whole_sentences(rest + part)
+                for sentence in sentences:
+                    self._speak(sentence)
+            else:
+                self._put(part)
+                if isinstance(part, ToolCall):
+                    calls.append(part)
+        self._speak(rest)
+        return calls
+
+    def _speak(self, sentence: str) -> None:
+        if self._is_cancelled.is_set() or not any(map(str.isalnum, sentence)):
+            return
+        pcm, rate_hz = self.parts.tts.speak("answer", sentence.strip())
+        resampler = resampler_to_48k(rate_hz)
+        self._note_once("first audio")
+        self._put(Spoken(sentence.strip(), np.concatenate((resampler.process(pcm), resampler.flush()))))
+        self._count(self.parts.tts.services(), "characters", len(sentence.strip()))
+
+    def _note_once(self, stage: str) -> None:
+        if stage not in self._stages:
+            self._stages.add(stage)
+            self._put(Stage(stage))
+
+    def _count(self, services: Sequence[Service], unit: Unit, count: float) -> None:
+        for service in services:
+            self._put(ModelUsage(service.vendor, service.model, {unit: count}))
+
+    def _put(self, piece: Piece) -> None:
+        self.pieces.put((now_ns(), piece))
+
+
+def whole_sentences(text: str) -> tuple[list[str], str]:
+    """The sentences that are complete, and the rest."""
+    sentences, end = [], 0
+    for found in _SENTENCE.finditer(text):
+        sentences.append(found[0])
+        end = found.end()
+    return sentences, text[end:]
+
+
+def _told(result: ToolResult) -> ChatMessage:
+    value = result.value if result.status == "ok" else {"error": result.value}
+    return ChatMessage("tool", json.dumps(value, ensure_ascii=False), call_id=result.id)

@@ -1,0 +1,129 @@
+"""Language models that answer a conversation piece by piece, and may call tools: OpenAI's chat completions, streamed.
+
+openai:gpt-4o            openai:NAME?base_url=http://localhost:8000/v1            local:smollm2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fdbcore.models.account import SETTINGS
+from fdbcore.models.local import LocalModel
+from fdbcore.models.openai import OpenAIModel
+from fdbcore.protocols import Chat
+from fdbcore.runtime.address import parsed
+from fdbcore.runtime.json_values import json_or_text
+from fdbcore.runtime.redaction import without_values
+from fdbcore.types.chat import ChatMessage, ChatPart
+from fdbcore.types.tools import Tool, ToolCall
+from fdbcore.types.usage import ModelUsage, Service, Unit
+
+
+def openai(address: str) -> Chat:
+    """The model "openai:NAME". It is at OpenAI, with the key in OPENAI_API_KEY; SETTINGS name another server."""
+    found = parsed(address, SETTINGS)
+    return OpenAIChat(found.place, **found.settings)
+
+
+def local(address: str) -> Chat:
+    """The model "local:smollm2", on this machine. It calls no tools."""
+    parsed(address, ())
+    return LocalChat()
+
+
+class OpenAIChat(OpenAIModel, Chat):
+    """See `openai`."""
+
+    def answer(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
+    ) -> Iterator[ChatPart]:
+        """See `Chat.answer`."""
+        body: dict[str, Any] = {"model": self._model, "messages": [message.to_json() for message in messages]}
+        if tools:
+            body["tools"] = [{"type": "function", "function": tool.to_json()} for tool in tools]
+        if most_tokens is not None:
+            body["max_completion_tokens"] = most_tokens
+        client = self._client
+        from openai import OpenAIError
+
+        calls = _Calls()
+        try:
+            chunks = client.with_options(max_retries=self.attempts - 1).chat.completions.create(
+                **body, stream=True, stream_options={"include_usage": True}
+            )
+            with chunks:
+                for chunk in chunks:
+                    if chunk.usage is not None:
+                        yield self._usage(chunk.usage)
+                    if not chunk.choices:
+                        continue
+                    delta, reason = chunk.choices[0].delta, chunk.choices[0].finish_reason
+                    if delta.refusal or reason == "content_filter":
+                        raise self.refusal(f"declined: {delta.refusal or reason}")
+                    if delta.content:
+                        yield without_values(delta.content)
+                    calls.take(delta.tool_calls or ())
+        except (OpenAIError, ValueError, AttributeError) as error:
+            raise self._failure(error) from None
+        yield from calls.whole()
+
+    def _usage(self, usage: Any) -> ModelUsage:  # noqa: ANN401
+        cached = getattr(usage.prompt_tokens_details, "cached_tokens", None) or 0
+        counts: dict[Unit, float] = {
+            "text_in_tokens": usage.prompt_tokens - cached,
+            "cached_text_in_tokens": cached,
+            "text_out_tokens": usage.completion_tokens,
+        }
+        vendor = self.services()[0].vendor
+        return ModelUsage(vendor, self._model, {unit: count for unit, count in counts.items() if count})
+
+
+class LocalChat(Chat):
+    """See `local`."""
+
+    def __init__(self) -> None:
+        self._model = LocalModel()
+        self.name = self._model.name
+
+    def answer(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
+    ) -> Iterator[ChatPart]:
+        """See `Chat.answer`."""
+        name = self.name.partition(":")[2]
+        for part in OpenAIChat(name, base_url=self._model.base_url).answer(messages, (), most_tokens):
+            if not isinstance(part, ModelUsage):  # nobody bills it
+                yield part
+
+    def services(self) -> Sequence[Service]:
+        """None: it runs here."""
+        return ()
+
+    def describe(self) -> Mapping[str, Any]:
+        """See `Chat.describe`."""
+        return self._model.describe()
+
+    def probe(self) -> None:
+        """Start its server."""
+        self._model.probe()
+
+
+class _Calls:
+    """Calls of tools, put together from their pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[int, dict[str, str]] = {}
+
+    def take(self, pieces: Sequence[Any]) -> None:
+        """Take the pieces of one chunk. The first of a call has its id and name; others go on with its arguments."""
+        for piece in pieces:
+            call = self._pieces.setdefault(piece.index, {"id": "", "name": "", "arguments": ""})
+            call["id"] = piece.id or call["id"]
+            if piece.function is not None:
+                call["name"] = piece.function.name or call["name"]
+                call["arguments"] += piece.function.arguments or ""
+
+    def whole(self) -> Iterator[ToolCall]:
+        """All calls, in their order."""
+        for call in self._pieces.values():
+            yield ToolCall("complete", call["id"], call["name"], json_or_text(call["arguments"] or "{}"))
