@@ -120,6 +120,8 @@ class Cascade(Endpoint):
         self._is_made = False
         self._sentences: list[_Sentence] = []
         self._calls: deque[ToolCall] = deque()
+        self._unanswered: set[str] = set()  # calls of the answer that have no result yet
+        self._waits = False  # the answer does, for these results
         self._happened: list[Happening] = []
         self._ended: list[Answer] = []
 
@@ -197,7 +199,9 @@ class Cascade(Endpoint):
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Give the language model the result of a call."""
-        if self._answer is not None:
+        if self._answer is not None and result.id in self._unanswered:
+            self._unanswered.remove(result.id)
+            self._waits &= bool(self._unanswered)
             self._answer.give(result)
 
     def log(self) -> Sequence[Happening]:
@@ -248,13 +252,16 @@ class Cascade(Endpoint):
         first = self._turn_start_tick - LEAD_TICKS
         heard = np.concatenate([pcm for heard_tick, pcm in self._heard if heard_tick >= first])
         self._answer = Answer(self._parts, list(self._messages), heard, self._tools)
-        self._is_made, self._sentences = False, []
+        self._is_made, self._waits, self._sentences = False, False, []
+        self._unanswered.clear()
         self._note(tick, STAGE, name="speech final")
         self._answer.start()
 
     def _end_answer(self) -> None:
         assert self._answer is not None
         self._answer.cancel()
+        self._calls.extend(ToolCall("cancelled", number) for number in sorted(self._unanswered))
+        self._unanswered.clear()
         self._ended = [*self._ended[-3:], self._answer]
         self._answer, self._sentences = None, []
 
@@ -268,16 +275,15 @@ class Cascade(Endpoint):
     # The answer
 
     def _take_pieces(self, tick: int) -> None:
-        """Take what has come of the answer; in lockstep wait until it is made, or waits for results itself."""
+        """Take what has come of the answer; in lockstep wait until it is made, or itself waits for results."""
         while self._answer is not None and not self._is_made:
+            waits_for_it = self._origin_ns is None and not self._waits
             try:
-                at_ns, piece = self._answer.pieces.get(block=self._origin_ns is None)
+                at_ns, piece = self._answer.pieces.get(block=waits_for_it)
             except Empty:
                 return
             at_tick = tick if self._origin_ns is None else max(0, at_ns - self._origin_ns) // TICK_NS
             self._take(min(tick, at_tick), piece)
-            if isinstance(piece, Waits) and self._origin_ns is None:
-                return
 
     def _take(self, tick: int, piece: Piece) -> None:
         match piece:
@@ -291,6 +297,9 @@ class Cascade(Endpoint):
                 self._note(tick, TRANSCRIPT, of="self", text=text, item=self._item())
             case ToolCall():
                 self._calls.append(piece)
+                self._unanswered.add(piece.id)
+            case Waits():
+                self._waits = True
             case ModelUsage():
                 self._happened.append(piece.happening(tick))
             case Over(error):

@@ -1,0 +1,155 @@
+"""A server that streams OpenAI's chat completions and transcribes, as a cascaded system uses both. Real HTTP, loopback.
+
+    with FakeChat([Turn("Good day. What can I do?")], heard=["Hello."]) as server:
+        registry.chat(f"openai:gpt-4o?{server.settings}")
+        server.asked[0]["messages"], server.wavs[0]
+
+Each chunk is checked by the type of the vendor's own client.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from openai.types.chat import ChatCompletionChunk
+
+KEY = "sk-fake-0123456789abcdef"
+CHAT, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/audio/transcriptions"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An answer of the model. calls: (name, arguments as JSON) each. status: of HTTP. word_s: from word to word."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, str]] = ()
+    status: int = 200
+    word_s: float = 0.0
+    refusal: str = ""
+
+
+class FakeChat(ThreadingHTTPServer):
+    """A context manager. The last turn, and the last transcript, come again. asked: the bodies of chats. wavs: the
+    files to transcribe. broken_off: how many answers the client did not wait for."""
+
+    daemon_threads = True
+
+    def __init__(self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] = ("Hello.",)) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.turns, self.heard = turns, heard
+        self.asked: list[dict[str, Any]] = []
+        self.wavs: list[bytes] = []
+        self.broken_off = 0
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    @property
+    def settings(self) -> str:
+        """What the address of a model has to end with."""
+        return f"base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone is no error."""
+        self.broken_off += 1
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FakeChat
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers["Authorization"] != f"Bearer {KEY}":
+            return self._refuse(401, "Incorrect API key provided", "invalid_api_key")
+        if self.path == TRANSCRIPTIONS:
+            wav = data[data.index(b"RIFF") :]
+            self.server.wavs.append(wav[: 8 + int.from_bytes(wav[4:8], "little")])
+            number = min(len(self.server.wavs), len(self.server.heard)) - 1
+            return self._send(json.dumps({"text": self.server.heard[number]}).encode())
+        assert self.path == CHAT
+        body = json.loads(data)
+        self.server.asked.append(body)
+        turn = self.server.turns[min(len(self.server.asked), len(self.server.turns)) - 1]
+        if turn.status != 200:
+            return self._refuse(turn.status, "It was planned so", None)
+        assert body["stream"]
+        assert body["stream_options"] == {"include_usage": True}
+        self._check_calls(body["messages"])
+        self._stream(turn, body["model"])
+
+    def _check_calls(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Each call is answered by a message of its own, right behind it, as the vendor demands."""
+        for number, message in enumerate(messages):
+            ids = [call["id"] for call in message.get("tool_calls", ())]
+            answered = [each.get("tool_call_id") for each in messages[number + 1 : number + 1 + len(ids)]]
+            assert sorted(ids) == sorted(map(str, answered)), messages
+
+    def _stream(self, turn: Turn, model: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        number = len(self.server.asked)
+        for choice, usage in _pieces(turn, number):
+            named = {"id": f"chatcmpl-fake{number}", "object": "chat.completion.chunk", "created": 1, "model": model}
+            chunk = {**named, "choices": [choice] if choice else [], "usage": usage}
+            ChatCompletionChunk.model_validate(chunk)
+            self._event(json.dumps(chunk))
+            time.sleep(turn.word_s)
+        self._event("[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _event(self, data: str) -> None:
+        event = f"data: {data}\n\n".encode()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+        self.wfile.flush()
+
+    def _refuse(self, status: int, message: str, code: str | None) -> None:
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
+        self._send(json.dumps({"error": error}).encode(), status)
+
+    def _send(self, data: bytes, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def _pieces(turn: Turn, number: int) -> Iterator[tuple[dict[str, Any] | None, dict[str, Any] | None]]:
+    """The choice of each chunk, and the usage of the last one."""
+
+    def choice(delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
+        return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+
+    yield choice({"role": "assistant", "content": "", "refusal": None}), None
+    if turn.refusal:
+        yield choice({"refusal": turn.refusal}), None
+    for word in turn.text.split(" ") if turn.text else ():
+        yield choice({"content": f"{word} "}), None
+    for index, (name, arguments) in enumerate(turn.calls):
+        began = {"index": index, "id": f"call_{number}_{index}", "type": "function"}
+        yield choice({"tool_calls": [{**began, "function": {"name": name, "arguments": ""}}]}), None
+        half = len(arguments) // 2
+        for part in (arguments[:half], arguments[half:]):
+            yield choice({"tool_calls": [{"index": index, "function": {"arguments": part}}]}), None
+    yield choice({}, "tool_calls" if turn.calls else "stop"), None
+    details = {"prompt_tokens_details": {"cached_tokens": 64, "audio_tokens": 0}}
+    yield None, {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, **details}
