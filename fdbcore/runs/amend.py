@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError, InputError
@@ -19,9 +19,15 @@ from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.agent_logs import LogFile, Mark, read_marks
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
+from fdbcore.types import ticks_to_s
+from fdbcore.types.system_events import STAGE, SYSTEM_TURN
 
 if TYPE_CHECKING:
     from fdbcore.recording.agent_log_types import AgentLog
+
+
+_STAGE_NAMES: Final = {"speech_started": "user started speaking", "speech_stopped": "user stopped speaking"}
+"""What a vendor's detector found, in the words of agents' logs."""
 
 
 def keep_log(reading: Reading, log: LogFile) -> AgentLog:
@@ -38,6 +44,17 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     found |= {"source": str(real_path(log.path)), "sha256": _sha256(log.path), "given_offset_ms": log.offset_ms}
     write_json(reading.path / MARKS, found)
     return found
+
+
+def keep_stages(reading: Reading) -> None:
+    """Store with a live recording what its system told of its answers, as its log. Their clock is the session's."""
+    marks = [
+        Mark(ticks_to_s(event["tick"]), _STAGE_NAMES.get(event["name"], event["name"]))
+        for event in reading.events
+        if event["side"] == "B" and event["kind"] in (STAGE, SYSTEM_TURN)
+    ]
+    if marks and reading.marks is None:
+        write_json(reading.path / MARKS, laid(marks, reading.dialogue, LogClock(0.0)))
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:

@@ -12,6 +12,7 @@ from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import SCORES, write_json
 from fdbcore.recording.run import SUMMARY
+from fdbcore.runs.amend import keep_stages
 from fdbcore.runs.folder import RunFolder
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def score_cases(folder: RunFolder) -> Iterator[Reading]:
         reading = folder.recording(case)
         if reading is not None and not (reading.path / SCORES).is_file():
             listen_again(reading)
+            keep_stages(reading)
             score(reading)
             yield reading
 

@@ -74,5 +74,7 @@ class Whisper(Transcriber):
 def _model(folder: Path, threads: int) -> Any:  # noqa: ANN401
     """The model, which takes a second or two to load."""
     from faster_whisper import WhisperModel
+    from tqdm import tqdm
 
+    tqdm.set_lock(threading.RLock())  # its own is shared between processes, and stays behind when one ends at once
     return WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True)
