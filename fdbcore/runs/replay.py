@@ -126,8 +126,9 @@ def replay_session(
     path = _case_path(run_path, session)
     held = open_recorded(session.recording) if session.recording is not None else None
     earlier_log = None
-    with suppress(RecordingError):  # there is no earlier recording
-        earlier_log = log_in(Recording(path))
+    if (path / MARKS).is_file():
+        with suppress(RecordingError):  # the earlier recording is not whole
+            earlier_log = log_in(Recording(path))
     clock = MonotonicClock() if real_time else VirtualClock()
     with session.open() as source, HealthProbe() as probe:
         settings = replace(settings_of(held) if held else TurnSettings(), **(changes or {}))
