@@ -19,6 +19,9 @@ EVENT_COLUMNS: Final = (
     "terminal", "other_spoke", "censored", "suspect",
 )  # fmt: skip
 EVENT_NUMBERS: Final = ("start_s", "end_s", "known_s", "fto_ms", "stop_ms")
+COST_COLUMNS: Final = ("cost_usd", "cost_lacks")
+"""Only if any call sent something beyond one's own network: what is known of its cost, and what this lacks: a price
+("unpriced"), or counts ("incomplete")."""
 SPAN_COLUMNS: Final = ("measured_s", "left_out")
 """Columns of tables in which any call is not measured as a whole."""
 WITH_ECHO: Final = "_with_echo"
@@ -30,11 +33,12 @@ def call_rows(run: Run) -> list[Row]:
     """The rows of calls.csv for a data frame: one dict per call, in the order of the run, all with the same keys.
 
     Keys: name, file, status ("done", "failed", ...), reason, length_s (None if it is not scored), findings, health,
-    warnings; if anything is left out of any call, measured_s and left_out (the spans in words); then the columns of the
-    call (those of --meta; in a live run system, clip, trial and outcome); then each measure by its id, in its unit (ms
-    for latencies, shares from 0 to 1; the median of its items), and ID_n, its number of items. A measure that echo
-    changes in any call also has ID_with_echo and ID_with_echo_n. A column from --meta with the name of one of these
-    keys gets the prefix meta_.
+    warnings; if anything is left out of any call, measured_s and left_out (the spans in words); if anything of any call
+    left one's own network, cost_usd and cost_lacks ("unpriced", "incomplete" or ""); then the columns of the call
+    (those of --meta; in a live run system, clip, trial and outcome); then each measure by its id, in its unit (ms for
+    latencies, shares from 0 to 1; the median of its items), and ID_n, its number of items. A measure that echo changes
+    in any call also has ID_with_echo and ID_with_echo_n. A column from --meta with the name of one of these keys gets
+    the prefix meta_.
 
     Calls that have no scores yet are scored. A call that cannot be read raises no FdbError: its status is "failed",
     with the reason.
@@ -86,6 +90,7 @@ class CallColumns:
             *OWN_COLUMNS,
             *(GATED_COLUMNS if any(row.verdict for row in rows) else ()),
             *(SPAN_COLUMNS if any(row.left_out for row in rows) else ()),
+            *(COST_COLUMNS if any(row.cost for row in rows) else ()),
         )
         meta = {name: f"meta_{name}" if name in {*own, *figures} else name for name in columns}
         return cls(own, meta, changed, figures)
@@ -98,7 +103,7 @@ class CallColumns:
     @property
     def numbers(self) -> list[str]:
         """The columns that hold numbers."""
-        return ["length_s", SPAN_COLUMNS[0], *self.figures]
+        return ["length_s", SPAN_COLUMNS[0], COST_COLUMNS[0], *self.figures]
 
     def row(self, row: CallRow) -> Row:
         """The values of one call by column, without the figures that it does not have."""
@@ -119,6 +124,10 @@ class CallColumns:
         if SPAN_COLUMNS[0] in self.own:
             told = row.measured_s, "; ".join(span.brief for span in row.left_out)
             known |= dict(zip(SPAN_COLUMNS, told, strict=True))
+        if COST_COLUMNS[0] in self.own and row.cost is not None:
+            lacks = {"unpriced": row.cost.unpriced, "incomplete": row.cost.incomplete}
+            told = round(row.cost.usd, 6), "; ".join(what for what, is_lacking in lacks.items() if is_lacking)
+            known |= dict(zip(COST_COLUMNS, told, strict=True))
         known |= {self.meta[name]: text for name, text in call.columns.items()}
         with_echo = {
             f"{name}{WITH_ECHO}": figure

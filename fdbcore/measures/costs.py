@@ -63,7 +63,7 @@ def call_cost(recording: Recording) -> Cost | None:
         service.vendor and (side, service.vendor) not in stated for side, service in services
     )
     incomplete = untold or meta["status"] != "complete" or any(found[-1].due for found in usages.values())
-    return Cost(sum(known) + earlier, 1, int(unpriced), int(incomplete), min(dates, default=None))
+    return Cost(sum(known, 0.0) + earlier, 1, int(unpriced), int(incomplete), min(dates, default=None))
 
 
 def _billed(usages: Sequence[ModelUsage], n_ticks: int) -> Sequence[ModelUsage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,15 @@ def test_costs_are_summed_by_system_and_run(tmp_path: Path) -> None:
     assert [found["cost"][kind] for kind in kinds] == [0.2, 6, 2, 2]
     told = "cost: 0.20 USD (list prices of 2026-11-23); 2 of 6 calls unpriced; 2 of 6 calls incomplete"
     assert told in " ".join(done.stdout.split())
+    with open(out / "calls.csv", newline="") as file:
+        rows = {row["name"]: (row["cost_usd"], row["cost_lacks"]) for row in csv.DictReader(file)}
+    listed = {
+        "cut-1": ("0.0", "incomplete"),
+        "here-1": ("", ""),
+        "priced-2": ("0.1", ""),
+        "unknown-1": ("0.0", "unpriced"),
+    }
+    assert {name: rows[name] for name in listed} == listed
     index = (out / "index.html").read_text()
     assert "cost 0.20 USD; 2 unpriced; 2 incomplete" in index
     assert ">2 unpriced<" in index
