@@ -40,7 +40,7 @@ class Parts:
     most_tokens: int | None = None
 
 
-class Stage(NamedTuple):
+class AnswerStage(NamedTuple):
     """An answer has come this far: "transcribed", "first token", "first audio"."""
 
     name: str
@@ -69,11 +69,11 @@ class Over(NamedTuple):
     error: FdbError | None = None
 
 
-Piece: TypeAlias = Stage | Heard | Spoken | ToolCall | ModelUsage | Waits | Over
+Piece: TypeAlias = AnswerStage | Heard | Spoken | ToolCall | ModelUsage | Waits | Over
 
 
 @dataclass(eq=False)
-class Answer:
+class SpokenAnswer:
     """One answer. The thread of the ticks takes its pieces, gives it results of calls, and may cancel it.
 
     parts: who makes it. messages: the conversation so far; what becomes part of it is added, all but what is said.
@@ -124,7 +124,7 @@ class Answer:
         parts = self.parts
         text = parts.asr.transcribe(wav_bytes(self.heard, ASR_RATE_HZ), parts.language).strip()
         self._count(parts.asr.services(), "seconds", len(self.heard) / ASR_RATE_HZ)
-        self._put(Stage("transcribed"))
+        self._put(AnswerStage("transcribed"))
         self._put(Heard(text))
         if not text:
             return
@@ -167,7 +167,7 @@ class Answer:
     def _note_once(self, stage: str) -> None:
         if stage not in self._stages:
             self._stages.add(stage)
-            self._put(Stage(stage))
+            self._put(AnswerStage(stage))
 
     def _count(self, services: Sequence[Service], unit: Unit, count: float) -> None:
         for service in services:

@@ -27,13 +27,13 @@ from fdbcore import registry
 from fdbcore._ext.resample import Resampler
 from fdbcore.endpoints.cascaded.answer import (
     ASR_RATE_HZ,
-    Answer,
+    AnswerStage,
     Heard,
     Over,
     Parts,
     Piece,
     Spoken,
-    Stage,
+    SpokenAnswer,
     Waits,
 )
 from fdbcore.endpoints.cascaded.settings import SETTINGS, CascadeSettings, read_settings
@@ -116,14 +116,14 @@ class Cascade(Endpoint):
         self._turn_start_tick: int | None = None  # of the partner's turn that is not answered yet
         self._speaks_since: int | None = None
         self._silent_since: int | None = None
-        self._answer: Answer | None = None  # that is being made, or said
+        self._answer: SpokenAnswer | None = None  # that is being made, or said
         self._is_made = False
         self._sentences: list[_Sentence] = []
         self._calls: deque[ToolCall] = deque()
         self._unanswered: set[str] = set()  # calls of the answer that have no result yet
         self._waits = False  # the answer does, for these results
         self._happened: list[Happening] = []
-        self._ended: list[Answer] = []
+        self._ended: list[SpokenAnswer] = []
 
     def services(self) -> Sequence[Service]:
         """The servers of its parts."""
@@ -251,7 +251,7 @@ class Cascade(Endpoint):
         assert self._turn_start_tick is not None
         first = self._turn_start_tick - LEAD_TICKS
         heard = np.concatenate([pcm for heard_tick, pcm in self._heard if heard_tick >= first])
-        self._answer = Answer(self._parts, list(self._messages), heard, self._tools)
+        self._answer = SpokenAnswer(self._parts, list(self._messages), heard, self._tools)
         self._is_made, self._waits, self._sentences = False, False, []
         self._unanswered.clear()
         self._note(tick, STAGE, name="speech final")
@@ -287,7 +287,7 @@ class Cascade(Endpoint):
 
     def _take(self, tick: int, piece: Piece) -> None:
         match piece:
-            case Stage(name):
+            case AnswerStage(name):
                 self._note(tick, STAGE, name=name)
             case Heard(text):
                 self._note(tick, TRANSCRIPT, of="partner", text=text, item=self._item())
