@@ -1,6 +1,6 @@
 """What the fakes of voice services share: a server in a thread of its own, an ear for turns, cues, a log of messages.
 
-A fake derives from `FarEnd`, and from `Party`, of which it has one for each connection.
+A fake derives from `FarEnd`, and from `Party` or `Conversant`, of which it has one for each connection.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from aiohttp import WSMsgType, web
+from fakes.ear import Ear
 from fakes.loopback import Loopback
 from fakes.realtime.plan import tones
 
@@ -51,102 +52,39 @@ class Noted:
     message: Any
 
 
-class Ear:
-    """Finds the turns in what comes in, by its level in frames of 10 ms, on the clock of that audio.
-
-    A turn begins once `onset_ms` in a row are loud, and ends once `silence_ms` in a row are not.
-    """
-
-    def __init__(self, rate_hz: int, onset_ms: int, silence_ms: int) -> None:
-        self.frame = rate_hz // 100
-        self._onset, self._silence = max(1, onset_ms // 10), max(1, silence_ms // 10)
-        self._rate_hz = rate_hz
-        self._rest: Pcm = np.zeros(0, np.int16)
-        self._n_samples = self._n_frames = self._run = 0
-        self.in_turn = False
-
-    @property
-    def heard_ms(self) -> float:
-        """How much audio came in."""
-        return self._n_samples * 1000 / self._rate_hz
-
-    def hear(self, pcm: Pcm) -> list[tuple[Literal["begins", "ends"], int]]:
-        """What became known with these samples: turns that begin or have ended, and at which ms of the audio."""
-        self._n_samples += len(pcm)
-        self._rest = np.concatenate([self._rest, pcm])
-        found: list[tuple[Literal["begins", "ends"], int]] = []
-        while len(self._rest) >= self.frame:
-            frame, self._rest = self._rest[: self.frame], self._rest[self.frame :]
-            self._n_frames += 1
-            loud = float(np.sqrt(np.mean(np.square(frame, dtype=np.float64)))) > 300
-            self._run = self._run + 1 if loud != self.in_turn else 0
-            if self._run == (self._silence if self.in_turn else self._onset):
-                self.in_turn = not self.in_turn
-                found.append(("begins" if self.in_turn else "ends", 10 * (self._n_frames - self._run)))
-                self._run = 0
-        return found
-
-
 class Party(ABC):
-    """One connection. received, sent: all messages; of audio that comes in as bytes, its length. heard: that audio.
+    """One connection. received, sent: all messages; of audio that comes in as bytes, its length.
 
-    said: what it set out to say, whole. errors: of the fake itself, which are raised when the server is left.
-    cues: by ms of the audio that came in, the method that is called then.
+    cues: by ms of the audio that came in, the method that is called then. errors: of the fake itself, which are raised
+    when the server is left.
     """
 
-    def __init__(
-        self, request: web.Request, ws: web.WebSocketResponse, replies: Sequence[Reply], cues: Mapping[int, str]
-    ) -> None:
+    def __init__(self, request: web.Request, ws: web.WebSocketResponse, cues: Mapping[int, str]) -> None:
         self.request, self.ws = request, ws
         self.received: list[Noted] = []
         self.sent: list[Noted] = []
-        self.heard: list[Pcm] = []
-        self.said: list[Pcm] = []
-        self.close_code: int | None = None
         self.errors: list[BaseException] = []
-        self.ear: Ear | None = None
-        self.n_replies = self.n_voices = 0
+        self.close_code: int | None = None
         self._cues = sorted(cues.items())
-        self._replies = replies
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    @abstractmethod
+    def heard_ms(self) -> float:
+        """How much audio came in."""
 
     @abstractmethod
     async def run(self) -> None:
         """Serve this connection until it ends."""
 
-    @abstractmethod
-    async def turn_begins(self, at_ms: int) -> None:
-        """The caller began to speak."""
-
-    @abstractmethod
-    async def turn_ends(self, at_ms: int) -> None:
-        """The caller has stopped speaking."""
-
-    def next_reply(self) -> Reply:
-        """Each reply in turn, and again from the first."""
-        self.n_replies += 1
-        return self._replies[(self.n_replies - 1) % len(self._replies)]
-
-    def next_voice(self, seconds: float, rate_hz: int) -> Pcm:
-        """Tones of their own, from seed 0 on, each time that the fake begins to speak."""
-        voice = tones(seconds, self.n_voices, rate_hz)
-        self.n_voices += 1
-        self.said.append(voice)
-        return voice
-
-    async def hear(self, pcm: Pcm) -> None:
-        """Take audio in, however much, and do what is due with it, as if it came 10 ms at a time."""
-        assert self.ear is not None
-        self.heard.append(pcm)
-        for at in range(0, len(pcm), self.ear.frame):
-            for what, at_ms in self.ear.hear(pcm[at : at + self.ear.frame]):
-                await (self.turn_begins(at_ms) if what == "begins" else self.turn_ends(at_ms))
-            while self._cues and self._cues[0][0] <= self.ear.heard_ms:
-                await getattr(self, self._cues.pop(0)[1])()
+    async def do_what_is_due(self) -> None:
+        """Follow the cues up to now."""
+        while self._cues and self._cues[0][0] <= self.heard_ms:
+            await getattr(self, self._cues.pop(0)[1])()
 
     def note(self, log: list[Noted], message: object) -> None:
         """Write a message down."""
-        log.append(Noted(time.monotonic_ns(), self.ear.heard_ms if self.ear else 0.0, message))
+        log.append(Noted(time.monotonic_ns(), self.heard_ms, message))
 
     def begin(self, doing: Any) -> asyncio.Task[None]:
         """Do this beside the rest, until it is done or the connection ends."""
@@ -178,6 +116,53 @@ class Party(ABC):
             for task in list(self._tasks):
                 task.cancel()
             self.close_code = self.ws.close_code
+
+
+class Conversant(Party):
+    """A connection whose turns are found here. heard: the audio that came in. said: what it set out to say, whole."""
+
+    def __init__(
+        self, request: web.Request, ws: web.WebSocketResponse, replies: Sequence[Reply], cues: Mapping[int, str]
+    ) -> None:
+        super().__init__(request, ws, cues)
+        self.heard: list[Pcm] = []
+        self.said: list[Pcm] = []
+        self.ear: Ear | None = None
+        self.n_replies = self.n_voices = 0
+        self._replies = replies
+
+    @property
+    def heard_ms(self) -> float:
+        return self.ear.heard_ms if self.ear else 0.0
+
+    @abstractmethod
+    async def turn_begins(self, at_ms: int) -> None:
+        """The caller began to speak."""
+
+    @abstractmethod
+    async def turn_ends(self, at_ms: int) -> None:
+        """The caller has stopped speaking."""
+
+    def next_reply(self) -> Reply:
+        """Each reply in turn, and again from the first."""
+        self.n_replies += 1
+        return self._replies[(self.n_replies - 1) % len(self._replies)]
+
+    def next_voice(self, seconds: float, rate_hz: int) -> Pcm:
+        """Tones of their own, from seed 0 on, each time that the fake begins to speak."""
+        voice = tones(seconds, self.n_voices, rate_hz)
+        self.n_voices += 1
+        self.said.append(voice)
+        return voice
+
+    async def hear(self, pcm: Pcm) -> None:
+        """Take audio in, however much, and do what is due with it, as if it came 10 ms at a time."""
+        assert self.ear is not None
+        self.heard.append(pcm)
+        for at in range(0, len(pcm), self.ear.frame):
+            for what, at_ms in self.ear.hear(pcm[at : at + self.ear.frame]):
+                await (self.turn_begins(at_ms) if what == "begins" else self.turn_ends(at_ms))
+            await self.do_what_is_due()
 
 
 Served = TypeVar("Served", bound=Party)

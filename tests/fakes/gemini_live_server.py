@@ -18,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from aiohttp import web
-from fakes.far_end import TEXT_OR_BYTES, Ear, FarEnd, samples
+from fakes.ear import Ear
+from fakes.far_end import TEXT_OR_BYTES, FarEnd, samples
 from fakes.gemini_live_voice import INVALID, MODELS, REFUSALS, Quirks, Voice
 
 SETUP = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from aiohttp import web
-from fakes.far_end import Party, Reply, Use, at_pace, samples
+from fakes.far_end import Conversant, Reply, Use, at_pace, samples
 
 from fdbcore.types import Pcm
 
@@ -76,7 +76,7 @@ class Quirks:
     text_frames: bool = False
 
 
-class Voice(Party):
+class Voice(Conversant):
     """One connection, as far as it speaks. setup: what the session was set up with. handles: those of all sessions."""
 
     def __init__(

@@ -32,9 +32,9 @@ STARTS_WITHIN_S = 60
 class Outside:
     """Runs a module that prints its port first, and then JSON a line, as long as it is entered."""
 
-    def __init__(self, name: str, module: str) -> None:
+    def __init__(self, name: str, module: str, *arguments: str) -> None:
         self._python = ENVIRONMENTS / name / "bin" / "python"
-        self._module = module
+        self._module, self._arguments = module, arguments
         self.lines: list[dict[str, Any]] = []
         self.port = 0
 
@@ -42,7 +42,7 @@ class Outside:
         if not self._python.exists():
             pytest.skip(f"needs {self._python.parents[1]}, which `make outside` makes")
         self._process = subprocess.Popen(
-            [self._python, "-m", self._module],
+            [self._python, "-m", self._module, *self._arguments],
             env=os.environ | {"PYTHONPATH": str(FAKES.parent)},
             stdout=subprocess.PIPE,
             text=True,

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import WSMsgType, web
-from fakes.far_end import Ear, FarEnd, Party, Reply, at_pace
+from fakes.ear import Ear
+from fakes.far_end import Conversant, FarEnd, Reply, at_pace
 from fakes.realtime.sound import companded, decoded
 
 from fdbcore.types import Pcm
@@ -91,7 +92,7 @@ class TwilioBot(FarEnd["Bot"]):
         return await self.serve(request, lambda ws: Bot(self.quirks, request, ws))
 
 
-class Bot(Party):
+class Bot(Conversant):
     """One stream. start: its metadata. digits: the keys pressed. marks: by their name. stopped: it ended well."""
 
     def __init__(self, quirks: Quirks, request: web.Request, ws: web.WebSocketResponse) -> None:

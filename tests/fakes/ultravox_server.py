@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from aiohttp import WSMsgType, web
-from fakes.far_end import Ear, FarEnd, Party, Reply, Use, samples
+from fakes.ear import Ear
+from fakes.far_end import Conversant, FarEnd, Reply, Use, samples
 
 from fdbcore.types import Pcm
 
@@ -148,7 +149,7 @@ class UltravoxServer(FarEnd["Leg"]):
         return call
 
 
-class Leg(Party):
+class Leg(Conversant):
     """One joined call. results: those of client tools, as they came. unknown: messages that the vendor lacks."""
 
     def __init__(self, quirks: Quirks, call: Call, request: web.Request, ws: web.WebSocketResponse) -> None:
