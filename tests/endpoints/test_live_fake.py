@@ -217,6 +217,10 @@ def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> No
                 pass
         while (await talk.until("response.event"))["event"]["type"] != "response.completed":
             pass
+        change = {"type": "responses", "responses": {"instructions": "Ask back."}}
+        await talk.client.session.update(session={"delegation": change})
+        backend = (await talk.until("session.updated"))["session"]["delegation"]["responses"]
+        assert backend == TOOLS | {"instructions": "Ask back."}
         await talk.client.response.create(event_id="early")
         await talk.until("error")
         for call_id in ("call_2", "call_1", "call_3"):

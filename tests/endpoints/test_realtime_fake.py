@@ -12,7 +12,7 @@ import pytest
 from fakes.realtime.checks import check
 from fakes.realtime.dialects import GrokSession
 from fakes.realtime_server import RATE_HZ, Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
-from helpers.realtime_talk import QUICK, SLOW, SOUND, Talk, hold, silence, talking
+from helpers.realtime_talk import QUICK, SLOW, SOUND, TYPES, Talk, hold, silence, talking
 from openai import AsyncOpenAI
 
 TURN = [
@@ -245,6 +245,25 @@ def test_the_client_may_cancel_and_write_and_delete() -> None:
     assert "conversation.item.deleted" in talk.types
 
 
+def test_a_response_apart_from_the_conversation_goes_beside_it() -> None:
+    async def script(talk: Talk) -> None:
+        await talk.set(audio={"input": {"transcription": {"model": "whisper-1"}}})
+        await talk.turn()
+        await talk.until("response.content_part.added")
+        await talk.client.response.create(response={"conversation": "none", "output_modalities": ["text"]})
+        await talk.until("response.done")
+        await talk.until("response.done")
+
+    plan = Plan([Reply("one two three four"), Reply("Apart.")], heard=[None], pace=SLOW)
+    server = RealtimeServer(plan)
+    talk = hold(server, script)
+    apart, ours = (event["response"] for event in talk.all("response.done"))
+    assert (apart["conversation_id"], ours["conversation_id"]) == (None, "conv_fake")
+    assert apart["output"][0]["id"] not in server.sessions[0].items
+    assert ours["output"][0]["id"] in server.sessions[0].items
+    assert "conversation.item.input_audio_transcription.failed" in talk.types
+
+
 def test_turns_by_hand() -> None:
     async def script(talk: Talk) -> None:
         await talk.set(audio={"input": {"turn_detection": None}})
@@ -388,6 +407,10 @@ def test_grok_differs_where_it_is_known_to() -> None:
     with server:
         talk = asyncio.run(run())
     assert talk.types[:3] == ["session.created", "conversation.created", "ping"]
+    differ = {"session.created", "session.updated", "response.created", "response.done", *TURN[:2]}
+    for event in talk.events:
+        if event["type"] in TYPES.keys() - differ:
+            check(event, TYPES[event["type"]])
     check(
         {k: v for k, v in talk.all("session.updated")[0]["session"].items() if k not in ("id", "object")}, GrokSession
     )

@@ -33,12 +33,11 @@ class Caller(AiortcPeer):
         self.events: list[tuple[float, dict[str, Any]]] = []
         self.channel = self.connection.createDataChannel("oai-events")
         self.channel.on("message", self._take)
-        self._news = asyncio.Event()
+        self._news, self.ended = asyncio.Event(), asyncio.Event()
+        self.channel.on("close", self.ended.set)
 
     def _take(self, text: str) -> None:
-        event = json.loads(text)
-        check(event, TYPES[event["type"]])
-        self.events.append((len(self.heard) / 48_000, event))
+        self.events.append((len(self.heard) / 48_000, json.loads(text)))
         self._news.set()
 
     @property
@@ -77,6 +76,8 @@ async def calling(server: RealtimeServer, says: Pcm, session: dict[str, Any] | N
         assert answer.response.headers["Location"] == "/v1/realtime/calls/rtc_fake0000"
         await caller.connect(answer.text)
         yield caller
+        for _, event in caller.events:
+            check(event, TYPES[event["type"]])
     finally:
         await caller.vanish()
 
@@ -131,6 +132,33 @@ def test_speech_over_it_clears_what_it_plays_and_truncates_the_item() -> None:
     assert truncated["audio_end_ms"] == pytest.approx((cleared_s - begun_s) * 1000, abs=200)
     assert "output_audio_buffer.stopped" not in types
     assert np.abs(caller.heard[-4800:].astype(int)).max() < 100
+
+
+@pytest.mark.live
+def test_a_client_may_silence_it_and_a_call_ends_at_its_cap() -> None:
+    replies = [Reply("ten", tones(5.0, 5)), Reply("")]
+    server = RealtimeServer(Plan(replies, pace=Pace(first_s=0.0)), faults=Faults(cap_s=1.5))
+
+    async def run() -> Caller:
+        async with calling(server, np.zeros(0, np.int16)) as caller:
+            await caller.until("session.created")
+            caller.send(type="response.create")
+            await caller.until("output_audio_buffer.started")
+            caller.send(type="response.cancel")
+            caller.send(type="output_audio_buffer.clear")
+            await caller.until("output_audio_buffer.cleared")
+            await caller.until("response.done")
+            await caller.until("error")
+            async with asyncio.timeout(5):
+                await caller.ended.wait()
+        return caller
+
+    with server:
+        caller = asyncio.run(run())
+    done = caller.events[caller.types.index("response.done")][1]["response"]
+    assert done["status_details"]["reason"] == "client_cancelled"
+    assert "conversation.item.truncated" not in caller.types
+    assert caller.events[-1][1]["error"]["code"] == "session_expired"
 
 
 @pytest.mark.live
