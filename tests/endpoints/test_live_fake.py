@@ -155,7 +155,6 @@ def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_i
     place = place_of(said, heard)
     assert place == begun_ms * 24
     np.testing.assert_array_equal(heard[place : place + len(said)], said)
-    assert -100 <= begun_ms - (500 + 600 + 300) <= 400  # the client may be late
     assert 0 < np.abs(heard[: int(0.4 * RATE_HZ)].astype(int)).max() < 30  # a tick, and then nothing at all
     assert not heard[int(0.4 * RATE_HZ) : place].any()
     assert not heard[place + len(said) :].any()
@@ -168,7 +167,6 @@ def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_i
     assert words[0]["start_ms"] == begun_ms
     theirs = talk.all("session.input_transcript.delta")
     assert "".join(event["delta"] for event in theirs) == "A table please."
-    assert theirs[0]["start_ms"] == pytest.approx(500, abs=300)
     assert [event["usage"]["seconds"] for event in talk.all("session.usage.updated")][:2] == [1.0, 2.0]
     closed = talk.all("session.closed")[0]
     assert (closed["reason"], closed["session"]["instructions"]) == ("close_requested", "Be brief.")
@@ -178,15 +176,16 @@ def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_i
     assert [event["start_ms"] for event in chunks] == list(range(at, at + 100 * len(chunks), 100))
     np.testing.assert_array_equal(samples(chunks, "delta"), heard[at * 24 :][: len(chunks) * 2400])
     their_speech = samples(watched[0].all("session.input_audio.append"), "audio")
-    assert place_of(tones(0.6, 7), their_speech) / 24 + at == pytest.approx(500, abs=300)
+    user_ms = at + place_of(tones(0.6, 7), their_speech) / 24
+    assert begun_ms == pytest.approx(user_ms + 600 + 300, abs=150)  # frames of 100 ms
+    assert theirs[0]["start_ms"] == pytest.approx(user_ms, abs=200)
     assert watched[0].types[-1] == "session.closed"
 
 
 @pytest.mark.live
 def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
-    server = LiveServer(
-        LivePlan([Reply("one two three four five six seven")], greets=True, yield_ms=150, dropped={5, 6})
-    )
+    replies = [Reply("one two three four five six seven eight nine ten")]
+    server = LiveServer(LivePlan(replies, greets=True, yield_ms=150, dropped={5, 6}))
     watched: list[Talk] = []
 
     async def script(talk: Talk) -> None:
@@ -200,9 +199,11 @@ def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
     loud = np.abs(talk.heard.reshape(-1, 2400).astype(int)).max(axis=1) > 1000
     fell_silent_ms = 100 * (int(np.flatnonzero(loud)[-1]) + 1 + 2)  # two frames were lost
     assert begun_ms == 400
-    assert fell_silent_ms == pytest.approx(1000 + 150, abs=250)
-    assert len(talk.all("session.output_transcript.delta")) < 7
     starts = [event["start_ms"] for event in watched[0].all(SOUND)]
+    reflected = samples(watched[0].all("session.input_audio.append"), "audio")
+    user_ms = starts[0] + place_of(tones(0.4, 3), reflected) / 24
+    assert fell_silent_ms == pytest.approx(user_ms + 150 + 100, abs=150)  # frames of 100 ms
+    assert len(talk.all("session.output_transcript.delta")) < 10
     assert 700 in starts
     assert not {500, 600} & {*starts}
 
