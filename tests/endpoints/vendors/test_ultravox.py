@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from fakes.parties import Caller
 from fakes.planted_speech import find
 from fakes.ultravox_server import Quirks, UltravoxServer
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance
+from helpers.conformance import PROMPT_S, SECRET, Behaviour, BurstConformance
 from scipy.io import wavfile
 
 from fdbcore.endpoints.vendors.ultravox import Ultravox, ultravox
@@ -114,6 +115,7 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     assert recording.measured("B")["underruns"] == 0
 
 
+@pytest.mark.live
 def test_turns_and_words_are_told(tmp_path: Path) -> None:
     with UltravoxServer(Quirks([Reply(0.5, "it is noon")], think_s=0.1)) as server:
         recording = held(tmp_path / "call", speaks((50, 90), (250, 280), ticks=400), at(server))
@@ -138,7 +140,7 @@ def test_a_greeting_before_tick_0_is_heard(tmp_path: Path) -> None:
         recording = held(tmp_path / "call", speaks(ticks=150), at(server, settings=""))
         (leg,) = server.parties
     begin, heard = find(said(recording), leg.said[0], RATE_HZ)
-    assert begin <= 5 * RATE_HZ // 100
+    assert begin <= 20 * RATE_HZ // 100
     assert heard == RATE_HZ
 
 
@@ -230,6 +232,9 @@ def test_we_hang_up() -> None:
         party.probe()
         party.close()
         (leg,) = server.parties
+        deadline = time.monotonic() + PROMPT_S
+        while not leg.received and time.monotonic() < deadline:
+            time.sleep(0.01)  # the server has a thread of its own
         assert leg.received[-1].message == {"type": "hang_up"}
         assert server.calls[party.confirmed["callId"]].body["maxDuration"] == "10s", "a probe is short"
 
