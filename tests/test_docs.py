@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from fdbcore.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [*sorted(ROOT.glob("README*.md")), *sorted(ROOT.glob("CONTRIBUTING.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("README*.md")), *sorted(ROOT.glob("CONTRIBUTING.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 FENCE = re.compile(r"^( *)```(\w*)(?: title=\"(needs [^\"]+)\")?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 TRANSLATED = ("README.ja.md", "dialogue_acts.ja.md")
 """Pages with the commands of others."""
@@ -206,7 +206,7 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
     assert len(fences) == 2 * len(blocks(page))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "docs"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.is_relative_to(ROOT / "docs")], ids=lambda page: page.name)
 def test_a_page_begins_with_a_command(page: Path) -> None:
     assert blocks(page)[0].language == "sh"
 
