@@ -206,7 +206,9 @@ def test_blocks_are_of_a_known_kind(page: Path) -> None:
     assert len(fences) == 2 * len(blocks(page))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.is_relative_to(ROOT / "docs")], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.is_relative_to(ROOT / "docs")], ids=lambda page: page.name
+)
 def test_a_page_begins_with_a_command(page: Path) -> None:
     assert blocks(page)[0].language == "sh"
 
