@@ -98,7 +98,7 @@ def _compare(
         gated = _decide_gates(gates, asked, sides, write_pages)
         document["gates"] = gated.gates
         pages.append(write_run(sides.run, gated))
-    write_pages(_without_page(sides.run, moments_of(document)))
+    write_pages(without_page(sides.run.calls, moments_of(document)))
     if baseline or gates:
         pages.append(write_comparison(document, asked.run))
     figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
@@ -110,12 +110,12 @@ def _compare(
     return document["gates"]["exit_code"] if "gates" in document else DONE
 
 
-def _without_page(run: Run, moments: Iterable[GateMoment]) -> list[Call]:
-    """The calls of these moments whose pages are not written yet."""
+def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[Call]:
+    """Those of the calls that have any of these moments, and no page yet."""
     from fdbcore.recording.files import REPORT
 
     names = {moment["call"] for moment in moments}
-    return [call for call in run.calls if call.name in names and not (call.path / REPORT).is_file()]
+    return [call for call in calls if call.name in names and not (call.path / REPORT).is_file()]
 
 
 def _decide_gates(

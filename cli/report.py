@@ -153,14 +153,14 @@ def report(
             )
             code = compare(
                 asked,
-                lambda calls: _write_pages(calls, shown, quiet=True),
+                lambda calls: write_pages(calls, shown, quiet=True),
                 lambda of, gated: _write_gated(of, shown, gated, quiet or as_json),
             )
         elif names:
             log = _log(marks, marks_offset_ms, len(names))
             calls = _calls_named(options.read_run(run), names)
             code = DONE if log is None else _lay_log(calls[0], log, quiet)
-            _write_pages(calls, shown, quiet)
+            write_pages(calls, shown, quiet)
         else:
             code = _write_run(options.read_run(run), shown, quiet)
     except AudioError as error:
@@ -183,13 +183,22 @@ def _trend(
     quiet: bool,
 ) -> int:
     """The trend over several runs; the exit code."""
+    from fdbcore.report.html.values import PageParts
+
     from .trend import trend
 
     others = [name for name in context.params if name not in _OF_TRENDS]
     for option in given(context, others):
         raise click.UsageError(f"{option}: expected one RUN, got {len(runs)}, which make a trend")
     try:
-        return trend(runs, cluster, different_settings, as_json, quiet)
+        return trend(
+            runs,
+            cluster,
+            different_settings,
+            lambda calls: write_pages(calls, PageParts(), quiet=True),
+            as_json,
+            quiet,
+        )
     except InputError as error:
         raise click.UsageError(str(error)) from None
     except FdbError as error:
@@ -237,7 +246,7 @@ def _lay_log(call: Call, log: LogFile, quiet: bool) -> int:
     return DONE
 
 
-def _write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool) -> None:
+def write_pages(calls: Iterable[Call], shown: PageParts, quiet: bool) -> None:
     """Write the page of each call. With --embed, AudioError for one that would be too long, or whose audio is gone."""
     from fdbcore.analysis.score import read_scores
     from fdbcore.report.call.document import document

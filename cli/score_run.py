@@ -41,11 +41,19 @@ class ScoreOptions:
 
 def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, quiet: bool) -> int:
     """Score a run again, write scores.json and scores.html into it (or `out`), print them, return the exit code."""
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.report.comparison.words import longer_moments
     from fdbcore.report.groups.page import write_statements
     from fdbcore.report.groups.screen import statements_screen
+    from fdbcore.report.html.values import PageParts
+
+    from .compare import without_page
+    from .report import write_pages
 
     with one_line("fdbcore score", "the new scores of single calls are kept"):
         content = _score(path, asked, out or path, quiet or as_json)
+        if out is None:  # otherwise the run stays as it is
+            write_pages(without_page(Run(path).calls, longer_moments(content["longer"])), PageParts(), quiet=True)
         page = write_statements(content, out or path)
         if as_json:
             click.echo(json.dumps(content, ensure_ascii=False))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, groups
-from fdbcore.analysis.matching import group_differences
+from fdbcore.analysis.matching import MOST_COMPARED, group_differences, match_every_two
 from fdbcore.analysis.order import positions
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.survey import Survey
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MOST_UNORDERED: Final = 20
 MOST_ORDERED: Final = 60
 """The most groups of a column that are shown: of dates and versions there may be more, as they make a line."""
-MOST_COMPARED: Final = 6
-"""With more groups, not every two are compared: there would be too many comparisons to find anything."""
 LEAST_CALLS: Final = 2
 """A column with fewer calls per value, on average, names single calls and no groups."""
 _OF_THE_RUN: Final = ("clip", "trial", "outcome")
@@ -63,7 +61,7 @@ def breakdowns(run: Survey) -> list[Breakdown]:
     for column in columns:
         by = _groups(calls, column)
         if len(by) > 1 and LEAST_CALLS * len(by) <= len(calls.calls):
-            differences = group_differences(by, None) if len(by) <= MOST_COMPARED else []
+            differences = group_differences(match_every_two(by, None)) if len(by) <= MOST_COMPARED else []
             found.append(Breakdown(column, points(by), differences))
     return found
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.differences import PooledDifference, verdict
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.longer_moments import longer_moments
-from fdbcore.analysis.matching import Matched, every_two, match, tested
+from fdbcore.analysis.matching import MOST_COMPARED, Matched, match, match_every_two, side, tested
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.worsened import worsened
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
@@ -21,11 +21,14 @@ from fdbcore.recording.run import FAILED
 from fdbcore.types import clock_text, ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedMeasure, ComparedSide, Comparison, DescribedRun
+    from fdbcore.analysis.comparison_types import ComparedMeasure, Comparison, DescribedRun
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
-MOST_GROUPS: Final = 6
-"""The most groups of one run to compare in pairs: with more, there are too many comparisons to find anything."""
+Names: TypeAlias = tuple[str, str]
+"""What notes call two runs."""
+RUN_AND_BASELINE: Final = ("run", "baseline")
+MOST_NAMES: Final = 3
+"""At most this many calls are named in a note."""
 
 
 def read(corpus: Run) -> tuple[Run, CallGroup]:
@@ -50,11 +53,14 @@ def read(corpus: Run) -> tuple[Run, CallGroup]:
     return Run(corpus.path, calls), CallGroup("", scored, quantities)
 
 
-def check_comparable(run: Run, baseline: Run) -> list[str]:
-    """The settings that differ between two runs, such as "turns min_silence_ms: 300, baseline 200"."""
+def check_comparable(run: Run, baseline: Run, called: Names = RUN_AND_BASELINE) -> list[str]:
+    """The settings that differ between two runs, such as "turns min_silence_ms: run 300, baseline 200"."""
     leaves = [{each for settings in corpus.all_settings for each in _leaves(settings)} for corpus in (run, baseline)]
     names = dict.fromkeys(name for name, _ in sorted(leaves[0] ^ leaves[1]))
-    return [f"{name}: {_values(leaves[0], name)}, baseline {_values(leaves[1], name)}" for name in names]
+    return [
+        f"{name}: " + ", ".join(f"{side} {_values(of, name)}" for side, of in zip(called, leaves, strict=True))
+        for name in names
+    ]
 
 
 def _leaves(settings: Mapping[str, object], name: str = "") -> Iterator[tuple[str, str]]:
@@ -83,15 +89,23 @@ def pairs(
     if baseline is None:
         assert by is not None
         found = groups(run, by)
-        if not 2 <= len(found) <= MOST_GROUPS:
-            raise InputError(f"--by {by}: expected 2 to {MOST_GROUPS} values without a baseline, got {len(found)}")
-        return [match("", *pair, cluster) for pair in every_two(found)], []
+        if not 2 <= len(found) <= MOST_COMPARED:
+            raise InputError(f"--by {by}: expected 2 to {MOST_COMPARED} values without a baseline, got {len(found)}")
+        return match_every_two(found, cluster), []
     if by is None:
         return [match("", run, baseline, cluster)], []
-    new, old = ({group.name: group for group in groups(side, by)} for side in (run, baseline))
+    new, old = (_by_value(group, by, name) for group, name in zip((run, baseline), RUN_AND_BASELINE, strict=True))
     lonely = [f"{by} = {name}: only in the {'run' if name in new else 'baseline'}" for name in new.keys() ^ old.keys()]
     both = [name for name in new if name in old]
     return [match(f"{by} = {name}", new[name], old[name], cluster) for name in both], sorted(lonely)
+
+
+def _by_value(calls: CallGroup, column: str, name: str) -> dict[str, CallGroup]:
+    """The groups of a column by their values. InputError for a column that no call of the run has. name: of the run."""
+    try:
+        return {group.name: group for group in groups(calls, column)}
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def rows(compared: Sequence[Matched]) -> list[list[ComparedMeasure]]:
@@ -134,12 +148,14 @@ class Sides:
     notes: Sequence[str]
 
     @classmethod
-    def of(cls, run: Run, baseline: Run | None, different_settings: bool = False) -> Self:
+    def of(
+        cls, run: Run, baseline: Run | None, different_settings: bool = False, called: Names = RUN_AND_BASELINE
+    ) -> Self:
         """Read both runs. Raises SettingsError for different settings, unless these are allowed, and RecordingError if
         no call is scored."""
         (run, of_run), (baseline, of_baseline) = read(run), (None, None) if baseline is None else read(baseline)
-        notes = [] if baseline is None else differing(run, baseline, different_settings)
-        for name, group in (("run", of_run), ("baseline", of_baseline)):
+        notes = [] if baseline is None else differing(run, baseline, different_settings, called)
+        for name, group in zip(called, (of_run, of_baseline), strict=True):
             notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
         return cls(run, of_run, baseline, of_baseline, notes)
 
@@ -149,9 +165,9 @@ class Sides:
         return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely])
 
 
-def differing(run: Run, baseline: Run, allowed: bool) -> list[str]:
+def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
     """Notes on what differs in the settings and versions of both. SettingsError for settings, unless allowed."""
-    found = check_comparable(run, baseline)
+    found = check_comparable(run, baseline, called)
     if found and not allowed:
         raise SettingsError(
             f"{run.path} and {baseline.path}: expected the same settings, got {'; '.join(found)} "
@@ -160,20 +176,23 @@ def differing(run: Run, baseline: Run, allowed: bool) -> list[str]:
     notes = [f"different settings: {text}" for text in found]
     versions = [", ".join(corpus.versions.get("fdbcore", ["unknown"])) for corpus in (run, baseline)]
     if versions[0] != versions[1]:
-        notes.append(f"made by different versions of fdbcore: {versions[0]}, baseline {versions[1]}")
-    return [*notes, *_left_out(run, baseline)]
+        notes.append(f"made by different versions of fdbcore: {called[0]} {versions[0]}, {called[1]} {versions[1]}")
+    return [*notes, *_left_out(run, baseline, called)]
 
 
-def _left_out(run: Run, baseline: Run) -> Iterator[str]:
+def _left_out(run: Run, baseline: Run, called: Names) -> Iterator[str]:
     """A note if one side leaves out other parts of its calls than the other."""
     parts = [{call.name: call.recording.left_out for call in side.scored} for side in (run, baseline)]
-    if any(parts[0].get(name, []) != parts[1].get(name, []) for name in parts[0].keys() | parts[1].keys()):
+    names = [name for name in parts[0] | parts[1] if parts[0].get(name, []) != parts[1].get(name, [])]
+    if names:
         told = []
-        for side in (run, baseline):
-            n_ticks = [call.recording.n_ticks for call in side.scored]
-            kept = [sum(end - start for start, end in call.recording.kept) for call in side.scored]
-            told.append(f"{clock_text(ticks_to_s(sum(kept)))} of {clock_text(ticks_to_s(sum(n_ticks)))}")
-        yield f"different parts of the calls are left out: {told[0]} measured, of the baseline {told[1]}"
+        for name, of in zip(called, (run, baseline), strict=True):
+            n_ticks = [call.recording.n_ticks for call in of.scored]
+            kept = [sum(end - start for start, end in call.recording.kept) for call in of.scored]
+            measured, whole = (clock_text(ticks_to_s(sum(ticks))) for ticks in (kept, n_ticks))
+            told.append(f"{name} measures {measured} of {whole}")
+        shown = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES:,} more" if names[MOST_NAMES:] else "")
+        yield f"different parts are left out of {shown}: {', '.join(told)}"
 
 
 def compare(
@@ -216,22 +235,17 @@ def comparison(
         "comparisons": [
             {
                 "title": matched.title,
-                "a": _side("run" if baseline else matched.a.name, matched.clusters_a),
-                "b": _side("baseline" if baseline else matched.b.name, matched.clusters_b),
+                "a": side("run" if baseline else matched.a.name, matched.clusters_a),
+                "b": side("baseline" if baseline else matched.b.name, matched.clusters_b),
                 "paired_by": matched.paired_by,
                 "items": matched.of,
                 "shared": matched.shared,
                 "measures": measures,
-                "longer": longer_moments(matched),
+                "longer": longer,
             }
-            for matched, measures in zip(compared, rows(compared), strict=True)
+            for matched, measures, longer in zip(compared, rows(compared), longer_moments(compared), strict=True)
         ],
     }
-
-
-def _side(name: str, clusters: Sequence[str]) -> ComparedSide:
-    """The name and size of one side. clusters: the cluster of each call."""
-    return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 
 def described(corpus: Run) -> DescribedRun:

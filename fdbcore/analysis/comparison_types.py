@@ -56,24 +56,29 @@ class ComparedMeasure(MeasuredDifference):
 
 
 class Exceeding(TypedDict):
-    """How many calls of a side, or clusters of calls, have a moment that is longer than a limit."""
+    """How many calls of a side, or clusters of calls, have a moment that is as long, or longer by as much."""
 
     clusters: Count
     of: Count
 
 
 class LongerMoments(TypedDict):
-    """A kind of moment that side a has longer than nearly all of side b, more often than chance explains."""
+    """A kind of moment that is longer on one side, in more calls than chance explains."""
 
     kind: MomentKind
-    longer_than_s: Annotated[
-        float | None, Meta(description="at most 1 % of the clusters of b have a longer one; null: or have any")
+    longer_in: Annotated[Literal["a", "b"], Meta(description="the side that has them; a, if b is its baseline")]
+    least_s: Annotated[
+        float,
+        Meta(
+            description="paired: by how much they are longer at least than their like in the same calls of the other "
+            "side; unpaired: how long they are at least"
+        ),
     ]
-    moments: Annotated[Count, Meta(description="of a, longer than that; paired: in clusters without one in b")]
+    moments: Annotated[Count, Meta(description="how many, of the side that has them")]
     a: Exceeding
     b: Exceeding
-    p_holm: Annotated[float, Meta(description="one-sided, by Gumbel and von Schelling")]
-    worst: Annotated[list[GateMoment], Meta(description="what to listen to, the longest first")]
+    p: Annotated[float, Meta(description="corrected for all limits, kinds and comparisons of the document")]
+    worst: Annotated[list[GateMoment], Meta(description="what to listen to, the worst first")]
 
 
 class ComparedSide(TypedDict):
@@ -84,17 +89,22 @@ class ComparedSide(TypedDict):
     clusters: Count
 
 
-class ComparedCalls(TypedDict):
-    """Two groups of calls, measure by measure."""
+class LongerBetween(TypedDict):
+    """Two groups of calls, and the moments that are longer in one of them."""
 
     title: Annotated[str, Meta(description="which calls; empty for all")]
     a: ComparedSide
     b: ComparedSide
     paired_by: Annotated[str | None, Meta(description="call name, or a column; null where too few have their like")]
+    longer: Annotated[list[LongerMoments], Meta(description="what got worse, if too rarely to move a measure")]
+
+
+class ComparedCalls(LongerBetween):
+    """Two groups of calls, measure by measure."""
+
     items: Annotated[Count, Meta(description="that either side has")]
     shared: Annotated[Count, Meta(description="that both sides have")]
     measures: list[ComparedMeasure]
-    longer: Annotated[list[LongerMoments], Meta(description="what got worse, if too rarely to move a measure")]
 
 
 class DescribedRun(TypedDict):

@@ -1,87 +1,236 @@
-"""Moments that are longer than nearly all of the other side: what got worse too rarely to move a median or a share."""
+"""Moments that are longer than those of the other side: what got worse too rarely to move a median or a share."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.gate_moments import Worst
 from fdbcore.analysis.groups import CallGroup
-from fdbcore.analysis.matching import Matched
+from fdbcore.analysis.matching import Matched, side
 from fdbcore.errors import FdbError
 from fdbcore.measures.measure import MomentKind
-from fdbcore.measures.moments import KINDS, Moment
-from fdbcore.stats.significance import exceedance_p, holm
+from fdbcore.measures.moments import KINDS, Moment, limit_ticks
+from fdbcore.sources.recorded import settings_of
+from fdbcore.stats.largest import Largest
 from fdbcore.types import ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import LongerMoments
+    from fdbcore.analysis.comparison_types import Exceeding, LongerBetween, LongerMoments
 
-RARE: Final = 0.01
-"""The share of the other side's clusters that may have a longer moment of the kind."""
+RARE: Final = 0.1
+"""A limit is one that at most this share of the clusters exceed: what got worse in more of them shows in measures."""
+FEWEST: Final = 10
+"""Of few clusters, at most this many exceed a limit."""
 MOST_MOMENTS: Final = 20
 
-_Found: TypeAlias = Sequence[tuple[int, str, Call, Moment]]
-"""Moments of one kind: the length in ticks, the cluster of the call, the call, and the moment."""
+_ByCluster: TypeAlias = Mapping[str, Sequence["_ReadCall"]]
+_Pair: TypeAlias = tuple[Sequence["_ReadCall"], Sequence["_ReadCall"]]
+"""The calls of A and of B in a cluster."""
 
 
-def longer_moments(matched: Matched) -> list[LongerMoments]:
-    """The kinds of moments of which the system of side A has more long ones than chance explains.
+@dataclass(frozen=True, slots=True)
+class _ReadCall:
+    """A call with the moments of its system, and the length in ticks from which each kind is one."""
 
-    Of each kind, the limit is the length that at most 1 % of the other side's clusters exceed; of fewer than 100, their
-    longest. p is that of `exceedance_p`, corrected for all kinds that so few could show at all (Holm; Tarone 1990);
-    kinds with p >= 0.05 are left out. At most MOST_MOMENTS of each are named, the longest first; of paired sides those
-    in clusters that did not exceed the limit on the other side.
+    call: Call
+    moments: Sequence[Moment]
+    limits_ticks: Mapping[MomentKind, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Longer:
+    """By how many ticks a moment is longer than its like on the other side, or than the limit of its kind."""
+
+    ticks: int
+    call: Call
+    moment: Moment
+
+
+@dataclass(frozen=True)
+class _Question:
+    """Whether one side of a comparison has longer moments of a kind.
+
+    sizes, is_a: of each cluster that differs, by how many ticks at most, and whether A has the longer moment. longer:
+    the moments of A that are longer than their like, or than `from_ticks` if the clusters are no pairs. of: how many
+    clusters of A and B are compared. exchanged: A is the side b of the document.
     """
-    of_a, of_b = len({*matched.clusters_a}), len({*matched.clusters_b})
-    found_a, found_b = _moments(matched.a, matched.clusters_a), _moments(matched.b, matched.clusters_b)
-    told: list[LongerMoments] = []
-    for kind in (each.id for each in KINDS):
-        limit_ticks = _exceeded_by(found_b[kind], int(RARE * of_b))
-        longer = sorted((each for each in found_a[kind] if each[0] > limit_ticks), key=lambda each: -each[0])
-        above_a = {cluster for _, cluster, _, _ in longer}
-        above_b = {cluster for ticks, cluster, _, _ in found_b[kind] if ticks > limit_ticks}
-        if exceedance_p(len(above_a) + len(above_b), of_a, 0, of_b) >= SIGNIFICANT:
-            continue  # all of them on side A would show nothing
-        if matched.paired_by:
-            longer = [each for each in longer if each[1] not in above_b]
-        moments = [Worst(call, ticks_to_s(moment.start_tick), moment.text) for _, _, call, moment in longer]
-        told.append(
-            {
-                "kind": kind,
-                "longer_than_s": ticks_to_s(limit_ticks) if limit_ticks else None,
-                "moments": len(longer),
-                "a": {"clusters": len(above_a), "of": of_a},
-                "b": {"clusters": len(above_b), "of": of_b},
-                "p_holm": exceedance_p(len(above_a), of_a, len(above_b), of_b),
-                "worst": [each.to_json() for each in moments[:MOST_MOMENTS]],
-            }
-        )
-    for each, p_holm in zip(told, holm([each["p_holm"] for each in told]), strict=True):
-        each["p_holm"] = p_holm
-    return [each for each in told if each["p_holm"] < SIGNIFICANT]
+
+    kind: MomentKind
+    sizes: Sequence[int]
+    is_a: Sequence[bool]
+    longer: Sequence[_Longer]
+    of: tuple[int, int]
+    is_paired: bool
+    from_ticks: int
+    exchanged: bool = False
+
+    @cached_property
+    def largest(self) -> Largest:
+        """The clusters with the largest sizes."""
+        most = max(FEWEST, int(RARE * min(self.of)))
+        return Largest.of(self.sizes, self.is_a, most, None if self.is_paired else self.of)
+
+    def told(self, p: float) -> LongerMoments:
+        """What is above the limit above which A has the most, as JSON values."""
+        n, _ = self.largest.most_uneven()
+        least_ticks = sorted(self.sizes, reverse=True)[n - 1]
+        above = sorted((each for each in self.longer if each.ticks >= least_ticks), key=lambda each: -each.ticks)
+        in_a = sum(self.largest.is_a[:n])
+        worst = [Worst(each.call, ticks_to_s(each.moment.start_tick), each.moment.text) for each in above]
+        sides: list[Exceeding] = [{"clusters": in_a, "of": self.of[0]}, {"clusters": n - in_a, "of": self.of[1]}]
+        a, b = reversed(sides) if self.exchanged else sides
+        return {
+            "kind": self.kind,
+            "longer_in": "b" if self.exchanged else "a",
+            "least_s": ticks_to_s(least_ticks if self.is_paired else least_ticks + self.from_ticks),
+            "moments": len(above),
+            "a": a,
+            "b": b,
+            "p": p,
+            "worst": [each.to_json() for each in worst[:MOST_MOMENTS]],
+        }
 
 
-def _moments(group: CallGroup, clusters: Sequence[str]) -> Mapping[MomentKind, _Found]:
-    """The moments of the system in all calls that can be read."""
-    found = defaultdict(list)
-    for call, cluster in zip(group.calls, clusters, strict=True):
+def longer_moments(compared: Sequence[Matched]) -> list[list[LongerMoments]]:
+    """Of each comparison, the kinds of moments of which side A has more long ones than chance explains.
+
+    Paired sides: of each cluster with as many calls on both sides, the longest moment of a call is compared with the
+    longest of the same call, the second with the second, and so on; one without its like with the limit of its kind.
+    The cluster counts for the side that is ahead by the most. Otherwise each cluster counts by its longest moment. The
+    limit is the one above which A has the most clusters, of all that few exceed (RARE, FEWEST); what may be a limit
+    does not depend on which side a moment is of, so the test is exact (see `Largest`). If A is no later than B, B is
+    asked for too.
+
+    p is the probability that chance shows as much above any limit, in any kind of any of the comparisons: a sum, in
+    which a kind that is too rare to show so much counts nothing (Tarone 1990, A Modified Bonferroni Method for
+    Discrete Data). Kinds with p >= 0.05 are left out. At most MOST_MOMENTS are named, the worst first; of paired sides
+    only moments that are longer than their like.
+    """
+    read = _read(compared)
+    asked = [
+        (number, question)
+        for number, matched in enumerate(compared)
+        for question in _questions(matched, read)
+        if question.largest.above
+    ]
+    told: list[list[LongerMoments]] = [[] for _ in compared]
+    for number, question in asked:
+        _, tail = question.largest.most_uneven()
+        if tail < SIGNIFICANT and (p := sum(each.largest.chance(tail) for _, each in asked)) < SIGNIFICANT:
+            told[number].append(question.told(p))
+    return told
+
+
+def longer_between(compared: Sequence[Matched]) -> list[LongerBetween]:
+    """The comparisons in which one side has longer moments; see `longer_moments`."""
+    return [
+        {
+            "title": of.title,
+            "a": side(of.a.name, of.clusters_a),
+            "b": side(of.b.name, of.clusters_b),
+            "paired_by": of.paired_by,
+            "longer": longer,
+        }
+        for of, longer in zip(compared, longer_moments(compared), strict=True)
+        if longer
+    ]
+
+
+def _read(compared: Sequence[Matched]) -> Mapping[Path, _ReadCall]:
+    """All calls that can be read, each read once."""
+    found = {}
+    for call in {call.path: call for of in compared for group in (of.a, of.b) for call in group.calls}.values():
         try:
-            moments = call.recording.moments
+            reading = call.recording
+            moments = [each for each in reading.moments if each.side == "B"]
+            limits = {each.id: limit_ticks(each.id, settings_of(reading)) for each in KINDS}
         except FdbError:
             continue
-        for each in moments:
-            if each.side == "B":
-                found[each.kind].append((each.end_tick - each.start_tick, cluster, call, each))
+        found[call.path] = _ReadCall(call, moments, limits)
     return found
 
 
-def _exceeded_by(found: _Found, clusters: int) -> int:
-    """The least length in ticks that at most so many clusters exceed; 0 if no more of them have a moment at all."""
-    longest: dict[str, int] = {}
-    for ticks, cluster, _, _ in found:
-        longest[cluster] = max(ticks, longest.get(cluster, 0))
-    return next(iter(sorted(longest.values(), reverse=True)[clusters:]), 0)
+def _questions(matched: Matched, read: Mapping[Path, _ReadCall]) -> Iterator[_Question]:
+    """What is asked of a comparison: each kind of moment, of A; of B too if neither side is the later one."""
+    a, b = _by_cluster(matched.a, matched.clusters_a, read), _by_cluster(matched.b, matched.clusters_b, read)
+    pairs: list[_Pair] = [(a.get(name, ()), b.get(name, ())) for name in dict.fromkeys([*a, *b])]
+    if matched.paired_by:  # more calls have more moments, so a cluster with fewer on one side is no pair
+        pairs = [(of_a, of_b) for of_a, of_b in pairs if len(of_a) == len(of_b)]
+    ask = _of_pairs if matched.paired_by else _of_all
+    for kind in (each.id for each in KINDS):
+        from_ticks = max((call.limits_ticks[kind] for call in read.values()), default=0)
+        yield ask(kind, pairs, from_ticks)
+        if not matched.is_later:
+            yield replace(ask(kind, [(of_b, of_a) for of_a, of_b in pairs], from_ticks), exchanged=True)
+
+
+def _by_cluster(group: CallGroup, clusters: Sequence[str], read: Mapping[Path, _ReadCall]) -> _ByCluster:
+    found = defaultdict(list)
+    for call, cluster in zip(group.calls, clusters, strict=True):
+        if call.path in read:
+            found[cluster].append(read[call.path])
+    return found
+
+
+def _of_pairs(kind: MomentKind, pairs: Sequence[_Pair], from_ticks: int) -> _Question:
+    """The clusters of both sides, each by the largest difference; by none if it is as large in either direction."""
+    sizes, is_a, longer = [], [], list[_Longer]()
+    for a, b in pairs:
+        apart = [each for same in _same_calls(a, b) for each in _differences(kind, *same, from_ticks)]
+        up, down = max((ticks for ticks, _ in apart), default=0), -min((ticks for ticks, _ in apart), default=0)
+        if up != down:
+            sizes.append(max(up, down))
+            is_a.append(up > down)
+        if up > down:
+            longer += [replace(of, ticks=ticks) for ticks, of in apart if of]
+    return _Question(kind, sizes, is_a, longer, (len(pairs), len(pairs)), True, from_ticks)
+
+
+def _same_calls(a: Sequence[_ReadCall], b: Sequence[_ReadCall]) -> Iterator[_Pair]:
+    """The calls of a cluster with the same name on both sides; all of them together if the names are others."""
+    by_name = {each.call.name: each for each in b}
+    if {each.call.name for each in a} == by_name.keys():
+        yield from (([each], [by_name[each.call.name]]) for each in a)
+    else:
+        yield a, b
+
+
+def _differences(
+    kind: MomentKind, a: Sequence[_ReadCall], b: Sequence[_ReadCall], from_ticks: int
+) -> Iterator[tuple[int, _Longer | None]]:
+    """The longest moment of A less that of B in ticks, then the second, and so on; each with that of A."""
+    for mine, other in zip_longest(_of_kind(kind, a, from_ticks), _of_kind(kind, b, from_ticks)):
+        yield (mine.ticks if mine else 0) - (other.ticks if other else 0), mine
+
+
+def _of_all(kind: MomentKind, pairs: Sequence[_Pair], from_ticks: int) -> _Question:
+    """The clusters of either side, each by its longest moment."""
+    sizes, is_a, longer = [], [], list[_Longer]()
+    for a, b in pairs:
+        of_a, of_b = _of_kind(kind, a, from_ticks), _of_kind(kind, b, from_ticks)
+        longer += of_a
+        for found in (of_a, of_b):
+            if found:
+                sizes.append(found[0].ticks)
+                is_a.append(found is of_a)
+    of = sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs)
+    return _Question(kind, sizes, is_a, longer, of, False, from_ticks)
+
+
+def _of_kind(kind: MomentKind, calls: Sequence[_ReadCall], from_ticks: int) -> list[_Longer]:
+    """The moments of a kind in some calls, by how much they are longer than `from_ticks`; the longest first."""
+    found = [
+        _Longer(each.end_tick - each.start_tick - from_ticks, of.call, each)
+        for of in calls
+        for each in of.moments
+        if each.kind == kind and each.end_tick - each.start_tick > from_ticks
+    ]
+    return sorted(found, key=lambda each: -each.ticks)

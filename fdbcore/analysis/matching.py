@@ -7,7 +7,7 @@ command, on each page and in the library.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from fdbcore.analysis.score import pool
 from fdbcore.measures.catalogue import MEASURES, headlines
 
 if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import ComparedSide
     from fdbcore.analysis.statement_types import GroupDifference
 
 CALL_NAME: Final = "call name"
@@ -25,6 +26,8 @@ ITEM_COLUMNS: Final = ("clip", "scenario")
 """Columns that name the item of a call, such as the clip that all systems of a live run were given."""
 FEWEST_ITEMS: Final = 6
 """With fewer items in common, no test of pairs could find a difference: p would be 0.0625 or more."""
+MOST_COMPARED: Final = 6
+"""With more groups, not every two are compared: there would be too many comparisons to find anything."""
 # At least this share of the larger side must have a partner: fewer pairs gain nothing, and may match by accident.
 _MATCHING: Final = 0.5
 
@@ -35,6 +38,7 @@ class Matched:
 
     title: which calls; "" for all. clusters_a, clusters_b: the cluster of each call. paired_by: CALL_NAME, a column, or
     None if the sides have too few items in common. shared, of: how many items both sides have, and how many there are.
+    is_later: whether A comes after B, as a run after its baseline; if not, either side may be the worse one.
     """
 
     title: str
@@ -45,6 +49,7 @@ class Matched:
     paired_by: str | None
     shared: int
     of: int
+    is_later: bool = True
 
     def pools(self, measure: str) -> tuple[Pool, Pool]:
         """The quantities of a measure on both sides."""
@@ -80,10 +85,21 @@ def _paired_by(a: CallGroup, b: CallGroup, chosen: Unit) -> Unit:
     return chosen
 
 
-def every_two(groups: Sequence[CallGroup]) -> list[tuple[CallGroup, CallGroup]]:
-    """Every two groups. Of dates or versions the later one comes first: a difference is what it has changed."""
+def match_every_two(groups: Sequence[CallGroup], column: str | None) -> list[Matched]:
+    """Every two groups, matched. Of dates or versions the later one comes first: a difference is what it has changed.
+
+    column: what intervals resample and pair.
+    """
     has_order = positions([group.name for group in groups if group.name != NO_VALUE]) is not None
-    return [(b, a) if has_order else (a, b) for a, b in combinations(groups, 2)]
+    return [
+        replace(match("", *((b, a) if has_order else (a, b)), column), is_later=has_order)
+        for a, b in combinations(groups, 2)
+    ]
+
+
+def side(name: str, clusters: Sequence[str]) -> ComparedSide:
+    """The name and size of one side. clusters: the cluster of each call."""
+    return {"name": name, "calls": len(clusters), "clusters": len({*clusters})}
 
 
 def tested(compared: Sequence[Matched]) -> list[dict[str, PooledDifference]]:
@@ -94,9 +110,8 @@ def tested(compared: Sequence[Matched]) -> list[dict[str, PooledDifference]]:
     return [{name: next(corrected) for name in headlines()} for _ in compared]
 
 
-def group_differences(groups: Sequence[CallGroup], column: str | None) -> list[GroupDifference]:
-    """The difference of each headline measure between every two groups. column: what intervals resample and pair."""
-    compared = [match("", *pair, column) for pair in every_two(groups)]
+def group_differences(compared: Sequence[Matched]) -> list[GroupDifference]:
+    """The difference of each headline measure between the two groups of each comparison."""
     found = tested(compared)
     return [
         {

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.comparison_types import BetterWhen, MeasuredDifference, Verdict, VerdictOfA
+from fdbcore.analysis.comparison_types import BetterWhen, LongerBetween, MeasuredDifference, Verdict, VerdictOfA
 from fdbcore.analysis.summary_types import Interval, Measures, Summary
 from fdbcore.recording.meta_types import Count, Settings
 
@@ -186,6 +186,9 @@ class StatedGroups(StatedGroup):
     groups: list[StatedGroup]
     paired_by: Annotated[str | None, Meta(description="what all differences are paired by, if they are")]
     differences: Annotated[list[GroupDifference], Meta(description="of each pair of groups, measure by measure")]
+    longer: Annotated[
+        list[LongerBetween], Meta(description="pairs of groups of which one has longer moments; none of many groups")
+    ]
     sensitivity: NotRequired[Sensitivity]
     reference: NotRequired[BesideReference]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import CallGroup, Unit, check_column, groups, rescored, unit
 from fdbcore.analysis.input_notes import input_notes
-from fdbcore.analysis.matching import group_differences
+from fdbcore.analysis.longer_moments import longer_between
+from fdbcore.analysis.matching import MOST_COMPARED, group_differences, match_every_two
 from fdbcore.analysis.reference import beside_reference
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
@@ -100,9 +101,11 @@ def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> St
     """The pooled measures of a run and of its groups, and the differences between groups, as JSON values.
 
     Keys: calls, clusters, unit {column, own}, measures, groups [{name, calls, clusters, measures}], paired_by (what all
-    differences are paired by, or None), differences.
+    differences are paired by, or None), differences, longer (the moments that got longer, see `longer_moments`; of
+    more than MOST_COMPARED groups none).
     """
-    found = group_differences(by, chosen.column)
+    compared = match_every_two(by, chosen.column)
+    found = group_differences(compared)
     pairings = {each["paired_by"] for each in found}
     of_all = _group(run, chosen)
     return {
@@ -114,6 +117,7 @@ def statements(run: CallGroup, chosen: Unit, by: Sequence[CallGroup] = ()) -> St
         "groups": [_group(group, chosen) for group in by],
         "paired_by": pairings.pop() if len(pairings) == 1 else None,
         "differences": found,
+        "longer": longer_between(compared) if len(by) <= MOST_COMPARED else [],
     }
 
 

@@ -36,15 +36,16 @@ def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings
         raise InputError(f"trend: expected two runs or more, got {len(runs)}")
     named = _named(runs)
     *earlier, before, latest = named.values()
-    sides = Sides.of(latest, before, different_settings)
+    *earlier_names, before_name, latest_name = named
+    sides = Sides.of(latest, before, different_settings, (latest_name, before_name))
     notes = list(sides.notes)
-    for run in earlier:
-        notes += [f"{run.path}: {note}" for note in differing(latest, run, different_settings)]
+    for name, run in zip(earlier_names, earlier, strict=True):
+        notes += differing(latest, run, different_settings, (latest_name, name))
     assert sides.baseline is not None
     assert sides.of_baseline is not None
     sources = [*map(read, earlier), (sides.baseline, sides.of_baseline), (sides.run, sides.of_run)]
     (compared,) = sides.compared(None, cluster)["comparisons"]
-    compared["a"]["name"], compared["b"]["name"] = list(named)[-1], list(named)[-2]
+    compared["a"]["name"], compared["b"]["name"] = latest_name, before_name
     return {
         "schema": TREND_SCHEMA,
         "cluster": cluster,

@@ -107,19 +107,6 @@ def permutation_p(
     return hits / (permutations + 1)
 
 
-def exceedance_p(above_a: int, of_a: int, above_b: int, of_b: int) -> float:
-    """The one-sided p value that values of A are no larger than those of B, from how many exceed a value of B.
-
-    above_a, above_b: how many of the of_a and of_b values are above that value, which is one of B, or below all. If
-    all values are draws of one distribution, it is the probability that of the above_a + above_b largest values
-    above_a or more are of A (Gumbel and von Schelling 1950, The Distribution of the Number of Exceedances). Equal
-    values make it larger, never smaller.
-    """
-    from scipy.stats import hypergeom
-
-    return float(hypergeom.sf(above_a - 1, of_a + of_b, of_a, above_a + above_b))
-
-
 def _deals(in_a: Bools, in_b: Bools, count: int, generator: np.random.Generator) -> Bools:
     """Which clusters change sides in each of `count` random deals, (count, k). in_a, in_b: (k,), who has a cluster."""
     shared = in_a & in_b

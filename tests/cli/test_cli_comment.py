@@ -30,10 +30,11 @@ def report(*arguments: object) -> Result:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of 40 calls, in the second of which B cuts off one turn of four; one call has a name like markup."""
+    """Two runs of 40 calls. In the second B cuts off one turn of four, and is slow in ten calls; one call has a name
+    like markup."""
     path = tmp_path_factory.mktemp("comment")
     made_run(path / "old", drawn_calls(40, 1))
-    worse = drawn_calls(40, 2, lambda number: Manner(premature=0.25 if number else 0.9))
+    worse = drawn_calls(40, 2, lambda number: Manner(0.8 if number % 4 else 3.0, premature=0.25 if number else 0.9))
     made_run(path / "new", [MadeCall(HOSTILE, worse[0].activity), *worse[1:]])
     (path / "gates.toml").write_text(GATES)
     return path

@@ -193,6 +193,14 @@ def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_
     assert [compared["title"] for compared in found["comparisons"]] == ["language = ja"]
 
 
+def test_a_column_that_only_the_baseline_lacks_is_said_to_be_missing_there(tmp_path: Path) -> None:
+    planted_run(tmp_path / "new", Planted(4, 0.1, 1, columns={"language": "ja"}))
+    planted_run(tmp_path / "old", Planted(4, 0.1, 1, columns={"speaker": "x"}))
+    result = report(tmp_path / "new", "--baseline", tmp_path / "old", "--by", "language")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "Error: baseline: --by language: expected one of speaker"
+
+
 def test_runs_over_the_same_scenarios_are_paired_by_them(tmp_path: Path) -> None:
     for run, prefix in (("old", "o"), ("new", "n")):
         planted_run(
@@ -254,13 +262,13 @@ def test_different_settings_are_refused_unless_told(planted: Planned, tmp_path: 
     planted_run(tmp_path / "set", Planted(20, 0.02, 5), turns=TurnSettings(min_silence_ms=300), version="2")
     result = report(tmp_path / "set", "--baseline", planted.few)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "turns min_silence_ms: 300, baseline 200" in result.stderr
-    assert "vad A version: 2, baseline 1" in result.stderr
+    assert "turns min_silence_ms: run 300, baseline 200" in result.stderr
+    assert "vad A version: run 2, baseline 1" in result.stderr
     assert "--different-settings" in result.stderr
     told = report(tmp_path / "set", "--baseline", planted.few, "--different-settings")
     assert told.exit_code == 0
-    assert "!! different settings: turns min_silence_ms: 300, baseline 200" in told.stdout
-    assert "different settings: turns min_silence_ms: 300" in (tmp_path / "set" / "compare.html").read_text()
+    assert "!! different settings: turns min_silence_ms: run 300, baseline 200" in told.stdout
+    assert "different settings: turns min_silence_ms: run 300" in (tmp_path / "set" / "compare.html").read_text()
 
 
 def test_another_version_is_named_and_its_items_are_counted_anew(planted: Planned, tmp_path: Path) -> None:

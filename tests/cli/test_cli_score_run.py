@@ -48,6 +48,32 @@ def test_the_pooled_table_is_that_of_the_run(run: Path) -> None:
     assert json.loads((run / "scores.json").read_text()) == content
 
 
+@pytest.mark.parametrize("out", [False, True])
+def test_late_answers_of_few_calls_are_listed_of_the_version_that_has_them(tmp_path: Path, out: bool) -> None:
+    """On the screen and the page, at their second on the pages of their calls; these are made, unless RUN stays as it
+    is."""
+    before = drawn_calls(60, 1, lambda _: Manner(spread=0.1, turns=2), prefix="v1-", version="1")
+    usual = drawn_calls(52, 2, lambda _: Manner(spread=0.1, turns=2), prefix="v2-", version="2")
+    late = drawn_calls(8, 3, lambda _: Manner(4.0, spread=0.1, turns=2), prefix="late-", version="2")
+    run = made_run(tmp_path / "run", [*before, *usual, *late])
+    options = ["--by", "version", *(["--out", tmp_path / "out"] if out else [])]
+    content = scored(run, *options)
+    (pair,) = content["longer"]
+    (slow,) = pair["longer"]
+    assert (pair["a"]["name"], pair["paired_by"], slow["longer_in"]) == ("2", None, "a")
+    assert {moment["call"] for moment in slow["worst"]} >= {call.name for call in late}
+    assert slow["b"]["clusters"] == 0
+    screen = " ".join(statements_screen(cast("Statements", content), 100).split())
+    told = f"in {slow['a']['clusters']} of 60 calls of 2, 1 0 of 60"
+    assert told in screen
+    html = ((tmp_path / "out" if out else run) / "scores.html").read_text()
+    assert told in html
+    for moment in slow["worst"]:
+        assert moment["page"] in screen
+        assert (run / moment["call"] / "report.html").is_file() != out
+        assert (f'href="{moment["call"]}/report.html#t={moment["start_s"]:g}"' in html) != out
+
+
 def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None:
     options = ["--by", "system", "--cluster", "scenario", "--sensitivity", "--reference", run, "--out", tmp_path]
     content = scored(run, *options)

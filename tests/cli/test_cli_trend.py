@@ -58,6 +58,36 @@ def test_the_latest_is_compared_as_with_a_baseline(runs: list[Path]) -> None:
     assert result.stdout.splitlines()[-1] == str(runs[2] / "trend.html")
 
 
+def test_a_few_late_answers_of_the_latest_are_listed_with_links(tmp_path: Path) -> None:
+    """The moments that a baseline shows, on the screen and on the page: each at its second on the page of its call."""
+    before = drawn_calls(60, 1, lambda _: Manner(spread=0.1, turns=2))
+    late = drawn_calls(8, 2, lambda _: Manner(4.0, spread=0.1, turns=2))
+    runs = [made_run(tmp_path / name, calls) for name, calls in (("v1", before), ("v2", [*late, *before[8:]]))]
+    found = document(*runs)
+    validator("trend").validate(found)
+    assert found["latest"]["longer"] == document(runs[1], "--baseline", runs[0])["comparisons"][0]["longer"]
+    (slow,) = found["latest"]["longer"]
+    assert {moment["call"] for moment in slow["worst"]} == {call.name for call in late}
+    (runs[1] / "call0003" / "report.html").unlink()
+    screen = " ".join(report(*runs).stdout.split())
+    html = (runs[1] / "trend.html").read_text()
+    told = "in 8 of 60 calls of v2, shorter by as much in 0"
+    answers = next(row for row in found["latest"]["measures"] if row["measure"] == "response_latency_ms")
+    assert answers["verdict"] == "no difference found"
+    assert told in screen
+    assert told in html[html.index('<p class="lead">') :]
+    for moment in slow["worst"]:
+        assert moment["page"] in screen
+        assert f'href="{moment["call"]}/report.html#t={moment["start_s"]:g}"' in html
+        assert (runs[1] / moment["call"] / "report.html").is_file()
+
+
+def test_notes_on_what_differs_name_the_runs(runs: list[Path], tmp_path: Path) -> None:
+    other = made_run(tmp_path / "v0", drawn_calls(12, 3), settings=TurnSettings(min_silence_ms=300))
+    notes = document(other, *runs, "--different-settings")["notes"]
+    assert notes == ["different settings: turns min_silence_ms: v10 200, v0 300"]
+
+
 def test_the_page_draws_each_measure_over_the_runs_and_links_them(runs: list[Path]) -> None:
     assert report(runs[0]).exit_code == 0
     assert report(*runs).exit_code == 0

@@ -16,7 +16,6 @@ from fdbcore.stats.bootstrap import MEDIAN, mean, ratio_of_sums
 from fdbcore.stats.significance import (
     EXACT_ITEMS,
     detectable_difference,
-    exceedance_p,
     holm,
     items_needed,
     permutation_p,
@@ -157,27 +156,3 @@ def test_medians_of_clusters_dealt_anew_are_scipys() -> None:
     assert permutation_p(np.zeros(4), np.arange(4), np.zeros(4), np.arange(4), MEDIAN) == 1.0
     means = scipy_stats.permutation_test((a, b), lambda x, y: np.mean(x) - np.mean(y), n_resamples=2000, rng=1)
     assert permutation_p(a, np.arange(7), b, np.arange(7, 13), mean) == pytest.approx(means.pvalue, abs=0.04)
-
-
-@pytest.mark.parametrize(("of_a", "of_b"), [(5, 4), (3, 6), (4, 4)])
-def test_the_number_of_exceedances_is_as_rare_as_all_orders_say(of_a: int, of_b: int) -> None:
-    places = range(of_a + of_b)  # the largest value first
-    orders = [{*chosen} for chosen in combinations(places, of_a)]
-    for above_b in range(of_b):
-        counts = []
-        for in_a in orders:
-            limit = [place for place in places if place not in in_a][above_b]
-            counts.append(sum(place < limit for place in in_a))
-        for least in range(of_a + 1):
-            share = sum(count >= least for count in counts) / len(orders)
-            assert exceedance_p(least, of_a, above_b, of_b) == pytest.approx(share)
-
-
-def test_exceedances_of_one_distribution_are_rarely_significant() -> None:
-    generator = np.random.default_rng(5)
-    found = 0
-    for _ in range(400):
-        a, b = generator.lognormal(size=60).round(1), generator.lognormal(size=150).round(1)  # with ties
-        limit = np.sort(b)[-2]
-        found += exceedance_p(int((a > limit).sum()), 60, int((b > limit).sum()), 150) < 0.05
-    assert found <= 400 * 0.08

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         DescribedRun,
         GateMoment,
         GateResult,
+        LongerBetween,
     )
 
 COMPARE: Final = "compare.html"
@@ -109,19 +111,29 @@ def _worse(compared: ComparedCalls, folder: Path, listed: set[str]) -> list[dict
         if moments:
             name = f"{words.label(row['measure'])}: listen to what got worse"
             found.append({"name": name, "note": "", "moments": _moments(moments, folder)})
-    for each in compared["longer"]:
-        note = words.longer_note(each, compared)
-        found.append({"name": words.longer(each, compared), "note": note, "moments": _moments(each["worst"], folder)})
-    return found
+    return [*found, *longer_lists(compared, folder)]
+
+
+def longer_lists(of: LongerBetween, folder: Path) -> list[dict[str, Any]]:
+    """The values for the macro `to_listen`: the moments of each kind that is longer. folder: that of the page."""
+    return [
+        {
+            "name": words.longer(each, of),
+            "note": words.longer_note(each, of),
+            "moments": _moments(each["worst"], folder),
+        }
+        for each in of["longer"]
+    ]
 
 
 def _moments(found: Sequence[GateMoment], folder: Path) -> list[dict[str, Any]]:
     return [{**moment, "address": _address(moment, folder)} for moment in found]
 
 
-def _address(moment: GateMoment, folder: Path) -> str:
+def _address(moment: GateMoment, folder: Path) -> str | None:
+    """The address of a moment on the page of its call; None if that page is not written."""
     path, _, time = moment["page"].rpartition("#")  # a name may have one too
-    return f"{quote(Path(path).relative_to(folder).as_posix())}#{time}"
+    return f"{quote(Path(os.path.relpath(path, folder)).as_posix())}#{time}" if Path(path).is_file() else None
 
 
 def compared_table(compared: ComparedCalls, settings: TurnSettings) -> dict[str, Any]:

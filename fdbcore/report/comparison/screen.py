@@ -10,7 +10,14 @@ from fdbcore.report.format import NOT_CORRECTED, amount, clock_text, counted, di
 from fdbcore.report.terminal import filled
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, Comparison, DecidedGates, GateMoment
+    from fdbcore.analysis.comparison_types import (
+        ComparedCalls,
+        ComparedMeasure,
+        Comparison,
+        DecidedGates,
+        GateMoment,
+        LongerBetween,
+    )
 
 MOST_COLUMNS: Final = 100
 
@@ -22,10 +29,10 @@ def comparison_screen(document: Comparison, columns: int) -> str:
     for compared in document["comparisons"]:
         lines += ["", *_compared(compared)]
     lines += ["", NOT_CORRECTED] if document["comparisons"] else []
-    return "\n".join(_filled(line, width) for line in lines)
+    return "\n".join(indented(line, width) for line in lines)
 
 
-def _filled(line: str, width: int) -> str:
+def indented(line: str, width: int) -> str:
     """The line, wrapped with an indent."""
     return filled(line, width, " " * (len(line) - len(line.lstrip()) + 2))
 
@@ -67,9 +74,14 @@ def _compared(compared: ComparedCalls) -> Iterator[str]:
     yield from (f"!! {text}" for text in words.cautions(compared))
     for row in compared["measures"]:
         yield from _row(row)
-    for each in compared["longer"]:
-        yield words.longer(each, compared)
-        yield f"  {words.longer_note(each, compared)}"
+    yield from longer_lines(compared)
+
+
+def longer_lines(of: LongerBetween) -> Iterator[str]:
+    """The moments that are longer on one side, and the pages to hear them on."""
+    for each in of["longer"]:
+        yield words.longer(each, of)
+        yield f"  {words.longer_note(each, of)}"
         yield from _moments(each["worst"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DescribedRun,
         GateMoment,
         GateResult,
+        LongerBetween,
         LongerMoments,
         Status,
     )
@@ -69,7 +70,7 @@ def cautions(compared: ComparedCalls) -> Iterator[str]:
     yield from interval_cautions(measures, None if _of_calls(compared) else compared["paired_by"] or "the cluster")
 
 
-def _of_calls(compared: ComparedCalls) -> bool:
+def _of_calls(compared: LongerBetween) -> bool:
     """Whether each call counts by itself."""
     a, b = compared["a"], compared["b"]
     return compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
@@ -82,29 +83,52 @@ def lead(document: Comparison) -> str:
     for told in ("worse", "better"):
         found = dict.fromkeys(label(row["measure"]) for row in rows if row["verdict"] == told)
         parts += [f"{told.capitalize()}: {', '.join(found)}."] if found else []
-    parts += [f"{longer(each, compared)}." for compared in document["comparisons"] for each in compared["longer"]]
+    parts += longer_sentences(document["comparisons"])
     undecided = sum(row["verdict"] == "undecided" for row in rows)
     parts += [f"Undecided: {undecided}."] if undecided else []
     return " ".join(parts) if rows and parts else "No difference found that is better or worse."
 
 
-def longer(found: LongerMoments, compared: ComparedCalls) -> str:
-    """ "Slow answers over 1.12 s in 12 of 200 calls, baseline 2 of 200"."""
-    over = "" if found["longer_than_s"] is None else f" over {found['longer_than_s']:.2f} s"
-    units = "calls" if _of_calls(compared) else f"groups by {compared['paired_by'] or 'cluster'}"
-    about = f"{compared['title']}: " if compared["title"] else ""
+def longer(found: LongerMoments, of: LongerBetween) -> str:
+    """What got worse in a few calls: "Slow answers longer by 3.42 s or more in 8 of 200 calls, shorter in 1".
+
+    Unpaired: "Slow answers of 4.42 s or more in 8 of 200 calls, baseline 1 of 180".
+    """
+    this, other = (of["b"], of["a"]) if found["longer_in"] == "b" else (of["a"], of["b"])
+    in_this, in_other = (found["b"], found["a"]) if found["longer_in"] == "b" else (found["a"], found["b"])
+    about, kind, least = f"{of['title']}: " if of["title"] else "", BY_ID[found["kind"]].title, found["least_s"]
+    units = "calls" if _of_calls(of) else f"groups by {of['paired_by'] or 'cluster'}"
+    here = f"in {in_this['clusters']:,} of {in_this['of']:,} {units}"
+    if this["name"] != "run":
+        here += f" of {this['name']}"
+    if of["paired_by"]:
+        return f"{about}{kind} longer by {least:.2f} s or more {here}, shorter by as much in {in_other['clusters']:,}"
     return (
-        f"{about}{BY_ID[found['kind']].title}{over} in {found['a']['clusters']:,} of {found['a']['of']:,} {units}, "
-        f"{compared['b']['name']} {found['b']['clusters']:,} of {found['b']['of']:,}"
+        f"{about}{kind} of {least:.2f} s or more {here}, {other['name']} {in_other['clusters']:,} of {in_other['of']:,}"
     )
 
 
-def longer_note(found: LongerMoments, compared: ComparedCalls) -> str:
+def longer_note(found: LongerMoments, of: LongerBetween) -> str:
     """How sure that is, and how many of the moments are listed."""
+    other = of["a"]["name"] if found["longer_in"] == "b" else of["b"]["name"]
+    in_other = found["a" if found["longer_in"] == "b" else "b"]["clusters"]
+    same = "call" if of["paired_by"] == CALL_NAME else of["paired_by"]
+    parts = [f"Each compared with the same {same} of {other}"] if same else []
+    parts += [f"corrected {p_text(found['p'])}"]
+    parts += [f"about {in_other:,} of them may be chance"] if of["paired_by"] and in_other else []
     shown, moments = len(found["worst"]), found["moments"]
-    listed = f"; the {shown} longest of {moments:,}" if shown < moments else ""
-    before = f"Those that had none so long in {compared['b']['name']}; " if compared["paired_by"] else ""
-    return f"{before}Holm {p_text(found['p_holm'])}{listed}"
+    parts += [f"the worst {shown} of {moments:,}"] if shown < moments else []
+    return "; ".join(parts)
+
+
+def longer_sentences(between: Iterable[LongerBetween]) -> list[str]:
+    """A sentence for each kind of moment that is longer on one side."""
+    return [f"{longer(each, of)}." for of in between for each in of["longer"]]
+
+
+def longer_moments(between: Iterable[LongerBetween]) -> list[GateMoment]:
+    """The moments that are longer on one side of these comparisons."""
+    return [moment for of in between for each in of["longer"] for moment in each["worst"]]
 
 
 def moments_of(document: Comparison) -> list[GateMoment]:
@@ -112,7 +136,7 @@ def moments_of(document: Comparison) -> list[GateMoment]:
     gates = document.get("gates")
     found = [moment for gate in (gates["results"] if gates else []) for moment in gate["worst"]]
     found += [moment for compared in document["comparisons"] for row in compared["measures"] for moment in row["worst"]]
-    found += [moment for compared in document["comparisons"] for each in compared["longer"] for moment in each["worst"]]
+    found += longer_moments(document["comparisons"])
     return list({moment["page"]: moment for moment in found}.values())
 
 

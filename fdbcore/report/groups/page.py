@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
+from fdbcore.report.comparison.page import longer_lists
+from fdbcore.report.comparison.words import longer_sentences
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import counted, headline, scaled, shown_unit
 from fdbcore.report.glossary import in_words, terms
@@ -48,10 +50,11 @@ def page(content: Statements, folder: Path) -> str:
         title=Path(content["run"]).resolve().name,
         facts=_facts(content),
         is_run_linked=(folder / INDEX).is_file(),
-        leads=words.in_short(content),
+        leads=[*words.in_short(content), *longer_sentences(content["longer"])],
         cluster=words.cluster(content),
         warnings=_warnings(lines, content["unscored"]),
         cautions=[_sentence(text) for label, text in lines if label == CAUTION],
+        longer=[each for of in content["longer"] for each in longer_lists(of, folder)],
         measures=[_measure(content, name, settings) for name in headlines()],
         told=[(label or "\N{NO-BREAK SPACE}", text) for label, text in lines if not label.startswith("!!")],
         reference=_reference(content, content["reference"]) if "reference" in content else None,

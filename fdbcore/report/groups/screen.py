@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.measures.catalogue import headlines
+from fdbcore.report.comparison.screen import indented, longer_lines
 from fdbcore.report.format import counted
 from fdbcore.report.groups import words
 from fdbcore.report.groups.words import Line
@@ -29,7 +30,7 @@ def statements_screen(content: Statements, columns: int) -> str:
 def _fitted(label: str, text: str, width: int) -> str:
     """A line, wrapped below its text and never inside an interval; a long label gets its own line."""
     if not text:
-        return label
+        return indented(label, width)
     if len(label) >= LABEL_COLUMNS:
         return f"{label[:width]}\n" + _fitted("", text, width)
     indent = " " * LABEL_COLUMNS
@@ -41,6 +42,7 @@ def _fitted(label: str, text: str, width: int) -> str:
 def _lines(content: Statements) -> Iterator[Line]:
     yield from _head(content)
     yield from (("in short" if number == 0 else "", text) for number, text in enumerate(words.in_short(content)))
+    yield from ((text, "") for of in content["longer"] for text in longer_lines(of))
     groups = content["groups"] or [content]
     varied = words.ranges(content)
     for name, label in headlines().items():

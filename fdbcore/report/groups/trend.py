@@ -12,7 +12,9 @@ from fdbcore.analysis.groups import units_text
 from fdbcore.analysis.order import positions
 from fdbcore.measures.catalogue import headlines
 from fdbcore.recording.files import write_text
-from fdbcore.report.comparison.page import compared_table
+from fdbcore.report.comparison.page import compared_table, longer_lists
+from fdbcore.report.comparison.screen import indented, longer_lines
+from fdbcore.report.comparison.words import longer_sentences
 from fdbcore.report.format import NOT_CORRECTED, counted, with_interval
 from fdbcore.report.glossary import terms
 from fdbcore.report.groups import words
@@ -42,12 +44,13 @@ def page(found: Trend, folder: Path) -> str:
         "trend.html",
         title=" to ".join([points[0].name, points[-1].name]),
         facts=[counted(len(points), "run"), counted(sum(point.calls for point in points), "call"), _resampled(found)],
-        lead=verdict(found),
+        lead=" ".join([verdict(found), *longer_sentences([found["latest"]])]),
         warnings=found["notes"],
         pages=_pages(found, folder),
         charts=charts(points, least=2),
         table=table(points, "run"),
         latest=compared_table(found["latest"], settings),
+        longer=longer_lists(found["latest"], folder),
         not_corrected=NOT_CORRECTED,
         terms=terms(settings),
     )
@@ -60,7 +63,9 @@ def screen(found: Trend, width: int) -> str:
     for point in found["points"]:
         figures = [with_interval(point["measures"][name]) if name in point["measures"] else "" for name in shown]
         rows.append([point["name"], f"{point['calls']:,}", *figures])
-    return "\n".join([*(f"!! {note}" for note in found["notes"]), *laid_out(rows, width), verdict(found)])
+    notes = [f"!! {note}" for note in found["notes"]]
+    told = [indented(line, width) for line in (verdict(found), *longer_lines(found["latest"]))]
+    return "\n".join([*notes, *laid_out(rows, width), *told])
 
 
 def verdict(found: Trend) -> str:
