@@ -32,6 +32,7 @@ def score_suite(
     quiet: bool,
 ) -> int:
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
+    from fdbcore.models.model_table import recipient
     from fdbcore.recording.files import write_text
     from fdbcore.report.scorecard.document import document
     from fdbcore.report.scorecard.drawings import figures as drawn
@@ -39,11 +40,16 @@ def score_suite(
     from fdbcore.report.scorecard.screen import screen
     from fdbcore.report.scorecard.tables import tables
     from fdbcore.report.svg.text import without_controls
+    from fdbcore.runtime.address import is_local
     from fdbcore.runtime.redaction import clean
 
     out = out or DEFAULT_OUT
     with one_line("fdbcore score", "run the same command again to continue"):
         _check_folder(out, suite)
+        for service in suite.services(suite_options):
+            if not (quiet or is_local(service.host)):
+                what = "audio of the calls goes" if service.takes == "audio" else "words of the calls go"
+                click.echo(f"fdbcore score: {what} to {recipient(service)}", err=True)
         with Status(quiet or as_json) as show:
             scored = suite.score(paths, suite_options, jobs, out, show)
         content = clean(scored.document)

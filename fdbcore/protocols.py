@@ -418,6 +418,10 @@ class Suite(Protocol):
         others are scored. InputError if there is nothing to score.
         """
 
+    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
+        """The servers that `score` sends audio or words to; see `Endpoint.services`. options: as for `score`."""
+        return ()
+
     def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
         """How far annotators agree: a document with "problems", and a text of at most `width` columns."""
         raise SettingsError(f"{self.name}: it has no labels to compare")

@@ -19,6 +19,7 @@ from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
 from fdbcore.types import SAMPLE_RATE_HZ, Material, Option, Problem, Rubric, SideA
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, Scored, ScoredCase, ScoreRow, Telling
+from fdbcore.types.usage import Service
 
 
 def _name(options: Mapping[str, Any], console: Console) -> bool:
@@ -47,6 +48,9 @@ class Strict(Judge):
             raise InputError(f"{self.name}: {rubric.name}: no opinion of {evidence['call']}")
         return {"polite": 5 if evidence["answered"] else 1}
 
+    def services(self) -> Sequence[Service]:
+        return [Service("words", "judge.example.com")]
+
     def describe(self) -> Mapping[str, Any]:
         return {"name": self.name}
 
@@ -69,6 +73,9 @@ class Answers(Suite):
     def side_a(self, data: str) -> SideA:
         clips = clips_in(data)
         return SideA(users_of(clips, "tail_s=0.5"), material=Material(self.name, data, {}))
+
+    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
+        return [] if options["judge"] is None else registry.judge(options["judge"]).services()
 
     def score(
         self,

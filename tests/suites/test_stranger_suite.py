@@ -77,6 +77,7 @@ def test_its_judges_are_found_by_their_address(tmp_path: Path, data: Path) -> No
     library.run("e=echo", suite="answers", data=data, vad="energy", clock="virtual", out=run)
     scored = fdbcore("score", "--suite", "answers", run, "--judge", "strict:one", "--out", out, "--json")
     assert scored.exit_code == 1, "one call is not marked"
+    assert "fdbcore score: words of the calls go to judge.example.com" in scored.stderr
     document = json.loads(scored.stdout)
     assert document["judge"] == {"name": "strict:one"}
     assert {item["id"]: item.get("polite") for item in document["items"]} == {"one": 5, "two": None}

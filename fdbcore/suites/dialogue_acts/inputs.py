@@ -18,6 +18,7 @@ from fdbcore.suites.dialogue_acts.scoring import annotated_by, without
 from fdbcore.suites.dialogue_acts.sets import RECORDS, SHIPPED, RecordSet, by_id, read_sets, without_response
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
+from fdbcore.types.usage import Service
 
 DEFAULT_REQUESTS: Final = 4
 ANNOTATIONS, KEPT = "annotations.jsonl", "annotator-replies.jsonl"
@@ -27,10 +28,7 @@ def score(
     paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
 ) -> Scored:
     """The document of all replies, and the replies with their annotations; see `fdbcore.protocols.Suite.score`."""
-    with told_as("--annotator", "model"):
-        models = [model(address) for address in options["annotator"]]
-    with told_as("--asr", "asr"):
-        hears = None if options["asr"] is None else transcriber(options["asr"])
+    models, hears = _helpers(options)
     as_given = options["as_given"]
     sets, responses, problems = _material(paths, options["references"], as_given, hears)
     for annotator in models:
@@ -41,6 +39,20 @@ def score(
     named = [annotator.name for annotator in models]
     content = document(sets, responses, problems, ScoringSettings(as_given), options["published"], named)
     return Scored(content, {ANNOTATIONS: jsonl(responses)})
+
+
+def services(options: Mapping[str, Any]) -> list[Service]:
+    """The servers of the annotators and of the recogniser; see `fdbcore.protocols.Suite.services`."""
+    models, hears = _helpers(options)
+    return [service for helper in (*models, *([hears] if hears else ())) for service in helper.services()]
+
+
+def _helpers(options: Mapping[str, Any]) -> tuple[list[Model], Transcriber | None]:
+    """The annotators, and the recogniser if there is one."""
+    with told_as("--annotator", "model"):
+        models = [model(address) for address in options["annotator"]]
+    with told_as("--asr", "asr"):
+        return models, None if options["asr"] is None else transcriber(options["asr"])
 
 
 def _material(

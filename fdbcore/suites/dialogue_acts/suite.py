@@ -11,6 +11,7 @@ from fdbcore.protocols import Suite
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+from fdbcore.types.usage import Service
 
 if TYPE_CHECKING:
     from fdbcore.suites.dialogue_acts.document_types import ActsDocument
@@ -68,6 +69,12 @@ class DialogueActs(Suite):
         from fdbcore.suites.dialogue_acts.inputs import score
 
         return score(paths, options, jobs, out, show)
+
+    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
+        """Those of the annotators, and of the recogniser."""
+        from fdbcore.suites.dialogue_acts.inputs import services
+
+        return services(options)
 
     def agree(self, paths: Sequence[Path], options: Mapping[str, Any], width: int) -> tuple[Mapping[str, Any], str]:
         """Compares two annotators, by their files of responses or records."""
