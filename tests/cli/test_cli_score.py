@@ -185,7 +185,7 @@ def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--references", "set.jsonl"], "expected responses to --references, got none"),
-        (["--annotator", "nobody:x"], "--annotator: expected one of gemini, openai, got 'nobody'"),
+        (["--annotator", "nobody:x"], "--annotator: expected one of gemini, local, openai, got 'nobody'"),
         (["s.jsonl", "--references", "set.jsonl", "--references", "set.jsonl"], "got 'set' 2 times"),
     ],
 )
