@@ -1,0 +1,28 @@
+"""The pages of docs/systems state every setting, its default and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fdbcore.endpoints.cascaded.settings import SETTINGS as CASCADED
+from fdbcore.endpoints.vendors.realtime_session import SETTINGS as REALTIME
+from fdbcore.endpoints.vendors.twilio import SETTINGS as TWILIO
+from fdbcore.models.account import SETTINGS as ACCOUNT
+from fdbcore.runtime.address import Setting, rows
+
+PAGES = Path(__file__).parents[3] / "docs" / "systems"
+
+
+@pytest.mark.parametrize(
+    ("page", "parties", "settings"),
+    [
+        ("openai-realtime", "`openai-realtime`, `azure-realtime`, `grok`", (*ACCOUNT, *REALTIME)),
+        ("twilio", "`twilio`, `twilios`", TWILIO),
+        ("cascaded", "`cascaded`", CASCADED),
+    ],
+)
+def test_the_table_of_settings(page: str, parties: str, settings: Sequence[Setting]) -> None:
+    assert "\n".join(rows(parties, settings)) in (PAGES / f"{page}.md").read_text()
