@@ -79,7 +79,7 @@ TOOLS_HELP = (
 @click.option("--yes", is_flag=True, help="With --first: do not ask.")
 @click.option("--local-only", is_flag=True, help="Refuse the run if audio or words would leave this machine "
               "and its network.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Print how many calls and hours this takes; contact no "
+@click.option("--dry-run", is_flag=True, help="Print how many calls, hours and USD this takes; contact no "
               "system and write nothing.")  # fmt: skip
 @options.as_json
 @options.quiet

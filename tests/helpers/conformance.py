@@ -33,6 +33,7 @@ from fdbcore.errors import PartyError
 from fdbcore.protocols import Clock, Endpoint
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import FRAME_SAMPLES, SILENT_FRAME, Happening, Pcm, TurnEvent
+from fdbcore.types.usage import USAGE, ModelUsage
 
 Behaviour = Literal["talks", "mute", "late", "hangs", "refuses", "closes", "takes back"]
 """What the system behind the party does, its time-out for getting ready being half a second or more:
@@ -206,14 +207,19 @@ class EndpointConformance:
 
     def test_what_is_written_down_is_json_and_tells_no_secret(self) -> None:
         with self.party("talks", 10) as party:
-            before = party.describe()
+            before, services = party.describe(), [service.to_json() for service in party.services()]
             try:
                 party.open("B")
                 heard = hold(party, 120, speech=self.speech)
-                written = [before, party.describe(), party.measured(), *(h._asdict() for h in heard.happenings)]
+                told = [h._asdict() for h in heard.happenings]
+                written = [before, services, party.describe(), party.measured(), *told]
             finally:
                 party.close()
         assert isinstance(before["kind"], str)
+        assert all(service["host"] for service in services), "a run says where its audio goes before it begins"
+        usages = [ModelUsage.from_json(h.fields) for h in heard.happenings if h.kind == USAGE]
+        assert all(usage.counts or usage.due for usage in usages)
+        assert all(count > 0 for usage in usages for count in usage.counts.values())
         text = json.dumps(written, allow_nan=False)
         assert SECRET not in text
         assert all(type(h.tick) is int and h.tick >= 0 and isinstance(h.kind, str) for h in heard.happenings)
