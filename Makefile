@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.
 DETAILS := '^ *(WARNING|Link|Skipping|Using|Downloading|Obtaining|Requirement|Looking|Getting|Checking|Preparing)'
 
 define install
-	@echo '--- Setting up .venv, once: about three minutes, 800 MB'
+	@echo '--- Setting up .venv, once: about three minutes, 700 MB'
 	test -d .venv || $(PYTHON) -m venv .venv
 	@echo '--- Fetching packages; then the core is compiled, for a minute or two'
 	@$(BIN)/pip install --disable-pip-version-check --no-color --progress-bar off --editable '.[$(1)]' 2>&1 | grep --line-buffered -vE $(DETAILS)

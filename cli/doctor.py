@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from fdbcore.errors import FdbError, SettingsError, told_as
+from fdbcore.errors import FdbError, MissingExtraError, SettingsError, told_as
 from fdbcore.types import SIDES
 
 from . import options
@@ -140,6 +140,9 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
         parties = {redacted(address): _system(address) for address in systems}
     except SettingsError as error:
         raise click.UsageError(redacted(str(error))) from None
+    except MissingExtraError as error:
+        click.echo(f"fdbcore doctor: {error}", err=True)
+        sys.exit(FAILED)
     with Status(not show) as status:
         status("timing self-test: clicks go through WebRTC on this machine, about five seconds")
         found = timing_selftest()

@@ -24,7 +24,8 @@ def main() -> None:
     write_no_secrets()
     party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:
-        outcome = converse(party, seat, Path(folder), LiveSettings(vad="energy"), {}, Event()).meta["outcome"]
+        recording = converse(party, seat, Path(folder), LiveSettings(vad="energy", in_turn=True), {}, Event())
+        outcome = recording.meta["outcome"]
     # The hub judges by itself whether the party was silent.
     if outcome["side"] == "A" and SILENT not in str(outcome["reason"]):
         fault = {"reason": outcome["reason"], "transient": outcome.get("transient", party.transient)}

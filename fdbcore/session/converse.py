@@ -62,7 +62,8 @@ class LiveSettings:
 
     vad: the name of the voice activity detector. turns: settings of the turn detector. max_s: the time limit.
     realtime: False runs input-clocked parties in lockstep, as fast as they compute. spin_ns: how long `Pacer` spins
-    before each deadline; 0 when several conversations share a process.
+    before each deadline; 0 when several conversations share a process. in_turn: open A before B, for a B whose peer
+    begins as soon as B is open, and must find A ready.
     """
 
     vad: str = "silero"
@@ -70,6 +71,7 @@ class LiveSettings:
     max_s: float = 600.0
     realtime: bool = True
     spin_ns: int = 300_000
+    in_turn: bool = False
 
 
 def converse(
@@ -107,7 +109,7 @@ def converse(
     writer = RecordingWriter(path, {**known, **meta}, keep_audio=True, realtime=settings.realtime)
     with writer as recording:
         with closing(a), closing(b), nullcontext() if desk is None else closing(desk):
-            failure = _open(a, b, stop, progress)
+            failure = _open(a, b, stop, progress, settings.in_turn)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress, desk)
         # Only after `close`: a party may set `left` while it leaves.
         outcome = failure or _outcome(a, b, ticks, recording, settings)
@@ -183,9 +185,9 @@ def _hold(
     return ticks
 
 
-def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]) -> Outcome | None:
-    """Open both parties at once. Returns the outcome if one is not available; the system's goes first."""
-    pool = ThreadPoolExecutor(2, "fdbcore-open")
+def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None], in_turn: bool) -> Outcome | None:
+    """Open both parties, at once or A first. Returns the outcome if one is not available; the system's goes first."""
+    pool = ThreadPoolExecutor(1 if in_turn else 2, "fdbcore-open")
     opening: dict[Side, Future[None]] = {"A": pool.submit(a.open, "A"), "B": pool.submit(b.open, "B")}
     pool.shutdown(wait=False)  # Ctrl-C must not wait for a party; closing the parties makes their `open` fail
     while wait(opening.values(), _LOOK_S).not_done:

@@ -167,6 +167,16 @@ def test_the_doctor_reads_every_byte(index: PackageIndex, monkeypatch: pytest.Mo
     assert told.endswith("remove the folder, and run: fdbcore models get voice")
 
 
+@pytest.mark.parametrize("command", ["doctor scripted:caller", "run --a scripted:caller --system echo --dry-run"])
+def test_a_party_without_its_voice_is_one_line(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FDBCORE_MODELS", str(tmp_path))
+    result = CliRunner().invoke(main, command.split())
+    expected = (
+        f"hibari: expected the model in {tmp_path / 'hibari-0.2.1'}, found none: fdbcore models get hibari (14 MB)"
+    )
+    assert (result.exit_code, result.stderr) == (1, f"fdbcore {command.split()[0]}: {expected}\n")
+
+
 def test_an_unknown_name_is_wrong_usage(index: PackageIndex) -> None:
     result = models("get", "voic")
     assert result.exit_code == 2

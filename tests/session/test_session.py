@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from fdbcore.recording.files import ACTIVITY, AUDIO, EVENTS, TURNS
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
+from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.session.loop import run
 from fdbcore.session.turns import detect_turns
-from fdbcore.types import FRAME_SAMPLES, Pcm, TurnSettings
+from fdbcore.types import FRAME_SAMPLES, Pcm, Side, TurnSettings
 
 META: KnownMeta = {"settings": {"turns": {}, "vad": {"A": {}, "B": {}}}}
 
@@ -100,3 +102,20 @@ def test_a_virtual_clock_refuses_parties_that_follow_real_time(tmp_path: Path, c
     party.clocking = clocking
     with pytest.raises(SettingsError, match=clocking):
         record(tmp_path, Speaker([True]), party)
+
+
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_parties_are_opened_at_once_unless_asked_to_be_in_turn(tmp_path: Path, in_turn: bool) -> None:
+    b_is_opening, met_b = Event(), list[bool]()
+
+    class Slow(Speaker):
+        def open(self, side: Side) -> None:
+            met_b.append(b_is_opening.wait(0.2))
+
+    class Quick(Speaker):
+        def open(self, side: Side) -> None:
+            b_is_opening.set()
+
+    settings = LiveSettings(vad="energy", realtime=False, in_turn=in_turn)
+    converse(Slow([True]), Quick([True]), tmp_path / "call", settings, {}, Event())
+    assert met_b == [not in_turn]

@@ -6,7 +6,7 @@
     yield_ms = 300               # how soon a line stops once the other side is known to speak
     tail_s = 2.0                 # how long to stay after the last line
     language = "en"              # of the texts, which chooses the voice
-    voice = "hibari:heart?speed=1.1"   # any speaker instead (see `fdbcore.registry.SPEAKERS`)
+    voice = "hibari:heart?pitch_semitones=-4"   # any speaker instead (see `fdbcore.registry.SPEAKERS`)
 
     [[line]]
     say = "Hello?"               # or: clip = "FILE", any audio; its path is relative to the script
@@ -24,8 +24,9 @@
     arguments = {flight_id = "$RESULT_0.flights[0].id"} # or a text; none if left out
     after = "result"
 
-Without `voice`, Hibari speaks English (on side B four semitones lower), Open JTalk Japanese, and espeak-ng every other
-language. A table [voice] is a voice of espeak-ng: name = "en-us+f2", words_per_minute = 175, pitch = 50.
+Without `voice`, Hibari speaks English, Open JTalk Japanese, and espeak-ng every other language. To tell two parties
+apart, give one of them "hibari:heart?pitch_semitones=-4". A table [voice] is a voice of espeak-ng:
+name = "en-us+f2", words_per_minute = 175, pitch = 50.
 
 The lines are said in their order, one at a time. When a line is over, the next one waits for its cue (the first waits
 from tick 0):
@@ -61,7 +62,6 @@ from fdbcore.errors import SettingsError
 from fdbcore.models.tts.espeak import VOICE
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import refers_to_nothing
-from fdbcore.types import SIDES, Side
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
@@ -83,11 +83,8 @@ _LINE: Final = (
     Setting("after", "the cue", choices=("other_end", "other_start", "own_end", "result")),
     Setting("stop_when_interrupted", "whether it stops where the other side speaks", bool, default=False),
 )
-_VOICES: Final[Mapping[Side, Mapping[str, str]]] = {
-    "A": {"en": "hibari", "ja": "open-jtalk"},
-    "B": {"en": "hibari:heart?pitch_semitones=-4", "ja": "open-jtalk"},
-}
-"""The voices of languages on the two sides, which can be told apart; every other language has one of espeak-ng."""
+_VOICES: Final = {"en": "hibari", "ja": "open-jtalk"}
+"""The voices of languages; every other language has one of espeak-ng."""
 
 _DELAY: Final = Setting("delay_s", "how long after its cue", float, 0.0, least=0, most=_MOST_S)
 _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10.0, least=0, most=_MOST_S)
@@ -112,11 +109,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script as it was read. sha256: of its file. speakers: the address of who speaks its texts, on either side."""
+    """A script as it was read. sha256: of its file. voice: the address of the speaker of its texts."""
 
     path: Path
     sha256: str
-    speakers: Mapping[Side, str]
+    voice: str
     level_dbov: float
     noise_dbov: float | None
     seed: int
@@ -153,7 +150,7 @@ def read_script(path: Path) -> Script:
             _line(f"{path}: line {n}", line, calls_before=_calls(lines[: n - 1]), is_first=n == 1, folder=path.parent)
             for n, line in enumerate(lines, 1)
         ),
-        speakers={side: voice or _VOICES[side].get(language, f"espeak-ng:{language}") for side in SIDES},
+        voice=voice or _VOICES.get(language, f"espeak-ng:{language}"),
         **settings,
     )
 

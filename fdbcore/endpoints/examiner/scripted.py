@@ -44,7 +44,7 @@ def scripted(address: str) -> ScriptedEndpoint:
     script = read_script(path)
     if script.speaks:
         with told_as(f"{path}: voice", "tts"):
-            registry.speaker(script.speakers["A"])  # a voice that is not there is told before anything begins
+            registry.speaker(script.voice)  # a voice that is not there is told before anything begins
     return ScriptedEndpoint(script)
 
 
@@ -117,7 +117,6 @@ class ScriptedEndpoint(Endpoint):
 
     def __init__(self, script: Script) -> None:
         self._script = script
-        self._side: Side = "A"
         self._noise = ComfortNoise(script.noise_dbov, script.seed)
         self._other = OtherSide()
         self._own = OwnCalls()
@@ -131,7 +130,7 @@ class ScriptedEndpoint(Endpoint):
 
     def services(self) -> Sequence[Service]:
         """Those of the speaker, which gets the texts of the script."""
-        return registry.speaker(self._script.speakers[self._side]).services() if self._script.speaks else ()
+        return registry.speaker(self._script.voice).services() if self._script.speaks else ()
 
     def open(self, side: Side) -> None:
         """Synthesise all lines. InputError for a line that cannot be spoken, or would clip at the script's level.
@@ -158,7 +157,7 @@ class ScriptedEndpoint(Endpoint):
         """The speech of a line, without the silence around its text."""
         if line.clip is not None:
             return read_clip(line.clip)[0]
-        speaker = registry.speaker(self._script.speakers[self._side])
+        speaker = registry.speaker(self._script.voice)
         pcm = without_edges(*speaker.speak(str(number), str(line.say)))
         for service in speaker.services():
             usage = ModelUsage(service.vendor, service.model, {"characters": len(str(line.say))})
@@ -246,6 +245,5 @@ class ScriptedEndpoint(Endpoint):
                 del line["call"], line["arguments"]
             line["clip"] = line["clip"] and str(line["clip"])
             line["or_after_s"] = line["or_after_s"] if math.isfinite(line["or_after_s"]) else None
-        speaker = self._script.speakers[self._side]
-        synthesiser = registry.speaker(speaker).describe() if self._script.speaks else None
+        synthesiser = registry.speaker(self._script.voice).describe() if self._script.speaks else None
         return {"kind": "scripted"} | script | {"path": str(self._script.path), "synthesiser": synthesiser}
