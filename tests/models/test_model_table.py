@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+from fakes.model_server import NEEDS_OPENAI
 
 from fdbcore.models.model_table import EndDate, Source, listed, models, price_usd, vendors
 from fdbcore.types.usage import ModelUsage, Unit
@@ -40,6 +44,21 @@ def test_models_of_published_benchmarks_have_their_ends(name: str) -> None:
     assert model is not None
     assert model.end is not None
     assert model.end.is_near(date(2026, 12, 15))
+
+
+@NEEDS_OPENAI
+def test_the_ends_are_those_that_the_vendors_own_package_lists() -> None:
+    """Its texts say: - "gpt-5", "gpt-5-mini": Announced shutdown date: 2026-12-11."""
+    spec = find_spec("openai")
+    assert spec is not None
+    assert spec.origin is not None
+    files = ("shared/chat_model", "audio/speech_model", "audio_model", "realtime/realtime_session_create_request")
+    texts = ((Path(spec.origin).parent / "types" / f"{file}.py").read_text() for file in files)
+    told = re.findall(r'- ((?:"[^"]+",? ?)+): Announced shutdown date: ([\d-]+)\.', " ".join(" ".join(texts).split()))
+    ends = {name: date.fromisoformat(day) for names, day in told for name in re.findall(r'"([^"]+)"', names)}
+    checked = {name for name in ends if (model := listed("openai", name)) and model.end and model.end.on == ends[name]}
+    assert [name for name in ends if listed("openai", name) and name not in checked] == []
+    assert {name for (vendor, name), model in models().items() if vendor == "openai" and model.end} <= checked
 
 
 def test_ends_in_words() -> None:
