@@ -27,6 +27,7 @@ from fdbcore.endpoints.vendors.errors import (
     KEY,
     LIMIT,
     MODEL,
+    MODERATION,
     QUOTA,
     REGION,
     SERVER,
@@ -45,6 +46,7 @@ from fdbcore.models.account import NO_KEY, Account
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.models.counts import gemini_counts
 from fdbcore.models.gemini import GEMINI
+from fdbcore.recording.files import REFUSAL
 from fdbcore.runtime.address import parsed
 from fdbcore.types.system_events import GOING_AWAY, RESUMED, SYSTEM_TURN, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
@@ -73,6 +75,9 @@ _BY_TEXT: Final = tuple(
 )
 _BY_CODE: Final = {1001: GOING, 1007: SETTING, 1008: SETTING, 1011: SERVER, 1012: GOING, 1013: BUSY}
 """What the code of a close means if its text is not known. 1007 means CONTEXT once the session has begun."""
+
+_MODERATED: Final = re.compile(r"REJECTED|PROHIBITED|SAFETY|BLOCKLIST|UNSAFE")
+"""Reasons for which a turn is over because of its content; the session goes on."""
 
 _RESUMABLE: Final = (LIMIT, GOING, SERVER)
 
@@ -248,6 +253,8 @@ class GeminiLive(VendorParty):
                 self._transcribe(of, told)
         if content.get("generationComplete"):
             self.items.end(self._item)
+        if _MODERATED.search(reason := str(content.get("turnCompleteReason", ""))):
+            self.note(REFUSAL, reason=str(VendorError(self._account, MODERATION, reason)))
         if content.get("turnComplete"):
             self._end_turn()
 

@@ -117,14 +117,14 @@ class Items:
     def heard_to_the_end(self) -> list[Said]:
         """The items that ended, and were heard to their end since this was last asked. On the thread of the ticks."""
         over = []
-        for _ in range(len(self._to_report)):
+        while self._to_report:
             item = self._to_report.popleft()
             if item in self._cut:
                 continue
             if self._waits(item):
-                self._to_report.append(item)
-            else:
-                over.append(self.said(item))
+                self._to_report.appendleft(item)  # what follows it waits too
+                break
+            over.append(self.said(item))
         return over
 
     def _waits(self, item: str) -> bool:

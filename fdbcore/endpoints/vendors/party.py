@@ -26,7 +26,7 @@ from fdbcore.errors import PartyError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop
-from fdbcore.types import TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.system_events import INTERRUPTED, ITEM
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import USAGE, ModelUsage
@@ -291,11 +291,10 @@ class VendorParty(Endpoint):
     def log(self) -> Sequence[Happening]:
         """What happened, with each item once it was heard to its end."""
         happened = [self._with_lead(happening) for happening in self.stream.log()]
-        if (self._tick + 1) % TICKS_PER_S == 0 or self.stream.left is not None:
-            happened += [
-                Happening(self._tick, ITEM, {"item": said.item, "said_samples": said.said_samples})
-                for said in self.items.heard_to_the_end()
-            ]
+        happened += [
+            Happening(self._tick, ITEM, {"item": said.item, "said_samples": said.said_samples})
+            for said in self.items.heard_to_the_end()
+        ]
         return happened
 
     def _with_lead(self, happening: Happening) -> Happening:

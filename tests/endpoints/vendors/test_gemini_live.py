@@ -29,6 +29,8 @@ from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
+pytestmark = pytest.mark.live
+
 FLASH_25 = "gemini-2.5-flash-native-audio-preview-12-2025"
 FLASH_31 = "gemini-3.1-flash-live-preview"
 LIVE_38 = "gemini-3.8-live"
@@ -90,11 +92,10 @@ def said(recording: Recording) -> Pcm:
 DONE = {"kind": "done", "side": None, "reason": None}
 
 
-@pytest.mark.live
 def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
     quirks = Quirks(
         [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")],
-        cues={1000: "answer", 2500: "interrupt", 3000: "answer"},
+        cues={500: "answer", 1500: "interrupt", 1900: "answer"},
         words=["what is the time"],
         think_s=0,
         deaf=True,
@@ -102,7 +103,7 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     )
     with GeminiLiveServer(quirks) as server:
         party = at(server)
-        recording = held(tmp_path / "call", speaks((20, 60), ticks=450), party)
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=280), party)
         (leg,) = server.parties
     assert recording.outcome == DONE
     audio = said(recording)
@@ -110,29 +111,28 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     arrived_ms = of_kind(recording, "arrivals")[0]["at_us"][0] / 1000
     assert 0 <= begin / 48 - arrived_ms <= 10.1, "it is heard in the tick after it came"
     to_session = party.uplink.session_ms
-    assert begin / 48 == pytest.approx(to_session(1000), abs=20), "a packet, and a tick"
+    assert begin / 48 == pytest.approx(to_session(500), abs=20), "a packet, and a tick"
     (cut,) = of_kind(recording, "interrupted")
-    assert (begin + heard) / 48 == pytest.approx(to_session(2500), abs=20)
+    assert (begin + heard) / 48 == pytest.approx(to_session(1500), abs=20)
     assert cut["item"] == "turn_1"
     assert cut["heard_ms"] == pytest.approx(heard / 48, abs=10)
     assert cut["said_ms"] == pytest.approx(3000, abs=2)
-    assert not audio[begin + cut["heard_ms"] * 48 : begin + cut["heard_ms"] * 48 + 40 * FRAME].any()
+    assert not audio[begin + cut["heard_ms"] * 48 : begin + cut["heard_ms"] * 48 + 35 * FRAME].any()
     again, heard_again = find(audio, leg.said[1], 24_000)
-    assert again / 48 == pytest.approx(to_session(3000), abs=20)
+    assert again / 48 == pytest.approx(to_session(1900), abs=20)
     assert heard_again == 24_000
     assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
     assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]
     assert recording.measured("B")["underruns"] == 0
 
 
-@pytest.mark.live
 def test_the_servers_turns_stand_on_our_clock(tmp_path: Path) -> None:
     with GeminiLiveServer(Quirks([Reply(0.3)], words=["what is it"])) as server:
         recording = held(
-            tmp_path / "call", speaks((50, 90), (200, 230), ticks=320), at(server, settings="silence_duration_ms=300")
+            tmp_path / "call", speaks((30, 60), (140, 160), ticks=250), at(server, settings="silence_duration_ms=300")
         )
     turns = [(event["name"], event["at_ms"]) for event in of_kind(recording, "system_turn")]
-    truth = [("speech_started", 500), ("speech_stopped", 900), ("speech_started", 2000), ("speech_stopped", 2300)]
+    truth = [("speech_started", 300), ("speech_stopped", 600), ("speech_started", 1400), ("speech_stopped", 1600)]
     assert [name for name, _ in turns] == [name for name, _ in truth]
     for (_, found_ms), (_, true_ms) in zip(turns, truth, strict=True):
         assert found_ms == pytest.approx(true_ms, abs=10)
@@ -149,14 +149,14 @@ def test_an_interruption_after_the_turn_is_complete_takes_back_what_still_waits(
     """Its audio came at once, so that for the server the turn was over; the next turn is heard."""
     quirks = Quirks(
         [Reply(3.0), Reply(0.5)],
-        cues={500: "answer", 1500: "interrupt", 2000: "answer"},
+        cues={300: "answer", 1300: "interrupt", 1500: "answer"},
         think_s=0,
         faster=100,
         deaf=True,
         assumes_playback=False,
     )
     with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=300), at(server))
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=220), at(server))
         (leg,) = server.parties
     (cut,) = of_kind(recording, "interrupted")
     assert (cut["item"], cut["said_ms"]) == ("turn_1", 3000)
@@ -177,9 +177,9 @@ def test_calls_of_tools_go_out_and_their_results_come_back(
     tmp_path: Path, model: str, settings: str, behavior: str | None
 ) -> None:
     uses = (Use("add", {"item": "tea"}), Use("add", {"item": "milk", "count": 2}), Use("nothing"))
-    with GeminiLiveServer(Quirks([Reply(0.5, uses=uses)], cues={500: "answer"}, think_s=0, deaf=True)) as server:
+    with GeminiLiveServer(Quirks([Reply(0.5, uses=uses)], cues={300: "answer"}, think_s=0, deaf=True)) as server:
         party = at(server, model, settings)
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=250), party, Shop([20, 40, 5]))
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), party, Shop([20, 40, 5]))
         (leg,) = server.parties
         sent = [noted.message["toolResponse"] for noted in leg.received if "toolResponse" in noted.message]
     assert {function.get("behavior") for function in leg.functions.values()} == {behavior}
@@ -199,12 +199,12 @@ def test_calls_of_tools_go_out_and_their_results_come_back(
 def test_a_call_that_the_server_takes_back_is_cancelled(tmp_path: Path) -> None:
     quirks = Quirks(
         [Reply(0.5, uses=[Use("add", {"item": "tea"})]), Reply(0.5)],
-        cues={500: "answer", 1000: "interrupt", 1500: "answer"},
+        cues={300: "answer", 700: "interrupt", 1000: "answer"},
         think_s=0,
         deaf=True,
     )
     with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=250), at(server), Shop([200]))
+        recording = held(tmp_path / "call", speaks((20, 40), ticks=180), at(server), Shop([200]))
         (leg,) = server.parties
         assert not [noted for noted in leg.received if "toolResponse" in noted.message]
     assert [event["stage"] for event in of_kind(recording, "tool_call")] == ["begun", "complete", "cancelled"]
@@ -292,6 +292,15 @@ def test_what_ends_a_session_has_a_name(cues: dict[int, str], expected: str, tmp
     assert said(recording).any(), "what came before is heard"
     if "go_away" in cues.values():
         assert [event["time_left_s"] for event in of_kind(recording, "going_away")] == [50]
+
+
+def test_a_turn_that_is_declined_says_so(tmp_path: Path) -> None:
+    quirks = Quirks([Reply(0.2)], cues={300: "answer"}, think_s=0, deaf=True, ends="PROHIBITED_INPUT_CONTENT")
+    with GeminiLiveServer(quirks) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=100), at(server))
+    (refusal,) = of_kind(recording, "refusal")
+    assert "moderation: the vendor declined" in refusal["reason"]
+    assert recording.outcome == DONE
 
 
 def test_garbage_harms_nothing(tmp_path: Path) -> None:
