@@ -213,6 +213,17 @@ def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
     assert [kind for kind in talk.kinds if kind not in ("setupComplete", "voiceActivity")] == order
 
 
+@pytest.mark.parametrize(
+    ("reason", "waits"), [("NEED_MORE_INPUT", True), ("RESPONSE_REJECTED", None), ("MALFORMED_FUNCTION_CALL", None)]
+)
+def test_turns_that_end_for_another_reason(reason: str, waits: bool | None) -> None:
+    with GeminiLiveServer(quick([Reply(0)], ends=reason, text_frames=True)) as server:
+        talk = Talk().hold(server, TURN, until=is_complete)
+    check_against_the_sdk(talk.got)
+    content = talk.got[-1]["serverContent"]
+    assert (content["turnCompleteReason"], content.get("waitingForInput")) == (reason, waits)
+
+
 def test_a_model_that_is_not_to_be_interrupted() -> None:
     setup: dict[str, Any] = {"realtimeInputConfig": {"activityHandling": "NO_INTERRUPTION"}}
     with GeminiLiveServer(quick([Reply(0.3)])) as server:
