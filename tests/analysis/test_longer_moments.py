@@ -88,13 +88,13 @@ def slow_callers(rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArra
 @pytest.mark.parametrize("draw", [usual_lengths, heavy_tails, many_ties, slow_callers])
 @pytest.mark.parametrize("paired", [True, False])
 def test_two_runs_of_one_system_rarely_differ(draw: Draw, paired: bool) -> None:
-    """At most 5 % of pairs of runs, give or take: three standard errors of 100 trials are 6.5 points."""
+    """At most 5 % of pairs of runs, give or take: three standard errors of 60 trials are 8.4 points."""
     rng, found = np.random.default_rng(3), 0
     kinds: Sequence[MomentKind] = ("slow_answer", "no_answer", "lapse")
-    for _ in range(100):
+    for _ in range(60):
         a, b = ({kind: draw(rng, (40, 2)) for kind in kinds} for _ in "ab")
         found += bool(found_in(matched(a, b) if paired else unpaired(matched(a, b))))
-    assert found <= 100 * 0.115
+    assert found <= 60 * 0.134
 
 
 @pytest.mark.parametrize("draw", [usual_lengths, heavy_tails, many_ties, slow_callers])
@@ -112,20 +112,20 @@ def test_of_all_ways_to_exchange_the_runs_call_by_call_few_find_anything(draw: D
     assert found <= 256 * 0.05
 
 
-@pytest.mark.parametrize(("worse", "others"), [(6, ()), (8, ("no_answer", "lapse"))])
+@pytest.mark.parametrize(("worse", "others"), [(6, ()), (8, ("no_answer", "lapse", "cut_off", "talk_over"))])
 def test_of_200_calls_six_that_got_worse_are_found_or_eight_among_other_kinds(
     worse: int, others: Sequence[MomentKind]
 ) -> None:
     """In nine of ten trials or more."""
     rng, found = np.random.default_rng(5), 0
-    for _ in range(20):
+    for _ in range(12):
         a: dict[MomentKind, npt.NDArray[np.float64]] = {}
         b: dict[MomentKind, npt.NDArray[np.float64]] = {}
         for kind in ("slow_answer", *others):
             a[kind], b[kind] = usual_lengths(rng, (200, 4)), usual_lengths(rng, (200, 4))
         a["slow_answer"][rng.choice(200, worse, replace=False), 2] += 400
         found += any(each["kind"] == "slow_answer" for each in found_in(matched(a, b)))
-    assert found >= 18
+    assert found >= 11
 
 
 def test_only_moments_that_are_longer_than_their_like_are_listed() -> None:
