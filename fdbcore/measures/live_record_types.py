@@ -77,6 +77,25 @@ class HeldCost(TypedDict):
     priced_on: Annotated[str | None, Meta(description="the day of the oldest price; null if there is none")]
 
 
+class TurnDifferences(TypedDict):
+    """Where the system puts starts or ends of its partner's speech, less where we find them (positive: later)."""
+
+    n: Annotated[Count, Meta(description="that the system and we have found")]
+    of: Annotated[Count, Meta(description="that we have found")]
+    told: Annotated[Count, Meta(description="that the system has told")]
+    median_ms: Annotated[float | None, Meta(description="null if it states no times")]
+    p10_ms: float | None
+    p90_ms: float | None
+    told_after_ms: Annotated[float | None, Meta(description="the median time from ours until the system told")]
+
+
+class HeldSystemTurns(TypedDict):
+    """The system's own turns against ours."""
+
+    starts: TurnDifferences
+    ends: TurnDifferences
+
+
 class Held(TypedDict):
     """How the conversation was held."""
 
@@ -93,6 +112,7 @@ class Held(TypedDict):
     ]
     arrivals: ArrivalsOfSides
     tools: NotRequired[Annotated[HeldTools, Meta(description="missing if the system had none")]]
+    system_turns: NotRequired[Annotated[HeldSystemTurns, Meta(description="missing if the system told none")]]
     cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
     recipients: NotRequired[
         Annotated[list[str], Meta(description="what went to whom, a line each; missing if nothing did")]

@@ -85,8 +85,22 @@ def section(content: Document) -> dict[str, Any]:
         "sides": list(_side_rows(content)),
         "delay_changes": changes,
         "more_delay_changes": f"{more:,}" if more else "",
-        "rest": list(_conditions(timing)),
+        "rest": [*_system_turns(content), *_conditions(timing)],
     }
+
+
+def _system_turns(content: Document) -> Iterator[Fact]:
+    """Where the system's own detector puts A's speech, against ours."""
+    found = content["held"].get("system_turns") if content["held"] else None
+    if found is None:
+        return
+    for name, each in (("starts", found["starts"]), ("ends", found["ends"])):
+        text = f"{each['n']} of our {each['of']} ({each['told']} told)"
+        if each["median_ms"] is not None:
+            text += f", {each['median_ms']:+.0f} ms against ours (80 %: {each['p10_ms']:+.0f} to {each['p90_ms']:+.0f})"
+        if each["told_after_ms"] is not None:
+            text += f", told {each['told_after_ms']:.0f} ms after it"
+        yield f"{name} of A's speech, as B found them", text
 
 
 def _timing(content: Document) -> TimingCertificate | None:
