@@ -4,6 +4,7 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 COMPILED := $(patsubst fdbcore/_ext/%.pyx,fdbcore._ext.%,$(wildcard fdbcore/_ext/*.pyx))
+LIVE = $(shell grep -rl 'mark\.live' tests --include='test_*.py')  # each process would take seconds to read the others
 SOURCES := pyproject.toml setup.py $(wildcard fdbcore/_ext/*.pyx fdbcore/_ext/*.pxd fdbcore/_ext/*.h)
 DETAILS := '^ *(WARNING|Link|Skipping|Using|Downloading|Obtaining|Requirement|Looking|Getting|Checking|Preparing)'
 
@@ -29,7 +30,7 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 # for three quarters of its time, so a file for each processor keeps time as well as one alone.
 test: .venv/dev       ## run the tests
 	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal -m 'not live and not fuzz and not outside'; shared=$$?; \
-	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder -m 'live and not outside' && exit $$shared
+	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder -m 'live and not outside' $(LIVE) && exit $$shared
 
 quick: .venv/dev      ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
 	$(BIN)/pytest -m 'not slow and not live and not fuzz and not outside' tests/$(ROOM)

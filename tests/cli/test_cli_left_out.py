@@ -289,11 +289,16 @@ def test_a_call_that_can_no_longer_be_measured_leaves_the_lists_and_its_page_say
     calls.mkdir()
     for name in ("one.flac", "two.flac"):
         (calls / name).write_bytes((SAMPLE / "sample.flac").read_bytes())
-    assert fdb("replay", calls, "--out", run, "--quiet").exit_code == 0
+    assert fdb("replay", calls, "--vad", "energy", "--jobs", 1, "--out", run, "--quiet").exit_code == 0
     lists = run / "pages" / "premature_per_turn.js"
     assert {'["one"', '["two"'} == {each for each in ('["one"', '["two"') if each in lists.read_text()}
     (tmp_path / "meta.csv").write_text("file,leave_out\none.flac,0:00-9:00\n")
-    assert fdb("replay", calls, "--meta", tmp_path / "meta.csv", "--out", run, "--quiet").exit_code == 1
+    assert (
+        fdb(
+            "replay", calls, "--vad", "energy", "--jobs", 1, "--meta", tmp_path / "meta.csv", "--out", run, "--quiet"
+        ).exit_code
+        == 1
+    )
     assert '["two"' in lists.read_text()
     assert '["one"' not in lists.read_text()
     assert "Not scored. Expected spans within the call" in (run / "one" / "report.html").read_text()
@@ -302,7 +307,7 @@ def test_a_call_that_can_no_longer_be_measured_leaves_the_lists_and_its_page_say
 def test_a_comparison_says_that_other_parts_are_left_out(tmp_path: Path) -> None:
     file = SAMPLE / "sample.flac"
     for name, options in (("whole", []), ("part", ["--from", "0:09"]), ("same", ["--from", "9"])):
-        assert fdb("replay", file, *options, "--out", tmp_path / name, "--quiet").exit_code == 0
+        assert fdb("replay", file, "--vad", "energy", *options, "--out", tmp_path / name, "--quiet").exit_code == 0
     told = json.loads(fdb("report", tmp_path / "part", "--baseline", tmp_path / "whole", "--json").stdout)["notes"]
     about = "different parts are left out of sample"
     assert f"{about}: run measures 0:57 of 1:06, baseline measures 1:06 of 1:06" in told

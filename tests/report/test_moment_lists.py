@@ -59,10 +59,17 @@ def test_the_moments_are_where_the_calls_were_built(ran: Ran) -> None:
         assert told_s == pytest.approx([ms / 1000 for ms in built.latencies_ms], abs=0.06)
 
 
-@pytest.fixture
-def browser() -> Iterator[tuple[Page, list[str]]]:
+@pytest.fixture(scope="module")
+def program() -> Iterator[tuple[Page, list[str]]]:
     with opened_page() as found:
         yield found
+
+
+@pytest.fixture
+def browser(program: tuple[Page, list[str]]) -> tuple[Page, list[str]]:
+    program[0].goto("about:blank")
+    program[1].clear()
+    return program
 
 
 def opened(page: Page, address: str) -> None:

@@ -41,11 +41,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.fixture(scope="module")
+def program() -> Iterator[tuple[Page, list[str]]]:
+    with opened_page() as found:
+        yield found
+
+
 @pytest.fixture
-def browser() -> Iterator[Page]:
-    with opened_page() as (page, complaints):
-        yield page
-        assert [text for text in complaints if "ERR_FILE_NOT_FOUND" not in text] == []
+def browser(program: tuple[Page, list[str]]) -> Iterator[Page]:
+    page, complaints = program
+    page.goto("about:blank")
+    complaints.clear()
+    yield page
+    assert [text for text in complaints if "ERR_FILE_NOT_FOUND" not in text] == []
 
 
 def opened(page: Page, address: str) -> None:

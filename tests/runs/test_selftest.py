@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 from fakes.run_parties import install
 from scipy.io import wavfile
 
+from fdbcore.cli.main import main
 from fdbcore.runs.selftest import Mirrored, reflect_clicks, timing_selftest, verdict
 
 if TYPE_CHECKING:
@@ -69,16 +71,15 @@ def test_a_delay_that_is_not_stated_is_found() -> None:
     assert "FAILED" in verdict(found)
 
 
-def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fdbcore.cli", "doctor", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+def doctor(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["doctor", *arguments], catch_exceptions=False)
 
 
 @pytest.mark.slow
 def test_doctor_probes_each_system() -> None:
     done = doctor("--json", "echo", "pcm_ws://127.0.0.1:9/?token=secret-value")
     found: dict[str, Any] = json.loads(done.stdout)
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert found["systems"]["echo"]["ready"]
     (other,) = (probe for name, probe in found["systems"].items() if name != "echo")
     assert not other["ready"]
@@ -91,7 +92,7 @@ def test_doctor_tells_what_fails_at_the_far_end(tmp_path: Path) -> None:
     wavfile.write(clip := tmp_path / "clip.wav", 8000, np.zeros(800, np.int16))
     done = doctor("--json", "far:echo", "far:moshi://127.0.0.1:9", "far:exec:false", f"clip:{clip}")
     found: dict[str, Any] = json.loads(done.stdout)["systems"]
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert [probe["ready"] for probe in found.values()] == [True, False, False, True]
     assert "cannot be reached" in found["far:moshi://127.0.0.1:9"]["why_not"]
     assert "exited with code 1" in found["far:exec:false"]["why_not"]
@@ -99,9 +100,9 @@ def test_doctor_tells_what_fails_at_the_far_end(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_the_far_end_prints_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(
-        "PYTHONPATH", os.pathsep.join([str(install(tmp_path / "plugin")), str(Path(__file__).parents[1])])
-    )
+    plugin = install(tmp_path / "plugin")
+    monkeypatch.syspath_prepend(plugin)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(plugin), str(Path(__file__).parents[1])]))
     prints = "far:fake:?prints=200000"  # more than a pipe holds
     done = doctor("--json", prints, f"{prints}&open_error=refused")
     fine, refused = json.loads(done.stdout)["systems"].values()
@@ -115,7 +116,7 @@ def test_doctor_says_what_it_waits_for_and_names_a_system_once() -> None:
         port = free.getsockname()[1]
     nobody, away = f"webrtc://127.0.0.1:{port}?join_s=0.5", "moshi://127.0.0.1:9"
     done = doctor(nobody, away)
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert f"{nobody}: waiting for a peer; side B: join within 0.5 s at http://127.0.0.1:{port}" in done.stderr
     (line,) = [line for line in done.stdout.splitlines() if "moshi" in line]
     assert line.count(away) == 1
@@ -123,7 +124,7 @@ def test_doctor_says_what_it_waits_for_and_names_a_system_once() -> None:
 
 def test_doctor_refuses_an_unknown_system_in_one_line() -> None:
     done = doctor("nothing")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "expected one of" in done.stderr.splitlines()[-1]
 
 
