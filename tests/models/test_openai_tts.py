@@ -44,6 +44,15 @@ def test_the_text_is_spoken_with_the_settings_of_the_address(server: FakeSpeech)
     assert KEY not in str(described)
 
 
+def test_a_server_of_this_machine_is_not_asked_through_a_proxy(
+    server: FakeSpeech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    speaker(f"openai-tts:tts-1?{server.settings}").speak("x", "Hm.")
+    assert len(server.asked) == 1
+
+
 def test_what_is_not_given_is_left_to_the_server(server: FakeSpeech) -> None:
     speaker(f"openai-tts:tts-1?{server.settings}").speak("x", "Hm.")
     assert server.asked == [{"model": "tts-1", "voice": "alloy", "input": "Hm.", "response_format": "pcm"}]
