@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -56,12 +56,6 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @options.as_json
 @options.quiet
 def replay(
-    paths: Sequence[Path],
-    file_a: Path | None,
-    file_b: Path | None,
-    pair: tuple[str, str] | None,
-    swap: bool,
-    offset_ms: int,
     vad: str | None,
     changes: Sequence[str],
     real_time: bool,
@@ -69,13 +63,10 @@ def replay(
     start: str | None,
     end: str | None,
     jobs: int | None,
-    meta: Path | None,
-    labels: Path | None,
-    marks: Path | None,
-    marks_offset_ms: float | None,
     out: Path,
     as_json: bool,
     quiet: bool,
+    **named_by: Any,  # noqa: ANN401 - the other options, as NamedInput has them
 ) -> None:
     """Measure turn-taking in recorded conversations: who spoke when, and how the system (B) behaves.
 
@@ -94,7 +85,7 @@ def replay(
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import check_run_folder
     from fdbcore.sources.agent_logs import read_marks
-    from fdbcore.sources.calls import named_calls
+    from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
     from fdbcore.sources.names import Oddities
 
@@ -103,25 +94,13 @@ def replay(
     oddities = Oddities()
     try:
         settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open)
-        if pair is not None and (file_a is not None or file_b is not None):
+        named = NamedInput(**named_by, leave_out=measured_between(start, end))
+        if named.pair is not None and named.is_by_side:
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
-        calls = named_calls(
-            paths,
-            oddities,
-            file_a,
-            file_b,
-            swap=swap,
-            offset_ms=offset_ms,
-            pair=pair,
-            meta=meta,
-            labels=labels,
-            marks=marks,
-            marks_offset_ms=marks_offset_ms,
-            leave_out=measured_between(start, end),
-        )
-        several = len(calls) > 1 or pair is not None or meta is not None or is_replayed(out)
+        calls = named_calls(named, oddities)
+        several = len(calls) > 1 or named.pair is not None or named.meta is not None or is_replayed(out)
         if several:
-            check_run_folder(out, meta, calls)
+            check_run_folder(out, named.meta, calls)
         elif calls[0].session.log is not None:
             read_marks(calls[0].session.log.path)
     except InputError as error:

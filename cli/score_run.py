@@ -107,11 +107,11 @@ def _reference(path: Path, own: Settings, out: Path, jobs: int | None, count: Ca
         return Run(path)
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.replay_many import replay_corpus
-    from fdbcore.sources.calls import named_calls
+    from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.names import Oddities
 
     oddities = Oddities()
-    calls = named_calls([path], oddities)
+    calls = named_calls(NamedInput([path]), oddities)
     settings = ReplaySettings(out / REFERENCE, own["vad"]["B"]["name"], own["turns"])
     work = f"of {len(calls):,} calls of the reference replayed"
     entries = replay_corpus(

@@ -18,7 +18,7 @@ from fdbcore.registry import VADS, resolve
 from fdbcore.runs.pages import write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.session.vad import DEFAULT_VAD
-from fdbcore.sources.calls import PlannedCall, named_calls
+from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
 from fdbcore.sources.left_out import asked_spans
 from fdbcore.sources.names import Oddities, real_path
 from fdbcore.types import TurnSettings
@@ -219,19 +219,19 @@ def replay_all(
     asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, line_open=line_open)
     if vad is not None:
         resolve("vad", VADS, vad)
-    calls = named_calls(
-        [Path(path) for path in paths],
-        oddities,
+    named = NamedInput(
+        paths=[Path(path) for path in paths],
         swap=swap,
         offset_ms=offset_ms,
         pair=pair,
-        meta=meta,
-        labels=labels,
-        marks=marks,
+        meta=None if meta is None else Path(meta),
+        labels=None if labels is None else Path(labels),
+        marks=None if marks is None else Path(marks),
         marks_offset_ms=marks_offset_ms,
         leave_out=asked_spans(leave_out),
     )
-    check_run_folder(asked.run_path, None if meta is None else Path(meta), calls)
+    calls = named_calls(named, oddities)
+    check_run_folder(asked.run_path, named.meta, calls)
     jobs = jobs or len(os.sched_getaffinity(0))
     replay_corpus(calls, asked, jobs, oddities)
     write_results(Run(asked.run_path), jobs=jobs)

@@ -39,40 +39,56 @@ class PlannedCall:
     error: str | None = None
 
 
-def named_calls(
-    paths: Sequence[Path],
-    oddities: Oddities,
-    file_a: Path | None = None,
-    file_b: Path | None = None,
-    *,
-    swap: bool = False,
-    offset_ms: int = 0,
-    pair: tuple[str, str] | None = None,
-    meta: str | os.PathLike[str] | None = None,
-    labels: str | os.PathLike[str] | None = None,
-    marks: str | os.PathLike[str] | None = None,
-    marks_offset_ms: float | None = None,
-    leave_out: Sequence[AskedSpan] | None = None,
-) -> list[PlannedCall]:
-    """The calls that `paths` (see `named_files`) or the files of both sides name, with their columns and labels.
+@dataclass(frozen=True, slots=True)
+class NamedInput:
+    """What a user names for a replay.
 
-    pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`). meta: the file
-    of a table with columns, which may name the two files itself, and the log. labels: a label file, or a folder of
-    them. marks: agents' logs, as a file, a folder or a pattern; marks_offset_ms: what to add to their times, None to
-    find it out. leave_out: what is not measured of each call, unless its row says otherwise. Rows, labels, logs and
-    files that fit nothing are added to `oddities`. InputError for what cannot be used.
+    paths: see `named_files`; or file_a, file_b: the files of both sides. swap: exchange the sides. offset_ms: how much
+    later B begins. pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`).
+    meta: the file of a table with columns, which may name the two files itself, and the log. labels: a label file, or a
+    folder of them. marks: agents' logs, as a file, a folder or a pattern; marks_offset_ms: what to add to their times,
+    None to find it out. leave_out: what is not measured of each call, unless its row says otherwise.
     """
-    table = None if meta is None else read_table(Path(meta))
-    named = named_files(paths, oddities)
-    searched = named != list(paths)
-    pairs = _paired(named, pair, table, oddities) if file_a is None and file_b is None else []
+
+    paths: Sequence[Path] = ()
+    file_a: Path | None = None
+    file_b: Path | None = None
+    swap: bool = False
+    offset_ms: int = 0
+    pair: tuple[str, str] | None = None
+    meta: Path | None = None
+    labels: Path | None = None
+    marks: Path | None = None
+    marks_offset_ms: float | None = None
+    leave_out: Sequence[AskedSpan] | None = None
+
+    @property
+    def is_by_side(self) -> bool:
+        """Whether the file of a side is named."""
+        return self.file_a is not None or self.file_b is not None
+
+
+def named_calls(named: NamedInput, oddities: Oddities) -> list[PlannedCall]:
+    """The calls that a user names, with their columns and labels.
+
+    Rows, labels, logs and files that fit nothing are added to `oddities`. InputError for what cannot be used.
+    """
+    table = None if named.meta is None else read_table(named.meta)
+    files = named_files(named.paths, oddities)
+    pairs = [] if named.is_by_side else _paired(files, named.pair, table, oddities)
     sessions = session_inputs(
-        [] if pairs else named, file_a, file_b, pairs=pairs, swap=swap, offset_ms=offset_ms, searched=searched
+        [] if pairs else files,
+        named.file_a,
+        named.file_b,
+        pairs=pairs,
+        swap=named.swap,
+        offset_ms=named.offset_ms,
+        searched=files != list(named.paths),
     )
-    calls = planned([replace(session, leave_out=leave_out) for session in sessions], table, oddities)
-    if labels is not None:
-        calls = with_labels(calls, Path(labels), oddities)
-    return with_logs(calls, None if marks is None else Path(marks), marks_offset_ms, oddities)
+    calls = planned([replace(session, leave_out=named.leave_out) for session in sessions], table, oddities)
+    if named.labels is not None:
+        calls = with_labels(calls, named.labels, oddities)
+    return with_logs(calls, named.marks, named.marks_offset_ms, oddities)
 
 
 def _paired(

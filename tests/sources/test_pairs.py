@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fdbcore
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
-from fdbcore.sources.calls import named_calls
+from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.pairs import pair_name, paired_by_patterns
 from fdbcore.sources.sessions import SessionInput
@@ -47,17 +47,17 @@ def test_two_files_that_differ_as_the_patterns_do_are_a_call(
 ) -> None:
     files(tmp_path, *(name for _, *names in calls for name in names))
     oddities = Oddities()
-    found = named_calls([tmp_path], oddities, pair=patterns)
+    found = named_calls(NamedInput([tmp_path], pair=patterns), oddities)
     assert [sides(call.session, tmp_path) for call in found] == calls
     assert oddities.found == {}
-    exchanged = named_calls([tmp_path], Oddities(), pair=patterns[::-1])
+    exchanged = named_calls(NamedInput([tmp_path], pair=patterns[::-1]), Oddities())
     assert [sides(call.session, tmp_path)[1:] for call in exchanged] == [(b, a) for _, a, b in calls]
 
 
 def test_files_of_other_folders_are_no_pair(tmp_path: Path) -> None:
     files(tmp_path, "mon/c1-caller.wav", "tue/c1-agent.wav", "tue/c2-caller.wav", "tue/c2-agent.wav", "tue/music.wav")
     oddities = Oddities()
-    (call,) = named_calls([tmp_path], oddities, pair=BY_NAME)
+    (call,) = named_calls(NamedInput([tmp_path], pair=BY_NAME), oddities)
     assert sides(call.session, tmp_path) == ("c2", "tue/c2-caller.wav", "tue/c2-agent.wav")
     assert oddities.found == {
         "files without the other side, left out": [f"{tmp_path}/mon/c1-caller.wav", f"{tmp_path}/tue/c1-agent.wav"],
@@ -77,7 +77,7 @@ def test_files_of_other_folders_are_no_pair(tmp_path: Path) -> None:
 def test_patterns_that_pair_nothing_are_refused(tmp_path: Path, patterns: tuple[str, str], expected: str) -> None:
     files(tmp_path, "c1-caller.wav", "c1-agent.wav")
     with pytest.raises(SettingsError, match=expected):
-        named_calls([tmp_path], Oddities(), pair=patterns)
+        named_calls(NamedInput([tmp_path], pair=patterns), Oddities())
 
 
 @given(
@@ -115,7 +115,7 @@ def test_a_table_says_which_files_are_a_call(tmp_path: Path) -> None:
         "A_File;b_file;version\nu/7.wav;s/99.wav;new\nu/8.wav;s/98.wav;old\nu/9.wav;s/1.wav;old\n"
     )
     oddities = Oddities()
-    calls = named_calls([tmp_path], oddities, meta=tmp_path / "meta.csv")
+    calls = named_calls(NamedInput([tmp_path], meta=tmp_path / "meta.csv"), oddities)
     assert [(*sides(call.session, tmp_path), dict(call.columns)) for call in calls] == [
         ("7+99", "u/7.wav", "s/99.wav", {"version": "new"}),
         ("8+98", "u/8.wav", "s/98.wav", {"version": "old"}),
@@ -140,9 +140,9 @@ def test_a_table_that_pairs_nothing_or_one_file_twice_is_refused(tmp_path: Path,
     files(tmp_path, "7.wav", "8.wav", "99.wav")
     (tmp_path / "meta.csv").write_text(f"a_file,b_file\n{rows}")
     with pytest.raises(SettingsError, match=expected):
-        named_calls([tmp_path], Oddities(), meta=tmp_path / "meta.csv")
+        named_calls(NamedInput([tmp_path], meta=tmp_path / "meta.csv"), Oddities())
     with pytest.raises(SettingsError, match="give --pair, or the columns"):
-        named_calls([tmp_path], Oddities(), meta=tmp_path / "meta.csv", pair=BY_NAME)
+        named_calls(NamedInput([tmp_path], meta=tmp_path / "meta.csv", pair=BY_NAME), Oddities())
 
 
 def test_a_folder_of_pairs_counts_as_the_same_calls_in_stereo(tmp_path: Path) -> None:
