@@ -4,110 +4,111 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import FdbError
+from fdbcore.errors import FdbError, InputError
 
 from .options import DONE, read_run
+from .report_options import ReportOptions
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.call_verdicts import GatedRun
     from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.comparison_types import Comparison, GateMoment
+    from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateMoment
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.gate_file import Gates
+    from fdbcore.report.html.values import PageParts
 
 
-@dataclass(frozen=True, slots=True)
-class Paper:
-    """The figures to draw for a paper: into which folder, beside which reference run, and which strips of calls."""
-
-    folder: Path
-    reference: Path | None
-    strips: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
-    """What to compare: the options of `fdbcore report`."""
-
-    run: Path
-    baseline: Path | None
-    by: str | None
-    cluster: str | None
-    different_settings: bool
-    gate: Path | None
-    junit: Path | None
-    comment: Path | None
-    link: str
-    paper: Paper | None
-    as_json: bool
-    quiet: bool
-
-
-def compare(
-    asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None], write_run: Callable[[Run, GatedRun], Path]
-) -> int:
-    """Write compare.html and the other files that `asked` names, print the results, and return the exit code.
-
-    write_pages: makes the pages of the calls that failed gates link to. write_run: writes the tables and index.html of
-    the run, with what gates say, and returns the path of the page. Raises InputError for runs that cannot be
-    compared, RecordingError for files that cannot be read. Then the JUnit file and the comment hold the error too: a CI
-    system would take a missing file, or that of an earlier run, for a success.
-    """
-    try:
-        return _compare(asked, write_pages, write_run)
-    except FdbError as error:
-        _write_error(asked, str(error))
-        raise
-
-
-def _write_error(asked: CompareOptions, message: str) -> None:
+@contextmanager
+def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
+    """Write an error into the JUnit file and the comment too: a CI system would take a missing file, or that of an
+    earlier run, for a success."""
     from fdbcore.recording.files import write_text
     from fdbcore.report.comparison.comment import comment_of_error
     from fdbcore.report.comparison.junit import junit_of_error
 
-    if asked.junit is not None:
-        write_text(asked.junit, junit_of_error(asked.gate, message))
-    if asked.comment is not None:
-        write_text(asked.comment, comment_of_error(message))
+    try:
+        yield
+    except FdbError as error:
+        if asked.junit is not None:
+            write_text(asked.junit, junit_of_error(asked.gate, str(error)))
+        if asked.comment is not None:
+            write_text(asked.comment, comment_of_error(str(error)))
+        raise
 
 
-def _compare(
-    asked: CompareOptions, write_pages: Callable[[Iterable[Call]], None], write_run: Callable[[Run, GatedRun], Path]
-) -> int:
+def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
+    """Write compare.html and the other files that `asked` names, print the results, and return the exit code.
+
+    Raises InputError for runs that cannot be compared, RecordingError for files that cannot be read.
+    """
     from fdbcore.analysis.comparison import Sides
     from fdbcore.analysis.gate_file import read_gates
     from fdbcore.recording.files import write_text
     from fdbcore.report.comparison.comment import comment
     from fdbcore.report.comparison.junit import junit
-    from fdbcore.report.comparison.page import write_comparison
-    from fdbcore.report.comparison.words import moments_of
 
     gates = None if asked.gate is None else read_gates(asked.gate)
-    run, baseline = read_run(asked.run), None if asked.baseline is None else read_run(asked.baseline)
+    baseline = None if asked.baseline is None else _other_run(asked.baseline, run)
     sides = Sides.of(run, baseline, asked.different_settings)
     document = sides.compared(asked.by, asked.cluster)
-    pages: list[Path] = []
     if gates is not None:
-        gated = _decide_gates(gates, asked, sides, write_pages)
-        document["gates"] = gated.gates
-        pages.append(write_run(sides.run, gated))
-    write_pages(without_page(sides.run.calls, moments_of(document)))
-    if baseline or gates:
-        pages.append(write_comparison(document, asked.run))
-    figures = [] if asked.paper is None else _write_figures(asked.paper, sides, document, asked)
+        document["gates"] = _decided(gates, asked, sides)
+    pages = _write_pages(document, run, asked, shown) if baseline or gates else []
+    figures = [] if asked.figures is None else _write_figures(asked.figures, sides, document, asked)
     if asked.junit is not None:
         write_text(asked.junit, junit(document))
     if asked.comment is not None:
-        write_text(asked.comment, comment(document, asked.run, asked.link, asked.comment.parent))
+        write_text(asked.comment, comment(document, run.path, asked.link, asked.comment.parent))
     _print(document, [*pages, *figures], asked)
     return document["gates"]["exit_code"] if "gates" in document else DONE
+
+
+def _other_run(path: Path, run: Run) -> Run:
+    """The run in a folder. InputError if it is `run` itself: that would never differ."""
+    if path.resolve() == run.path.resolve():
+        raise InputError(f"--baseline {path}: expected another run, got the one to compare")
+    return read_run(path)
+
+
+def _decided(gates: Gates, asked: ReportOptions, sides: Sides) -> DecidedGates:
+    from fdbcore.analysis.gates import decided, gates_json, moments_of
+
+    assert asked.gate is not None
+    decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
+    return gates_json(asked.gate, gates, decisions, moments_of(decisions), verdicts)
+
+
+def _write_pages(document: Comparison, run: Run, asked: ReportOptions, shown: PageParts) -> list[Path]:
+    """Keep a comparison or gates with the run, and write the pages that show them; the paths of the main ones.
+
+    Gates are shown on all pages of the run. A comparison has its own, and a line on index.html.
+    """
+    from fdbcore.analysis.kept import keep, kept
+    from fdbcore.report.comparison.line import replace_line
+    from fdbcore.report.comparison.page import COMPARE, write_comparison
+    from fdbcore.report.comparison.words import moments_of
+    from fdbcore.report.html.templates import INDEX
+    from fdbcore.runs.pages import write_results
+
+    from .corpus import on_written
+    from .report_pages import write_pages
+    from .status import Status
+
+    keep(run, document)
+    if "gates" in document:
+        write_results(run, shown, on_call=on_written(Status(asked.quiet or asked.as_json)))
+        return [run.path / INDEX, run.path / COMPARE]
+    write_pages(run, without_page(run.calls, moments_of(document)), shown, quiet=True)
+    given = kept(run)
+    if given.comparison is not None:
+        replace_line(run.path, given.comparison)
+    return [write_comparison(given, run, shown)]
 
 
 def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[Call]:
@@ -118,21 +119,7 @@ def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[C
     return [call for call in calls if call.name in names and not (call.path / REPORT).is_file()]
 
 
-def _decide_gates(
-    gates: Gates, asked: CompareOptions, sides: Sides, write_pages: Callable[[Iterable[Call]], None]
-) -> GatedRun:
-    from fdbcore.analysis.call_verdicts import GatedRun
-    from fdbcore.analysis.gate_moments import calls_of
-    from fdbcore.analysis.gates import decided, gates_json, moments_of
-
-    assert asked.gate is not None
-    decisions, verdicts = decided(asked.gate, gates, sides, asked.cluster)
-    moments = moments_of(decisions)
-    write_pages(calls_of(moments))
-    return GatedRun(gates_json(asked.gate, gates, decisions, moments, verdicts), verdicts)
-
-
-def _write_figures(paper: Paper, sides: Sides, document: Comparison, asked: CompareOptions) -> list[Path]:
+def _write_figures(folder: Path, sides: Sides, document: Comparison, asked: ReportOptions) -> list[Path]:
     from fdbcore.analysis.comparison import read
     from fdbcore.analysis.groups import groups
     from fdbcore.report.paper.bundle import strips_of, write_paper
@@ -141,11 +128,11 @@ def _write_figures(paper: Paper, sides: Sides, document: Comparison, asked: Comp
     found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
     if sides.of_baseline is not None:
         found["baseline"] = sides.of_baseline
-    reference = None if paper.reference is None else read(read_run(paper.reference))[1]
-    return write_paper(paper.folder, found, reference, document, strips_of(sides.run, paper.strips), asked.cluster)
+    reference = None if asked.reference is None else read(read_run(asked.reference))[1]
+    return write_paper(folder, found, reference, document, strips_of(sides.run, asked.strips), asked.cluster)
 
 
-def _print(document: Comparison, written: Sequence[Path], asked: CompareOptions) -> None:
+def _print(document: Comparison, written: Sequence[Path], asked: ReportOptions) -> None:
     from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:

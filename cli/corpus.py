@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,6 +62,7 @@ def replay_calls(
             _print_json(run, summary_of(run))
         elif not quiet:
             print_run(run)
+            _say_next(settings.run_path)
     except FdbError as error:
         display.status.clear()
         click.echo(f"fdbcore replay: {error}", err=True)
@@ -186,6 +188,15 @@ def print_run(run: Survey) -> None:
     else:
         click.echo(corpus_screen(run, shutil.get_terminal_size().columns))
     click.echo(run.corpus.path / INDEX)
+
+
+def _say_next(path: Path) -> None:
+    """Print how to compare a run with the newest one beside it, if there is one."""
+    from fdbcore.recording.run import newest_beside
+
+    if (other := newest_beside(path)) is not None:
+        run, baseline = (shlex.quote(str(each)) for each in (path, other))
+        click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
 
 
 def _print_json(run: Survey, summary: ReplaySummary) -> None:

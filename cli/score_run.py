@@ -45,15 +45,16 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     from fdbcore.report.comparison.words import longer_moments
     from fdbcore.report.groups.page import write_statements
     from fdbcore.report.groups.screen import statements_screen
-    from fdbcore.report.html.values import PageParts
+    from fdbcore.report.html.values import WHOLE
 
     from .compare import without_page
-    from .report import write_pages
+    from .report_pages import write_pages
 
     with one_line("fdbcore score", "the new scores of single calls are kept"):
         content = _score(path, asked, out or path, quiet or as_json)
         if out is None:  # otherwise the run stays as it is
-            write_pages(without_page(Run(path).calls, longer_moments(content["longer"])), PageParts(), quiet=True)
+            run = Run(path)
+            write_pages(run, without_page(run.calls, longer_moments(content["longer"])), WHOLE, quiet=True)
         page = write_statements(content, out or path)
         if as_json:
             click.echo(json.dumps(content, ensure_ascii=False))

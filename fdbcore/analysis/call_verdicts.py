@@ -19,7 +19,7 @@ from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import DecidedGates, Status
+    from fdbcore.analysis.comparison_types import Comparison, DecidedGates, Status
 
 VERDICTS: Final[Mapping[Status, str]] = {
     "failed": "fail",
@@ -79,10 +79,27 @@ class CallVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GatedRun:
-    """The gates of a run, decided, and the verdict on each of its scored calls, by the name of the call."""
+    """The gates of a run, decided, and the verdict on each of its scored calls, by the name of the call.
 
-    gates: DecidedGates
+    document: the kept one with the gates.
+    """
+
+    document: Comparison
     calls: Mapping[str, CallVerdict]
+
+    @property
+    def gates(self) -> DecidedGates:
+        """The gates of the document."""
+        return self.document["gates"]
+
+
+def call_limit(gate: Gate, baseline: float | None, group: CallGroup) -> CallLimit:
+    """What a gate demands of the calls of a group. baseline: its statistic of the baseline, if the limit depends on it;
+    that of all calls then limits each."""
+    names = {call.name for call in group.calls}
+    if not gate.needs_baseline:
+        return CallLimit(gate, gate.plus, names)
+    return CallLimit(gate, None if baseline is None else gate.times * baseline + gate.plus, names)
 
 
 def call_verdicts(run: CallGroup, limits: Sequence[CallLimit], level: float) -> dict[str, CallVerdict]:

@@ -197,3 +197,5 @@ class Comparison(TypedDict):
     notes: Annotated[list[str], Meta(description="what must be known before any figure")]
     comparisons: list[ComparedCalls]
     gates: NotRequired[DecidedGates]
+    made: NotRequired[Annotated[str, Meta(description="when, in UTC; where it is kept with its run")]]
+    scores_sha256: NotRequired[Annotated[str, Meta(description="of the scores that it holds for; where it is kept")]]

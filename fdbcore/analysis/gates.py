@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_verdicts
+from fdbcore.analysis.call_verdicts import CallLimit, CallVerdict, call_limit, call_verdicts
 from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.differences import FEWEST_CLUSTERS, PooledDifference, difference, estimate, pooled_value
@@ -86,12 +86,9 @@ class Decision:
 
     @property
     def call_limit(self) -> CallLimit:
-        """What the gate demands of single calls; a limit that depends on a baseline is that of all its calls."""
-        names = {call.name for call in self.group.calls} if self.group else set()
-        if not self.gate.needs_baseline:
-            return CallLimit(self.gate, self.limit, names)
+        """What the gate demands of single calls."""
         baseline = self.baseline.value if self.baseline else None
-        return CallLimit(self.gate, None if baseline is None else self.gate.times * baseline + self.limit, names)
+        return call_limit(self.gate, baseline, self.group or CallGroup("", [], []))
 
 
 def decide(gates: Gates, run: CallGroup, baseline: CallGroup | None, cluster: str | None = None) -> list[Decision]:

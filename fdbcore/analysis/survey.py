@@ -250,7 +250,7 @@ def _keep_worst(call: Call, reading: Reading, found: Survey) -> None:
     found.found.update(moment.kind for moment in reading.moments)
     for kind in {moment.kind for moment in reading.moments}:
         own = [moment for moment in reading.moments if moment.kind == kind][:OF_ONE_CALL]
-        listed = [*found.worst.get(kind, ()), *(_around(call, reading, moment) for moment in own)]
+        listed = [*found.worst.get(kind, ()), *(around(call, reading, moment) for moment in own)]
         found.worst[kind] = sorted(listed, key=lambda each: -each.moment.severity)[:WORST]
 
 
@@ -260,7 +260,8 @@ def clip_ticks(moment: Moment, n_ticks: int) -> tuple[int, int]:
     return start, min(start + CLIP_TICKS, n_ticks)
 
 
-def _around(call: Call, reading: Reading, moment: Moment) -> CallMoment:
+def around(call: Call, reading: Reading, moment: Moment) -> CallMoment:
+    """A moment of a call with what is around it."""
     start, end = clip_ticks(moment, reading.n_ticks)
     speech = {
         side: [(max(first, start), min(last, end)) for first, last in spans.tolist() if first < end and last > start]

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
+from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.kept import forget_all_but, kept
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.survey import Survey
 from fdbcore.errors import FdbError, RecordingError
@@ -24,8 +25,10 @@ from fdbcore.report.call.document import document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.page import CallPage, write_report
 from fdbcore.report.call.shared import PAGES, share
+from fdbcore.report.comparison.page import COMPARE, write_comparison
 from fdbcore.report.html.values import WHOLE, PageParts
-from fdbcore.report.run.page import ClipCounts, write_index
+from fdbcore.report.listening import ClipCounts
+from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.replay_summary import summary_of
 from fdbcore.runtime.parallel import spread
@@ -44,20 +47,25 @@ def write_results(
     heard: ClipCounts | None = None,
     jobs: int | None = None,
     on_call: OnCall = lambda what, done, calls: None,
-    gated: GatedRun | None = None,
 ) -> Survey:
     """Write the tables of a run, the pages of its calls, and index.html; return the survey that they are made from.
 
-    A replayed run gets its summary.json, too.
-
-    heard: notes what can be played on index.html. jobs: processes for many pages; by default one for each processor.
-    gated: what gates say of the run. Raises RecordingError if a file cannot be written. A call that cannot be read has
-    no page.
+    A replayed run gets its summary.json, too. The comparison and the verdicts that the run was last given are shown,
+    with compare.html; they are removed if they were made from other scores. heard: notes what can be played on
+    index.html. jobs: processes for many pages; by default one for each processor. Raises RecordingError if a file
+    cannot be written. A call that cannot be read has no page.
     """
+    given = kept(run)
+    forget_all_but(given, run.path)
+    gated = given.gated(run)
     found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
     verdicts = gated.calls if gated else {}
     listed = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
-    write_index(found, shown, heard, listed)
+    write_index(found, shown, heard, listed, given.comparison)
+    if given.is_empty:
+        (run.path / COMPARE).unlink(missing_ok=True)
+    else:
+        write_comparison(given, run, shown)
     if is_replayed(run.path):
         write_json(run.path / SUMMARY, summary_of(found))
     return found

@@ -140,7 +140,8 @@ def test_the_address_of_the_run_stands_before_its_pages(folder: Path) -> None:
     assert len(links) > 2
     assert all(each.startswith(link) for each in links)
     html = (folder / "new" / "compare.html").read_text()
-    assert "Cut off: listen to what got worse" in html
+    listen = html.partition("Listen to what got worse since old")[2].partition("</section>")[0]
+    assert "<h3>Cut off</h3>" in listen
     assert re.search(r'<p class="lead">Worse: [^.]*Cut off', html)
     assert text.startswith("### ✕ Measures: ")
 

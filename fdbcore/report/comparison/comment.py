@@ -30,14 +30,6 @@ if TYPE_CHECKING:
         Verdict,
     )
 
-SIGNS: Final[dict[Verdict, str]] = {
-    "worse": "✕",
-    "better": "✓",
-    "different": "≠",
-    "undecided": "?",
-    "no difference found": "=",
-}
-"""What stands before each verdict, in the order of the table."""
 CHANGES: Final[Collection[Verdict]] = ("worse", "better", "different")
 MOST_MOMENTS: Final = 12
 MOST_NOTICES: Final = 3
@@ -60,7 +52,7 @@ def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
 
 def comment_of_error(message: str) -> str:
     """A comment that says why nothing was compared or decided."""
-    return f"### {SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n"
+    return f"### {words.SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n"
 
 
 def escaped(text: str) -> str:
@@ -102,12 +94,9 @@ def _heading(document: Comparison) -> str:
     if gates := document.get("gates"):
         status = words.run_status(gates)
         return f"{limits.SIGNS[status]} {escaped(words.gates_verdict(gates))}"
-    rows = [row for compared in document["comparisons"] for row in compared["measures"]]
-    found = [row["verdict"] for row in rows]
-    found += ["worse" for compared in document["comparisons"] for _ in compared["longer"]]
-    told = [f"{found.count(verdict)} {verdict}" for verdict in SIGNS if verdict in found]
-    sign = next((SIGNS[verdict] for verdict in SIGNS if verdict in found), SIGNS["undecided"])
-    return f"{sign} Measures: {', '.join(told)}"
+    found = words.verdicts(document)
+    told = [f"{found.count(verdict)} {verdict}" for verdict in words.SIGNS if verdict in found]
+    return f"{words.SIGNS[words.verdict_of_all(document)]} Measures: {', '.join(told)}"
 
 
 def _sides(document: Comparison) -> str:
@@ -123,7 +112,7 @@ def _sides(document: Comparison) -> str:
 def _verdicts(document: Comparison) -> Iterator[str]:
     """A line for each verdict, with its measures; of those that changed with their figures, and the undecided gates."""
     gates = document.get("gates")
-    for verdict in SIGNS:
+    for verdict in words.SIGNS:
         found = [
             _changed(row, compared) if verdict in CHANGES else words.label(row["measure"])
             for compared in document["comparisons"]
@@ -152,7 +141,10 @@ def _open(gate: GateResult) -> str:
 
 def _moments(document: Comparison, pages: _Pages) -> Iterator[str]:
     if found := words.moments_of(document):
-        yield f"- **listen**: {'; '.join(_moment(each, pages) for each in found[:MOST_MOMENTS])}"
+        told = [_moment(each, pages) for each in found[:MOST_MOMENTS]]
+        if len(found) > MOST_MOMENTS:
+            told.append(pages.to(f"and {len(found) - MOST_MOMENTS} more", pages.folder / COMPARE))
+        yield f"- **listen**: {'; '.join(told)}"
 
 
 def _moment(moment: GateMoment, pages: _Pages) -> str:
@@ -182,9 +174,9 @@ def _pages(document: Comparison, pages: _Pages) -> str:
 def _table(compared: ComparedCalls) -> str:
     """The measures of a comparison, what changed first."""
     a, b = compared["a"], compared["b"]
-    order = list(SIGNS)
+    order = list(words.SIGNS)
     rows = [
-        (f"{SIGNS[row['verdict']]} {words.verdict(row)}", words.label(row["measure"]), *_figures(row))
+        (f"{words.SIGNS[row['verdict']]} {words.verdict(row)}", words.label(row["measure"]), *_figures(row))
         for row in sorted(compared["measures"], key=lambda row: order.index(row["verdict"]))
     ]
     title = f"**{escaped(compared['title'])}**\n\n" if compared["title"] else ""

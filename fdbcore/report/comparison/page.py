@@ -1,21 +1,26 @@
-"""The page of a comparison, compare.html: the gates, then all measures."""
+"""The page of a comparison, compare.html: what got worse, to listen to; the gates; all measures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.groups import NO_VALUE
+from fdbcore.analysis.kept import Kept
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.files import write_text
+from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import words
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.html.templates import INDEX, render
-from fdbcore.report.html.values import Cell, Fact, Row, Shown
+from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown
+from fdbcore.report.listening import ClipCounts, Sounds, named_card
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
         ComparedCalls,
         ComparedMeasure,
         Comparison,
-        DecidedGates,
         DescribedRun,
         GateMoment,
         GateResult,
@@ -35,83 +39,125 @@ DETECTABLE: Final = "detectable"
 VERDICT: Final = "verdict"
 
 
-def write_comparison(document: Comparison, folder: Path) -> Path:
-    """Write compare.html into the folder of the run and return its path. Raises RecordingError if that fails."""
-    path = folder / COMPARE
-    write_text(path, page(document, folder))
+def write_comparison(given: Kept, run: Run, shown: PageParts = WHOLE) -> Path:
+    """Write compare.html into the folder of a run and return its path. Raises RecordingError if that fails."""
+    path = run.path / COMPARE
+    write_text(path, page(given, run, shown))
     return path
 
 
-def page(document: Comparison, folder: Path) -> str:
-    """The whole page. folder: the folder that its links are relative to."""
-    run, gates = document["run"], document.get("gates")
-    listed = {moment["page"] for gate in (gates["results"] if gates else []) for moment in gate["worst"]}
-    settings = TurnSettings(**run["settings"]["turns"]) if run["settings"] else TurnSettings()
+def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
+    """The whole page."""
+    documents = [document for document in (given.comparison, given.gates) if document is not None]
+    comparison, settings = given.comparison, documents[0]["run"]["settings"]
+    turns = TurnSettings(**settings["turns"]) if settings else TurnSettings()
+    listed = _Listed(run, shown)
+    worse = _worse(comparison, listed) if comparison else []
     return render(
         "compare.html",
-        title=Path(run["path"]).resolve().name,
-        facts=_facts(document),
-        is_run_linked=(folder / INDEX).is_file(),
-        warnings=words.notices(document),
-        lead=words.lead(document) if document["comparisons"] else "",
-        gates=_gates(gates, folder) if gates else None,
-        comparisons=[
-            compared_table(compared, settings) | {"worse": _worse(compared, folder, listed)}
-            for compared in document["comparisons"]
-        ],
+        title=run.path.resolve().name,
+        facts=_facts(documents[0]),
+        is_run_linked=(run.path / INDEX).is_file(),
+        warnings=list(dict.fromkeys(text for document in documents for text in words.notices(document))),
+        lead=words.lead(comparison) if comparison else "",
+        baseline=words.name(comparison["baseline"]) if comparison and comparison["baseline"] else "",
+        worse=worse,
+        gates=_gates(given.gates, listed) if given.gates else None,
+        comparisons=_comparisons(comparison, run.path, turns) if comparison else [],
         not_corrected=NOT_CORRECTED,
-        evidence={f"{name[:1].upper()}{name[1:]}": _evidence(side) for name, side in words.sides(document)},
-        terms=terms(settings),
+        evidence=_evidence(documents),
+        terms=terms(turns),
     )
+
+
+class _Listed:
+    """Makes the cards of moments, and knows which moments have one."""
+
+    def __init__(self, run: Run, shown: PageParts) -> None:
+        self._sounds = Sounds(run.path, shown, ClipCounts())
+        self._calls: Mapping[str, Call] = {call.name: call for call in run.calls}
+        self._carded: set[tuple[str, float]] = set()
+
+    def cards(self, moments: Iterable[GateMoment]) -> list[dict[str, Any]]:
+        """The values of their cards."""
+        found = [moment for moment in moments if moment["call"] in self._calls]
+        self._carded |= {(moment["call"], moment["start_s"]) for moment in found}
+        return [named_card(self._calls[moment["call"]], moment, self._sounds) for moment in found]
+
+    def further_cards(self, moments: Iterable[GateMoment]) -> list[dict[str, Any]]:
+        """The values of the cards of those that have none yet."""
+        return self.cards([moment for moment in moments if (moment["call"], moment["start_s"]) not in self._carded])
 
 
 def _facts(document: Comparison) -> list[str]:
     baseline = document["baseline"]
     against = [f"against {baseline['path']}, {words.scored_calls(baseline)}"] if baseline else []
-    return [words.scored_calls(document["run"]), *against, *([f"by {document['by']}"] if document["by"] else [])]
+    by = [f"by {document['by']}"] if document["by"] else []
+    return [words.scored_calls(document["run"]), *against, *by, words.made_on(document)]
 
 
-def _evidence(described: DescribedRun) -> list[Fact]:
+def _evidence(documents: Sequence[Comparison]) -> dict[str, list[Fact]]:
+    """The facts about each side; the gates may have another baseline than the comparison."""
+    found = {f"{name[:1].upper()}{name[1:]}": side for name, side in words.sides(documents[0])}
+    last = documents[-1]["baseline"]
+    if last is not None and last != documents[0]["baseline"]:
+        found["Baseline of the gates"] = last
+    return {name: _facts_of(side) for name, side in found.items()}
+
+
+def _facts_of(described: DescribedRun) -> list[Fact]:
     settings = described["settings"]
     decided = of_settings(settings, described["settings_sha256s"]) if settings else []
     return [("folder", described["path"]), *decided, *of_versions(described["versions"])]
 
 
-def _gates(gates: DecidedGates, folder: Path) -> dict[str, Any]:
+def _gates(document: Comparison, listed: _Listed) -> dict[str, Any]:
+    gates = document["gates"]
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
     together = f"an interval so wide that all {n} hold together at {level}" if n > 1 else f"a {level} interval"
+    made = words.decided(document)
     note = (
-        f"Each gate is decided by {together}. Undecided: the interval lies on both sides of the limit, or there are "
-        "too few calls for an interval."
+        f"{made[:1].upper()}{made[1:]}. Each gate is decided by {together}. Undecided: the interval lies on both sides "
+        "of the limit, or there are too few calls for an interval."
     )
-    results = [_gate(gate, folder) for gate in gates["results"]]
-    return {"verdict": words.gates_verdict(gates), "note": note, "results": results}
+    results = [_gate(gate, listed) for gate in gates["results"]]
+    return {
+        "verdict": words.gates_verdict(gates),
+        "note": note,
+        "open": [result for result in results if result["css"] != "passed"],
+        "passed": [result for result in results if result["css"] == "passed"],
+    }
 
 
-def _gate(gate: GateResult, folder: Path) -> dict[str, Any]:
+def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
+    cards = listed.further_cards(gate["worst"])
+    above = len(gate["worst"]) - len(cards)
     return {
         "css": gate["status"].replace(" ", "-"),
         "status": words.STATUSES[gate["status"]],
         "name": words.gate_name(gate),
         "lines": [words.gate_finding(gate), words.gate_basis(gate), *filter(None, [words.gate_advice(gate)])],
         "source": gate["source"],
-        "moments": _moments(gate["worst"], folder),
+        "cards": cards,
+        "above": f"Of its {len(gate['worst'])} worst moments, {above} are listed above." if above else "",
     }
 
 
-def _worse(compared: ComparedCalls, folder: Path, listed: set[str]) -> list[dict[str, Any]]:
+def _worse(document: Comparison, listed: _Listed) -> list[dict[str, Any]]:
     """What to listen to of each measure that got worse, and the moments that are longer than nearly all before.
 
-    Those are listed whole; the others without what is listed already. All are added to `listed`.
+    Those are listed whole; the others without what is listed already.
     """
     found = []
-    for row in compared["measures"]:
-        moments = [moment for moment in row["worst"] if moment["page"] not in listed]
-        listed |= {moment["page"] for moment in moments}
-        if moments:
-            name = f"{words.label(row['measure'])}: listen to what got worse"
-            found.append({"name": name, "note": "", "moments": _moments(moments, folder)})
-    return [*found, *longer_lists(compared, folder)]
+    for compared in document["comparisons"]:
+        about = f"{compared['title']}: " if compared["title"] else ""
+        for row in compared["measures"]:
+            if cards := listed.further_cards(row["worst"]):
+                found.append({"name": f"{about}{words.label(row['measure'])}", "note": "", "cards": cards})
+        for each in compared["longer"]:
+            note, cards = words.longer_note(each, compared), listed.cards(each["worst"])
+            found.append({"name": words.longer(each, compared), "note": note, "cards": cards})
+    return found
 
 
 def longer_lists(of: LongerBetween, folder: Path) -> list[dict[str, Any]]:
@@ -120,14 +166,10 @@ def longer_lists(of: LongerBetween, folder: Path) -> list[dict[str, Any]]:
         {
             "name": words.longer(each, of),
             "note": words.longer_note(each, of),
-            "moments": _moments(each["worst"], folder),
+            "moments": [{**moment, "address": _address(moment, folder)} for moment in each["worst"]],
         }
         for each in of["longer"]
     ]
-
-
-def _moments(found: Sequence[GateMoment], folder: Path) -> list[dict[str, Any]]:
-    return [{**moment, "address": _address(moment, folder)} for moment in found]
 
 
 def _address(moment: GateMoment, folder: Path) -> str | None:
@@ -136,14 +178,46 @@ def _address(moment: GateMoment, folder: Path) -> str | None:
     return f"{quote(Path(os.path.relpath(path, folder)).as_posix())}#{time}" if Path(path).is_file() else None
 
 
-def compared_table(compared: ComparedCalls, settings: TurnSettings) -> dict[str, Any]:
-    """The values for a section of two sides, with a row for each measure."""
+def _comparisons(document: Comparison, folder: Path, settings: TurnSettings) -> list[dict[str, Any]]:
+    """The table of measures of each comparison of a document, with links to their moments."""
+    names = " against ".join(words.name(side) for _, side in words.sides(document))
+    return [
+        compared_table(compared, settings, _links(document, compared, folder)) | {"title": compared["title"] or names}
+        for compared in document["comparisons"]
+    ]
+
+
+def _links(document: Comparison, compared: ComparedCalls, folder: Path) -> tuple[Links, Links]:
+    """Links from the counts of both sides to the lists of moments on the pages of their runs, where there are any."""
+    baseline, by = document["baseline"], document["by"]
+    value = compared["title"].removeprefix(f"{by} = ") if by else ""
+    if baseline is None or value == NO_VALUE:
+        return NO_LINKS, NO_LINKS
+    calls = f"{by}={value}" if by else ""
+    # Both paths are as they were given, so the way from one to the other holds from any folder.
+    way = os.path.relpath(baseline["path"], document["run"]["path"])
+    return _links_into(folder, "", calls), _links_into(folder, way, calls)
+
+
+def _links_into(folder: Path, place: str, calls: str) -> Links:
+    """Links to the lists of moments on the page of the run in `place`, relative to the folder of the page."""
+    pages = folder / place / PAGES
+    if not (folder / place / INDEX).is_file():
+        return NO_LINKS
+    names = {name for name in MEASURES if (pages / f"{name}.js").is_file()}
+    return Links({*names, *(f"{name}{ALL}" for name in names)}, calls, quote((Path(place) / INDEX).as_posix()))
+
+
+def compared_table(
+    compared: ComparedCalls, settings: TurnSettings, links: tuple[Links, Links] = (NO_LINKS, NO_LINKS)
+) -> dict[str, Any]:
+    """The values for a section of two sides, with a row for each measure. links: from the counts of each side."""
     a, b = compared["a"], compared["b"]
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
     note = f"{sizes}; {words.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
     columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
-    rows = [_row(row, settings) for row in compared["measures"]]
+    rows = [_row(row, settings, links) for row in compared["measures"]]
     used = [k for k in range(len(columns)) if any(cells[k] for _, cells in rows)]
     return {
         "title": compared["title"] or f"{a['name']} against {b['name']}",
@@ -153,7 +227,7 @@ def compared_table(compared: ComparedCalls, settings: TurnSettings) -> dict[str,
     }
 
 
-def _row(row: ComparedMeasure, settings: TurnSettings) -> Row:
+def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links]) -> Row:
     unit, text = words.unit_of(row), MEASURES[row["measure"]]
     value: Shown = NONE
     if row["value"] is not None:
@@ -164,7 +238,10 @@ def _row(row: ComparedMeasure, settings: TurnSettings) -> Row:
             row["reason"] if row["verdict"] == "undecided" and row["interval"] else "",
             verdict=row["verdict"].replace(" ", "-"),
         ),
-        *(Cell(amount(headline(side), unit), words.counts(side)) for side in (row["a"], row["b"])),
+        *(
+            Cell(amount(headline(side), unit), words.counts(side, row["measure"], link), is_linked=True)
+            for side, link in zip((row["a"], row["b"]), links, strict=True)
+        ),
         value,
         p_value(row["p_holm"]),
         step(row["detectable"], unit) if row["detectable"] else "",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions as interval_cautions
+from fdbcore.analysis.gate_file import DEFAULTS
 from fdbcore.analysis.matching import CALL_NAME
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.moments import BY_ID
 from fdbcore.report.format import allowance_text, amount, counted, difference, limit_text, limits, p_text, step
+from fdbcore.report.html.values import ALL, NO_LINKS, Links
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 
 if TYPE_CHECKING:
@@ -26,8 +29,18 @@ if TYPE_CHECKING:
         LongerBetween,
         LongerMoments,
         Status,
+        Verdict,
     )
     from fdbcore.analysis.summary_types import Summary
+
+SIGNS: Final[dict[Verdict, str]] = {
+    "worse": "✕",
+    "better": "✓",
+    "different": "≠",
+    "undecided": "?",
+    "no difference found": "=",
+}
+"""What stands before each verdict, what a reader must see first."""
 
 STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "UNDECIDED", "not measured": "NOT MEASURED"}
 
@@ -47,11 +60,17 @@ def unit_of(row: ComparedMeasure) -> str:
     return MEASURES[row["measure"]].unit
 
 
-def counts(summary: Summary | None) -> str:
-    """ "163 of 8,000", "n = 7,533"."""
+def counts(summary: Summary | None, measure: str = "", link: Links = NO_LINKS) -> str:
+    """ "163 of 8,000", "n = 7,533". link: from each count of the measure to its moments, unless there are none."""
     if summary is None:
         return "none"
-    return f"{summary['count']:,} of {summary['n']:,}" if "count" in summary else f"n = {summary['n']:,}"
+
+    def linked(count: int, address: str) -> str:
+        return link(f"{count:,}", address) if count else "0"
+
+    if "count" not in summary:
+        return f"n = {linked(summary['n'], measure)}"
+    return f"{linked(summary['count'], measure)} of {linked(summary['n'], f'{measure}{ALL}')}"
 
 
 def pairing(compared: ComparedCalls) -> str:
@@ -74,6 +93,32 @@ def _of_calls(compared: LongerBetween) -> bool:
     """Whether each call counts by itself."""
     a, b = compared["a"], compared["b"]
     return compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
+
+
+def verdicts(document: Comparison) -> list[Verdict]:
+    """The verdict on each measure, and "worse" for each kind of moments that got longer."""
+    found = [row["verdict"] for compared in document["comparisons"] for row in compared["measures"]]
+    found += ["worse" for compared in document["comparisons"] for _ in compared["longer"]]
+    return found
+
+
+def verdict_of_all(document: Comparison) -> Verdict:
+    """The first of SIGNS that is the verdict on something; "undecided" if nothing was compared."""
+    found = verdicts(document)
+    return next((verdict for verdict in SIGNS if verdict in found), "undecided")
+
+
+def made_on(document: Comparison) -> str:
+    """The day on which it was made, in UTC: "2026-11-23"."""
+    return document["made"][:10]
+
+
+def decided(document: Comparison) -> str:
+    """By which file its gates were decided, when, and against what: "decided on 2026-11-23 by gates.toml"."""
+    against = "" if document["baseline"] is None else f", against {name(document['baseline'])}"
+    file = Path(document["gates"]["file"]).name
+    limits_of = "the limits that fdbcore ships" if file == DEFAULTS else file
+    return f"decided on {made_on(document)} by {limits_of}{against}"
 
 
 def lead(document: Comparison) -> str:
@@ -144,6 +189,11 @@ def sides(document: Comparison) -> list[tuple[str, DescribedRun]]:
     """What was compared, by its name: the run, and the baseline where there is one."""
     baseline = document["baseline"]
     return [("run", document["run"]), *([("baseline", baseline)] if baseline else [])]
+
+
+def name(described: DescribedRun) -> str:
+    """The name of a run: that of its folder."""
+    return Path(described["path"]).resolve().name
 
 
 def scored_calls(described: DescribedRun) -> str:

@@ -31,18 +31,20 @@ WHOLE: Final = PageParts()
 class Links:
     """Turns numbers into links to the lists of moments with these addresses; other numbers stay as they are.
 
-    calls: a filter of the list of calls, for the page of a run. The template filter `linked` makes the tags.
+    calls: a filter of the list of calls, for the page of a run. page: the address of that page, for links from another
+    one. The template filter `linked` makes the tags.
     """
 
     addresses: Collection[str]
     calls: str = ""
+    page: str = ""
 
     def __call__(self, number: object, address: str) -> str:
         """The number as a link to the list with an address, if there is one."""
         if address not in self.addresses:
             return f"{number}"
         among = f"&calls={quote(self.calls)}" if self.calls else ""
-        return f"[{number}](#moments={address}{among})"
+        return f"[{number}]({self.page}#moments={address}{among})"
 
 
 NO_LINKS: Final = Links(())
@@ -58,7 +60,7 @@ class Cell:
 
     names: names before the text, each isolated with its own writing direction. meaning, further: explanations below the
     text. source: the term for a measure in the literature. name: the id of a measure. verdict: its colour class. at_s:
-    the time in the recording that it links to. is_linked: the text has links by `Links`. svg: a drawing below it.
+    the time in the recording that it links to. is_linked: text and meaning have links by `Links`. svg: a drawing below.
     """
 
     text: str

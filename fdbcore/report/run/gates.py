@@ -21,6 +21,7 @@ def banner(gated: GatedRun) -> dict[str, Any]:
         "sign": limits.SIGNS[status],
         "sentence": words.gates_verdict(gated.gates),
         "page": COMPARE,
+        "made": words.decided(gated.document),
         "failing": any(call["status"] == "failed" for call in gated.gates["calls"]),
     }
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.analysis.corpus import Call
-from fdbcore.analysis.survey import CLIP_TICKS, OF_ONE_CALL, WORST, CallMoment, Survey, clip_ticks
+from fdbcore.analysis.survey import OF_ONE_CALL, WORST, Survey
 from fdbcore.analysis.systems import CutOffAgainstLatency, cut_off_against_latency
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import MOMENTS, shown_by
@@ -30,15 +30,14 @@ from fdbcore.report.format import (
 )
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import ALL, KeyFigure, Links
+from fdbcore.report.listening import Sounds, card
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
-from fdbcore.types import SIDES, TurnSettings, ticks_to_s
+from fdbcore.types import TurnSettings, ticks_to_s
 
 EARLY: Final = "opportunities: B began more than 0.2 s early"
 NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
 NAMED: Final = 200
 """A notice has at most this many names."""
-
-Played = tuple[str, float, float]
 
 
 def title(run: Survey) -> str:
@@ -248,9 +247,7 @@ def _point(system: CutOffAgainstLatency) -> Point:
 def moments(
     run: Survey,
     settings: TurnSettings,
-    sound: Callable[[CallMoment], Played | None],
-    page: Callable[[CallMoment], str | None],
-    words: bool,
+    sounds: Sounds,
     link: Links,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The worst moments of each kind, with a drawing of the speech around them, audio and words; and the kinds without
@@ -262,40 +259,11 @@ def moments(
             count = link(f"{run.found[kind.id]:,}", kind.id)
             count += f" longer than {ticks_to_s(limit_ticks(kind.id, settings)):g} s"
             count += f"; the {len(found)} longest" if run.found[kind.id] > len(found) else ""
-            cards = [_card(each, sound(each), page(each), words) for each in found]
+            cards = [card(each, sounds) for each in found]
             listed.append({"name": kind.title, "meaning": kind.meaning, "count": count, "cards": cards})
         elif shown_by(kind) & run.measures.keys():
             absent.append(kind.title.lower())
     return listed, absent
-
-
-def _card(found: CallMoment, played: Played | None, page: str | None, words: bool) -> dict[str, Any]:
-    return {
-        "text": found.moment.text,
-        "call": found.call.name,
-        "at": clock_text(ticks_to_s(found.moment.start_tick)),
-        "page": page,
-        "played": played,
-        "strip": _strip(found),
-        "said": [(side, said) for side, said in found.said.items() if said] if words else [],
-    }
-
-
-def _strip(found: CallMoment) -> str:
-    """A drawing of who speaks in the ten seconds around a moment, A above B; the moment itself is marked."""
-    start, end = clip_ticks(found.moment, found.n_ticks)
-    scale = 1000 / CLIP_TICKS
-    first, last = max(found.moment.start_tick, start), min(found.moment.end_tick, end)
-    mark = f'x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"'
-    parts = [f'<rect class="marked" {mark}/>']
-    for y, side in zip((2, 14), SIDES, strict=True):
-        parts += [
-            f'<rect class="{side.lower()}" x="{(s - start) * scale:g}" width="{(e - s) * scale:g}" y="{y}" height="9"/>'
-            for s, e in found.speech[side]
-        ]
-    parts.append(f'<rect class="frame" {mark}/>')
-    box = f'viewBox="0 0 {(end - start) * scale:g} 26" preserveAspectRatio="none"'
-    return f'<svg class="strip" {box} aria-hidden="true">{"".join(parts)}</svg>'
 
 
 def evidence(run: Survey) -> Evidence:

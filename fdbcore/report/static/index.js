@@ -1,4 +1,4 @@
-// The list of calls (sorted and filtered here, drawn in portions), and the one player of the page.
+// The list of calls: sorted and filtered here, drawn in portions.
 
 const PORTION = 100;
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -257,44 +257,6 @@ function toggle(line, fold, call) {
 function audioLinks(call) {
   return call.audio.split(" ").flatMap((file) => [element("a", { href: file, textContent: decodeURIComponent(file.split("#")[0]) }), " "]);
 }
-
-const audio = $("audio");
-let endTwoFiles = () => {};
-
-/** Play a part of a call, and stop at its end; the button that is playing stops it. */
-function play(button) {
-  const was = document.querySelector("[data-playing]");
-  was?.removeAttribute("data-playing");
-  if (was === button && !audio.paused) {
-    audio.pause();
-    return;
-  }
-  const { src, from, to, title } = button.dataset;
-  button.dataset.playing = "";
-  $("player").hidden = false;
-  $("playing").textContent = title;
-  audio.dataset.to = to;
-  endTwoFiles();
-  endTwoFiles = () => {};
-  const files = src.split(" ");
-  if (files.length === 2) {
-    endTwoFiles = playTwoFiles(audio, files, Number(to));
-    audio.currentTime = from;
-  } else audio.src = src.startsWith("data:") ? src : `${src}#t=${from},${to}`;
-  audio.play().catch(() => {});
-}
-
-audio.addEventListener("timeupdate", () => {
-  if (audio.currentTime >= Number(audio.dataset.to)) audio.pause();
-});
-audio.addEventListener("pause", () => document.querySelector("[data-playing]")?.removeAttribute("data-playing"));
-audio.addEventListener("error", () => {
-  $("playing").textContent = `${$("playing").textContent} – cannot be played: the file is missing, or this browser does not know its format`;
-});
-document.addEventListener("click", (event) => {
-  const button = event.target.closest(".play");
-  if (button) play(button);
-});
 
 for (const column of [...COLUMNS, ...META]) $("sort").add(new Option(column.title));
 $("sort").addEventListener("change", () => {

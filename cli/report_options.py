@@ -1,0 +1,81 @@
+"""The options of `fdbcore report`, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What the user gave, as `fdbcore report --help` describes it. names: of --call. strips: of --strip."""
+
+    runs: Sequence[Path]
+    names: Sequence[str]
+    embed: bool
+    no_audio: bool
+    no_words: bool
+    baseline: Path | None
+    by: str | None
+    cluster: str | None
+    different_settings: bool
+    gate: Path | None
+    junit: Path | None
+    comment: Path | None
+    link: str
+    figures: Path | None
+    reference: Path | None
+    strips: Sequence[str]
+    marks: Path | None
+    marks_offset_ms: float | None
+    as_json: bool
+    quiet: bool
+
+    @property
+    def compares(self) -> bool:
+        """Whether more is asked for than pages."""
+        return self.has("baseline", "gate", "figures")
+
+    def has(self, *names: str) -> bool:
+        """Whether the user gave one of these options."""
+        values = [getattr(self, name) for name in names]
+        return any(value is not None and value is not False and value not in ("", ()) for value in values)
+
+    def check(self) -> None:
+        """Raise UsageError if options are given that do not go together."""
+        for rule in RULES:
+            if self.has(*rule.given) and (self.has(*rule.none_of) or (rule.any_of and not self.has(*rule.any_of))):
+                run = self.runs[0] if self.runs else "RUN"
+                raise click.UsageError(rule.message.format(run=run, by=self.by))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """If one of `given` is given, one of `any_of` must be too (unless that is empty), and none of `none_of`."""
+
+    message: str
+    given: Sequence[str]
+    any_of: Sequence[str] = ()
+    none_of: Sequence[str] = ()
+
+
+RULES: Final = (
+    Rule("--embed and --no-audio exclude each other", ["embed"], none_of=["no_audio"]),
+    Rule("--junit: expected --gate", ["junit"], ["gate"]),
+    Rule("--comment: expected --baseline, --by or --gate", ["comment"], ["baseline", "by", "gate"]),
+    Rule("--link: expected --comment", ["link"], ["comment"]),
+    Rule("--reference and --strip: expected --figures", ["reference", "strips"], ["figures"]),
+    Rule(
+        "--by: expected --baseline or --figures; the groups of one run are compared by: fdbcore score {run} --by {by}",
+        ["by"],
+        ["baseline", "figures"],
+    ),
+    Rule("--marks: expected --call, to say which call the log belongs to", ["marks"], ["names"]),
+    Rule("--marks-offset-ms: expected --marks", ["marks_offset_ms"], ["marks"]),
+    Rule("--call, --embed: expected no --figures", ["names", "embed"], none_of=["figures"]),
+    Rule("--json: expected --baseline, --gate or --figures", ["as_json"], ["baseline", "gate", "figures"]),
+)

@@ -1,0 +1,114 @@
+"""What a run was last given: its comparison with a baseline, and the verdicts of its gates.
+
+Both are kept in the folder of the run, as documents of `fdbcore report`, and all pages of the run are drawn from them.
+They hold for the scores that they were made from, and no longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fdbcore.analysis.call_verdicts import CallLimit, GatedRun, call_limit, call_verdicts
+from fdbcore.analysis.comparison import COMPARISON_SCHEMA
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.gate_file import parse
+from fdbcore.analysis.gates import chosen
+from fdbcore.analysis.groups import CallGroup
+from fdbcore.clock import utc_now
+from fdbcore.errors import FdbError, RecordingError
+from fdbcore.recording.files import QUANTITIES, read_json, write_json
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import Comparison, GateResult
+
+COMPARISON, GATES = "comparison.json", "gates.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a run was last given. comparison: with a baseline, without gates. gates: decided, without comparisons."""
+
+    comparison: Comparison | None = None
+    gates: Comparison | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the run was given neither."""
+        return self.comparison is None and self.gates is None
+
+    def gated(self, run: Run) -> GatedRun | None:
+        """The gates, and their verdicts on the calls of `run`: that run, or some of its calls."""
+        if self.gates is None:
+            return None
+        decided, group = self.gates["gates"], _group(run)
+        limits = [_limit(result, group) for result in decided["results"]]
+        return GatedRun(self.gates, call_verdicts(group, limits, decided["level"]))
+
+
+def keep(run: Run, document: Comparison) -> None:
+    """Keep a comparison, or gates, or both, in the folder of their run; each replaces the last one of its kind.
+
+    RecordingError if that fails.
+    """
+    made: Comparison = {**document, "made": utc_now(), "scores_sha256": _scores_sha256(run)}
+    gates = made.pop("gates", None)
+    if made["baseline"] is not None:
+        write_json(run.path / COMPARISON, made, in_one_line=True)
+    if gates is not None:
+        write_json(run.path / GATES, {**made, "by": None, "comparisons": [], "gates": gates}, in_one_line=True)
+
+
+def kept(run: Run) -> Kept:
+    """What a run was last given, without what was made from other scores than it has now."""
+    found = [_read(run.path / name) for name in (COMPARISON, GATES)]
+    if not any(found):
+        return Kept()
+    now = _scores_sha256(run)
+    return Kept(*(document if document and document.get("scores_sha256") == now else None for document in found))
+
+
+def forget_all_but(given: Kept, path: Path) -> None:
+    """Remove from the folder of a run what is kept there and is no part of `given`."""
+    for name, document in ((COMPARISON, given.comparison), (GATES, given.gates)):
+        if document is None:
+            (path / name).unlink(missing_ok=True)
+
+
+def _read(path: Path) -> Comparison | None:
+    """The document in a file; None if it is missing, cannot be read, or is of another schema."""
+    with suppress(RecordingError, AttributeError):  # AttributeError: its JSON is not an object
+        found: Comparison = read_json(path)
+        return found if found.get("schema") == COMPARISON_SCHEMA else None
+    return None
+
+
+def _scores_sha256(run: Run) -> str:
+    """The hash of what figures are made from: the calls with their columns, and the quantities of those that count."""
+    digest = hashlib.sha256()
+    for call in run.calls:
+        is_counted = call.unscored is None
+        digest.update(json.dumps([call.name, is_counted, dict(call.columns)]).encode())
+        with suppress(OSError):
+            digest.update((call.path / QUANTITIES).read_bytes() if is_counted else b"")
+    return digest.hexdigest()
+
+
+def _group(run: Run) -> CallGroup:
+    """The scored calls that can be read."""
+    found = []
+    for call in run.scored:
+        with suppress(FdbError):
+            found.append((call, call.quantities))
+    return CallGroup("", [call for call, _ in found], [quantities for _, quantities in found])
+
+
+def _limit(result: GateResult, run: CallGroup) -> CallLimit:
+    """What a decided gate demands of single calls."""
+    gate = parse(result["gate"], result["where"], GATES)
+    baseline = result["baseline"]
+    return call_limit(gate, baseline and baseline["value"], chosen(run, gate.where))

@@ -1,0 +1,162 @@
+"""What can be listened to on the page of a run: moments as cards, with audio, a drawing of the speech, and words."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import quote
+
+from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.survey import CLIP_TICKS, CallMoment, around, clip_ticks
+from fdbcore.errors import FdbError
+from fdbcore.recording.files import REPORT
+from fdbcore.report.call.audio import CLIP_TYPE, CallAudio, call_audio, clip
+from fdbcore.report.format import clock_text
+from fdbcore.report.html.values import PageParts
+from fdbcore.types import SIDES, ticks_to_s
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.comparison_types import GateMoment
+
+CLIPS: Final = "clips"
+
+Played: TypeAlias = tuple[str, float, float]
+"""The address of audio, and the start and end (s) to play."""
+
+
+@dataclass(slots=True)
+class ClipCounts:
+    """What can be played on a page: the moments listed, how many are audible, and the calls without audio, with why."""
+
+    moments: int = 0
+    audible: int = 0
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+class Sounds:
+    """Finds the audio and the pages of calls and moments, as far as the page may show them."""
+
+    def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
+        self.words = shown.words
+        self.heard = heard
+        self._folder = folder
+        self._shown = shown
+        self._known: dict[str, CallAudio] = {}
+
+    def _audio(self, call: Call) -> CallAudio:
+        if call.name not in self._known:
+            self._known[call.name] = known = call_audio(call.recording, self._folder)
+            if known.silent is not None:
+                self.heard.silent[call.name] = known.silent
+        return self._known[call.name]
+
+    def silent(self, call: Call) -> str | None:
+        """Why a call has no audio; None if it has, or if the page shows no audio."""
+        return self._audio(call).silent if self._shown.audio else None
+
+    def unplayable(self, call: Call) -> str | None:
+        """Why a browser cannot play a call that has audio, and what helps; None if it can."""
+        return self._audio(call).unplayable if self._shown.audio and not self._shown.embed else None
+
+    def of_call(self, call: Call) -> str | None:
+        """The address of the audio of a whole call; None if a browser cannot play it."""
+        return self._audio(call).address if self._shown.audio and not self._shown.embed else None
+
+    def of_moment(self, found: CallMoment) -> Played | None:
+        """The address of the audio of a moment, and the start and end (s) to play; None if there is no audio.
+
+        It is a part of the call's own audio, or a clip: embedded if requested, or in the folder of clips if browsers
+        cannot play the call.
+        """
+        self.heard.moments += 1
+        played = None if not self._shown.audio or self.silent(found.call) else self._played(found)
+        self.heard.audible += played is not None
+        return played
+
+    def _played(self, found: CallMoment) -> Played | None:
+        start, end = clip_ticks(found.moment, found.n_ticks)
+        address = self._audio(found.call).address
+        if not self._shown.embed and address is not None:
+            return address, ticks_to_s(start), ticks_to_s(end)
+        try:
+            return self._address(found, clip(found.call.recording, start, end)), 0.0, ticks_to_s(end - start)
+        except FdbError as error:
+            self.heard.silent[found.call.name] = why = str(error)
+            self._known[found.call.name] = CallAudio(why)
+            return None
+
+    def _address(self, found: CallMoment, cut: bytes) -> str:
+        if self._shown.embed:
+            return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
+        path = self._folder / CLIPS / f"{found.call.name}-{found.moment.start_tick}.webm"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(cut)
+        return quote(f"{CLIPS}/{path.name}")
+
+    def place(self, path: Path) -> str:
+        """A path, or only its name if the page shows no audio."""
+        return str(path) if self._shown.audio else path.resolve().name
+
+    def page_of(self, call: Call) -> str | None:
+        """The address of the page of a call; None if there is none, or if this page is sent without it."""
+        has_page = not self._shown.embed and (call.path / REPORT).is_file()
+        return quote(f"{call.path.relative_to(self._folder).as_posix()}/{REPORT}") if has_page else None
+
+    def page_at(self, call: Call, start_s: float) -> str | None:
+        """The address of a second in the page of its call."""
+        page = self.page_of(call)
+        return page and f"{page}#t={start_s:g}"
+
+
+def card(found: CallMoment, sounds: Sounds) -> dict[str, Any]:
+    """The values of a card for a moment."""
+    start_s = ticks_to_s(found.moment.start_tick)
+    return {
+        "text": found.moment.text,
+        "call": found.call.name,
+        "at": clock_text(start_s),
+        "page": sounds.page_at(found.call, start_s),
+        "played": sounds.of_moment(found),
+        "strip": _strip(found),
+        "said": [(side, said) for side, said in found.said.items() if said] if sounds.words else [],
+    }
+
+
+def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
+    """The values of a card for what a document names: a moment of a call, or else the whole call."""
+    length_s, address = 0.0, None
+    with suppress(FdbError):  # the page of a comparison may outlive a recording
+        reading = call.recording
+        for moment in reading.moments:
+            if (ticks_to_s(moment.start_tick), moment.text) == (named["start_s"], named["text"]):
+                return card(around(call, reading, moment), sounds)
+        length_s, address = ticks_to_s(reading.n_ticks), sounds.of_call(call)
+    return {
+        "text": named["text"],
+        "call": call.name,
+        "at": clock_text(named["start_s"]),
+        "page": sounds.page_at(call, named["start_s"]),
+        "played": address and (address, named["start_s"], length_s),
+        "strip": "",
+        "said": [],
+    }
+
+
+def _strip(found: CallMoment) -> str:
+    """A drawing of who speaks in the ten seconds around a moment, A above B; the moment itself is marked."""
+    start, end = clip_ticks(found.moment, found.n_ticks)
+    scale = 1000 / CLIP_TICKS
+    first, last = max(found.moment.start_tick, start), min(found.moment.end_tick, end)
+    mark = f'x="{(first - start) * scale:g}" width="{(last - first) * scale:g}" height="26"'
+    parts = [f'<rect class="marked" {mark}/>']
+    for y, side in zip((2, 14), SIDES, strict=True):
+        parts += [
+            f'<rect class="{side.lower()}" x="{(s - start) * scale:g}" width="{(e - s) * scale:g}" y="{y}" height="9"/>'
+            for s, e in found.speech[side]
+        ]
+    parts.append(f'<rect class="frame" {mark}/>')
+    box = f'viewBox="0 0 {(end - start) * scale:g} 26" preserveAspectRatio="none"'
+    return f'<svg class="strip" {box} aria-hidden="true">{"".join(parts)}</svg>'
