@@ -302,7 +302,7 @@ def test_what_is_wrong_is_one_line_and_no_verdict(planted: Planned, tmp_path: Pa
     assert report(planted.few, "--gate", tmp_path / "none.toml").exit_code == 2
     assert report(planted.few, "--junit", tmp_path / "x.xml").exit_code == 2
     assert report(planted.few, "--json").exit_code == 2
-    assert report(planted.few, "--baseline", planted.few, "--call", "en0000").exit_code == 2
+    assert report(planted.few, "--figures", tmp_path / "figures", "--call", "en0000").exit_code == 2
 
 
 def test_what_is_no_run_is_a_wrong_command_and_an_error_in_the_xml(planted: Planned, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,8 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     assert f"Input: {note}" in (tmp_path / "scores.html").read_text()
     gates = tmp_path / "gates.toml"
     gates.write_text('gates = ["overlap_per_min <= baseline"]')
-    command = ["report", str(ran.run), "--baseline", str(ran.run), "--gate", str(gates), "--json"]
+    old = shutil.copytree(ran.run, tmp_path / "old")
+    command = ["report", str(ran.run), "--baseline", str(old), "--gate", str(gates), "--json"]
     compared = json.loads(CliRunner().invoke(main, command).stdout)
     assert compared["notes"] == [f"run: {note}", f"baseline: {note}"]
     assert compared["gates"]["results"][0]["run"]["value"] == expected["overlap_per_min"]["mean"]

@@ -133,7 +133,7 @@ def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
 
 def test_the_worst_moments_of_each_kind_come_first(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
-    cards = re.findall(r'<b>([^<]+)</b><span class="where"><a href="[^"]+">(\w+)</a> ', page)
+    cards = re.findall(r'<b>([^<]+)</b><span class="where"><a href="[^"]+">(\w+) <', page)
     kinds = [(text.rstrip("0123456789. s"), name) for text, name in cards]
     assert ("no answer", "mute") in kinds
     assert [name for text, name in kinds if text == "slow answer"] == ["slow", "slow"]
