@@ -18,6 +18,7 @@ from helpers.voices import voices, write
 
 from fdbcore.cli.main import main
 from fdbcore.recording.files import QUANTITIES, REPORT, read_json, write_json
+from fdbcore.report.comparison import comment
 
 CALLS = 30
 GATE = "Each gate"
@@ -136,15 +137,18 @@ def test_a_run_is_not_compared_with_itself(weeks: Weeks) -> None:
     assert not (weeks.this / "compare.html").exists()
 
 
-def test_the_comment_says_how_many_moments_it_leaves_out(weeks: Weeks, tmp_path: Path) -> None:
+def test_the_comment_says_how_many_moments_it_leaves_out(
+    weeks: Weeks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comment, "MOST_MOMENTS", 3)
     options = ("--baseline", weeks.last, "--gate", weeks.gates, "--no-audio", "--json")
     document = json.loads(report(weeks.this, *options, "--comment", tmp_path / "c.md").stdout)
     (compared,) = document["comparisons"]
     lists = [*document["gates"]["results"], *compared["measures"], *compared["longer"]]
     distinct = {moment["page"] for each in lists for moment in each["worst"]}
-    assert len(distinct) > 12
+    assert len(distinct) > 3
     (listen,) = [line for line in (tmp_path / "c.md").read_text().splitlines() if line.startswith("- **listen**")]
-    assert listen.endswith(f"; [and {len(distinct) - 12} more](<this/compare.html>)")
+    assert listen.endswith(f"; [and {len(distinct) - 3} more](<this/compare.html>)")
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,8 @@ def test_captions_name_the_unit_that_was_resampled(drawn: Path, tmp_path: Path) 
     assert "95 % intervals over calls (shares" in (tables / "table.md").read_text()
     assert "over what the sides are paired by, else over calls;" in (tables / "differences.md").read_text()
     planted_run(tmp_path / "run", *(Planted(3, 0.2, k, prefix=f"p{k}", columns={"spk": f"s{k}"}) for k in range(4)))
-    report(tmp_path / "run", "--baseline", drawn / "old", "--cluster", "spk", "--figures", tmp_path)
+    same = shutil.copytree(tmp_path / "run", tmp_path / "same")
+    report(tmp_path / "run", "--baseline", same, "--cluster", "spk", "--figures", tmp_path)
     text = (tmp_path / "table.md").read_text()
     assert "run: 12 calls, 4 values of spk, 96 opportunities" in text
     assert "95 % intervals over values of spk" in text
