@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from aiohttp import web
 from fakes.far_end import Reply, Use
+from fakes.gemini_live_server import Caller as Leg
 from fakes.gemini_live_server import GeminiLiveServer
 from fakes.gemini_live_voice import Quirks
 from fakes.parties import Caller
@@ -26,6 +27,7 @@ from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
+from fdbcore.runs.replay import replay
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
@@ -89,6 +91,20 @@ def said(recording: Recording) -> Pcm:
     return found
 
 
+def check_against_the_sdk(leg: Leg) -> None:
+    """Whatever we sent is a message of the SDK's types, which forbid unknown fields."""
+    types = pytest.importorskip("google.genai.types")
+    assert types.LiveClientMessage.model_config["extra"] == "forbid"
+    for noted in leg.received:
+        message = dict(noted.message)
+        if "setup" in message:
+            setup = dict(message["setup"])
+            # The SDK has this part of a set-up in another type only.
+            types.RealtimeInputConfig.model_validate(setup.pop("realtimeInputConfig", {}))
+            message["setup"] = setup
+        types.LiveClientMessage.model_validate(message)
+
+
 DONE = {"kind": "done", "side": None, "reason": None}
 
 
@@ -122,6 +138,9 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     assert again / 48 == pytest.approx(to_session(1900), abs=20)
     assert heard_again == 24_000
     assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
+    replayed = replay(recording.path, out=tmp_path / "again")
+    assert replayed.turn_events == recording.turn_events
+    assert [event for event in replayed.events if event["kind"] != "audio_end"] == recording.events
     assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]
     assert recording.measured("B")["underruns"] == 0
 
@@ -183,6 +202,7 @@ def test_calls_of_tools_go_out_and_their_results_come_back(
         (leg,) = server.parties
         sent = [noted.message["toolResponse"] for noted in leg.received if "toolResponse" in noted.message]
     assert {function.get("behavior") for function in leg.functions.values()} == {behavior}
+    check_against_the_sdk(leg)
     assert leg.functions["add"]["parametersJsonSchema"]["required"] == ["item"]
     answers = [answer for response in sent for answer in response["functionResponses"]]
     assert [answer["id"] for answer in answers] == ["function-call-3", "function-call-1", "function-call-2"]
@@ -347,6 +367,7 @@ def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
         finally:
             party.close()
         (leg,) = server.parties
+    check_against_the_sdk(leg)
     assert leg.setup == before["asked"]
     assert "v1beta" in str(leg.request.url)
     assert leg.setup == {

@@ -25,6 +25,7 @@ from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
+from fdbcore.runs.replay import replay
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import Pcm
 
@@ -112,6 +113,9 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     assert again / 48 == pytest.approx(1900, abs=20)
     assert heard_again == RATE_HZ // 2
     assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
+    replayed = replay(recording.path, out=tmp_path / "again")
+    assert replayed.turn_events == recording.turn_events
+    assert [event for event in replayed.events if event["kind"] != "audio_end"] == recording.events
     assert recording.measured("B")["late_samples"] == 2 * 960  # type: ignore[typeddict-item]
     assert recording.measured("B")["underruns"] == 0
 
