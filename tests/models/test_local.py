@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import socket
@@ -146,6 +147,16 @@ def test_what_is_not_audio_and_unknown_languages_are_refused() -> None:
     for wav, language in ((b"no audio", "en"), (silence, "xx")):
         with pytest.raises(InputError, match=r"^whisper: "):
             hears.transcribe(wav, language)
+
+
+@needs("whisper")
+@NEEDS_WHISPER
+def test_a_live_call_is_not_stalled_by_a_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    collections: list[int] = []
+    monkeypatch.setattr(gc, "collect", lambda generation=2: collections.append(generation))
+    silence = wav_bytes(np.zeros(SAMPLE_RATE_HZ, np.int16), SAMPLE_RATE_HZ)
+    transcriber("whisper").transcribe(silence, "en")
+    assert collections == []
 
 
 @needs("smollm2")
