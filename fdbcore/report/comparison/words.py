@@ -129,8 +129,8 @@ def lead(document: Comparison) -> str:
         found = dict.fromkeys(label(row["measure"]) for row in rows if row["verdict"] == told)
         parts += [f"{told.capitalize()}: {', '.join(found)}."] if found else []
     parts += longer_sentences(document["comparisons"])
-    undecided = sum(row["verdict"] == "undecided" for row in rows)
-    parts += [f"Undecided: {undecided}."] if undecided else []
+    undecided = sum(row["verdict"] == "undecided" and row["value"] is not None for row in rows)
+    parts += [f"Undecided: {counted(undecided, 'measure')}."] if undecided else []
     return " ".join(parts) if rows and parts else "No difference found that is better or worse."
 
 
