@@ -4,6 +4,8 @@
         ... server.url("ws") + "/socket.io/?EIO=4&transport=websocket", server.parties[0].user
 
 `test_freeze_omni_server.py` holds it to what Flask-SocketIO itself sends.
+
+Run alone, it prints where it is served: `PYTHONPATH=tests python -m fakes.freeze_omni_server`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from fakes.far_end import TEXT_OR_BYTES, FarEnd, Party
 from fakes.freeze_omni_model import HANDLED, Habits, User
+from fakes.loopback import serve_alone
 
 
 @dataclass(frozen=True)
@@ -179,3 +182,7 @@ class Line(Party):
     async def send_half_a_sample(self) -> None:
         """Send audio of three bytes."""
         await self.emit("audio", bytes(3))
+
+
+if __name__ == "__main__":
+    serve_alone(FreezeOmniServer())

@@ -5,6 +5,8 @@
 
 It checks what the vendor checks: key, model, unknown fields, the behaviour of tools. Texts of errors are those that
 users report; where nobody reports one, it is "Request contains an invalid argument."
+
+Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.gemini_live_server`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from aiohttp import web
 from fakes.ear import Ear
 from fakes.far_end import TEXT_OR_BYTES, FarEnd, samples
 from fakes.gemini_live_voice import INVALID, MODELS, REFUSALS, Quirks, Voice
+from fakes.loopback import serve_alone
 
 SETUP = {
     "model", "generationConfig", "systemInstruction", "tools", "sessionResumption", "contextWindowCompression",
@@ -43,6 +46,9 @@ class GeminiLiveServer(FarEnd["Caller"]):
         super().__init__(tls)
         self.quirks = quirks or Quirks()
         self.handles: dict[str, Voice] = {}
+
+    def introduction(self) -> str:
+        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         path = r"/ws/google.ai.generativelanguage.{version:v1(beta|alpha)?}.GenerativeService.BidiGenerateContent"
@@ -231,3 +237,7 @@ def _camel(value: Any, key: str = "") -> Any:
         return value
     named = {re.sub(r"_(.)", lambda found: found[1].upper(), name): item for name, item in value.items()}
     return {name: _camel(item, name) for name, item in named.items()}
+
+
+if __name__ == "__main__":
+    serve_alone(GeminiLiveServer())

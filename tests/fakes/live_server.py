@@ -18,10 +18,11 @@ from contextlib import suppress
 from aiohttp import WSMsgType, web
 from fakes.live.plan import LivePlan
 from fakes.live.session import MODELS, LiveSession
+from fakes.loopback import serve_alone
 from fakes.realtime.checks import Wrong
 from fakes.realtime.plan import RATE_HZ, Call, Faults, Reply, Wave, place_of, tones
 from fakes.realtime.websocket import SocketWire
-from fakes.vendor_server import VendorServer, failure, serve_alone
+from fakes.vendor_server import VendorServer, failure
 
 __all__ = ["RATE_HZ", "Call", "Faults", "LivePlan", "LiveServer", "Reply", "Wave", "place_of", "tones"]
 

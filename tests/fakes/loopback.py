@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import ssl
 import threading
 from abc import ABC, abstractmethod
@@ -42,6 +43,10 @@ class Loopback(ABC):
         """Where it is served, without a path."""
         return f"{scheme}{'s' if self._tls else ''}://127.0.0.1:{self._runner.addresses[0][1]}"
 
+    def introduction(self) -> str:
+        """What a client has to know: where it is served, and the key."""
+        return self.url("http")
+
     def __enter__(self) -> Self:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
@@ -62,3 +67,12 @@ class Loopback(ABC):
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
+
+
+def serve_alone(server: Loopback) -> None:
+    """Serve until Ctrl-C or the end of the process, as a program; it prints its introduction once it listens."""
+    ends = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # also in the thread of the server, which is yet to begin
+    with server:
+        print(server.introduction(), flush=True)
+        signal.sigwait(ends)

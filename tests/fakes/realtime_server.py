@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from aiohttp import web
+from fakes.loopback import serve_alone
 from fakes.realtime.checks import Wrong
 from fakes.realtime.dialects import DIALECTS
 from fakes.realtime.parts import Item, Logged, Wire
@@ -25,7 +26,7 @@ from fakes.realtime.plan import RATE_HZ, Call, Faults, Pace, Plan, Reply, Wave, 
 from fakes.realtime.session import Session
 from fakes.realtime.webrtc import CallDesk
 from fakes.realtime.websocket import BETA_IS_GONE, SocketWire, serve, turn_away, wrong_model
-from fakes.vendor_server import VendorServer, serve_alone
+from fakes.vendor_server import VendorServer
 
 __all__ = [
     "RATE_HZ",

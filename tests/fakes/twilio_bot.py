@@ -5,6 +5,8 @@
 
 What the network says is held to Twilio's page "Media Streams - WebSocket Messages": order, fields, types, counters and
 pace. What is wrong is raised when the bot is left.
+
+Run alone, it prints where it is served: `PYTHONPATH=tests python -m fakes.twilio_bot`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 from fakes.ear import Ear
 from fakes.far_end import Conversant, FarEnd, Reply, at_pace
+from fakes.loopback import serve_alone
 from fakes.realtime.sound import companded, decoded
 
 from fdbcore.types import Pcm
@@ -271,3 +274,7 @@ class Bot(Conversant):
         """Send audio for a stream that is not this one (31951)."""
         media = {"payload": base64.b64encode(bytes(160)).decode()}
         await self.ws.send_json({"event": "media", "streamSid": "MZ" + "0" * 32, "media": media})
+
+
+if __name__ == "__main__":
+    serve_alone(TwilioBot())

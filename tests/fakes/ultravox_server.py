@@ -5,6 +5,8 @@
 
 Audio is s16le in binary messages both ways, at the rates that were asked for; all else is JSON, as the vendor documents
 it. The types of `user_started_speaking` and `user_stopped_speaking` are documented nowhere: they follow the others.
+
+Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.ultravox_server`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, ClassVar
 from aiohttp import WSMsgType, web
 from fakes.ear import Ear
 from fakes.far_end import Conversant, FarEnd, Reply, Use, samples
+from fakes.loopback import serve_alone
 
 from fdbcore.types import Pcm
 
@@ -88,6 +91,9 @@ class UltravoxServer(FarEnd["Leg"]):
         self.quirks = quirks or Quirks()
         self.calls: dict[str, Call] = {}
         self.refused: list[Mapping[str, Any]] = []
+
+    def introduction(self) -> str:
+        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [
@@ -419,3 +425,7 @@ def _duration_s(text: str) -> float:
 
 def _error(kind: type[web.HTTPError], detail: str) -> web.HTTPError:
     return kind(text=json.dumps({"detail": detail}), content_type="application/json")
+
+
+if __name__ == "__main__":
+    serve_alone(UltravoxServer())

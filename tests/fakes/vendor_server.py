@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hmac
-import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,6 +53,9 @@ class VendorServer(Loopback):
     @abstractmethod
     def base_url(self) -> str:
         """What a client of the vendor calls so."""
+
+    def introduction(self) -> str:
+        return f"{self.base_url} {self.key}"
 
     @abstractmethod
     def held(self) -> Sequence[WithErrors]:
@@ -104,13 +105,6 @@ class VendorServer(Loopback):
             return refused
         named = {"object": "model", "created": 1_760_000_000, "owned_by": "system"}
         return web.json_response({"object": "list", "data": [{"id": name, **named} for name in self.model_names()]})
-
-
-def serve_alone(server: VendorServer) -> None:
-    """Serve until Ctrl-C, as a program."""
-    with server, suppress(KeyboardInterrupt):
-        print(server.base_url, server.key, flush=True)
-        threading.Event().wait()
 
 
 def refusal(faults: Faults) -> web.Response:
