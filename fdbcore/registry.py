@@ -30,6 +30,8 @@ ENDPOINTS: Final = {
     "openai-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",
+    "pipecat": "fdbcore.endpoints.webrtc.whip_client:pipecat",
+    "pipecats": "fdbcore.endpoints.webrtc.whip_client:pipecat",
     "personaplex": "fdbcore.endpoints.moshi:personaplex",
     "scripted": "fdbcore.endpoints.examiner.scripted:scripted",
     "twilio": "fdbcore.endpoints.vendors.twilio:twilio",

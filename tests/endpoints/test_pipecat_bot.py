@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
+import time
 from pathlib import Path
 
-import aiohttp
 import numpy as np
 import pytest
 import soundfile
-from fakes.aiortc_peer import AiortcPeer
 from fakes.outside import Outside
 from fakes.planted_speech import find
 from fakes.realtime.plan import Wave, tones
@@ -69,25 +67,17 @@ def test_it_answers_our_side_of_the_telephone(tmp_path: Path) -> None:
     assert (mark["side"], mark["data"]["mark"]["name"]) == ("B", "turn 1")
 
 
-def test_it_answers_by_webrtc() -> None:
-    async def call(port: int) -> Wave:
-        peer = AiortcPeer(line := speech(48_000))
-        await peer.gather()
-        offer = {"sdp": peer.connection.localDescription.sdp, "type": "offer"}
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"http://127.0.0.1:{port}/api/offer", json=offer) as response,
-        ):
-            answer = await response.json()
-        await peer.heed(answer["sdp"])
-        await asyncio.sleep(len(line) / 48_000 + 0.5)
-        await peer.vanish()
-        return peer.heard
-
+def test_we_join_it_by_webrtc(tmp_path: Path) -> None:
+    wavfile.write(tmp_path / "caller.wav", 48_000, speech(48_000))
     with bot() as pipecat:
-        heard = asyncio.run(asyncio.wait_for(call(pipecat.port), 60))
+        caller = endpoint(f"clip:{tmp_path / 'caller.wav'}?tail_s=0.5")
+        system = endpoint(f"pipecat://127.0.0.1:{pipecat.port}")
+        recording = converse(caller, system, tmp_path / "call", LiveSettings(), {}, threading.Event())
+        time.sleep(1.0)  # until it has noticed that we left
     check_turns(pipecat.events)
-    begins, n_first = find(heard, tones(1.5, 0, 24_000), 24_000)
-    again, _ = find(heard, tones(1.5, 1, 24_000), 24_000)
+    _, audio = wavfile.read(recording.path / "session.wav")
+    begins, n_first = find(audio[:, 1], tones(1.5, 0, 24_000), 24_000)
+    again, _ = find(audio[:, 1], tones(1.5, 1, 24_000), 24_000)
     assert n_first < 1.4 * 48_000
     assert again > begins + n_first
+    assert recording.parties["B"]["kind"] == "pipecat"

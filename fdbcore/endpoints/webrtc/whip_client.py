@@ -1,5 +1,7 @@
 """A WebRTC server that we join by WHIP (RFC 9725): `whip://HOST[:PORT]/PATH`, or `whips://` with TLS.
 
+`pipecat://HOST:PORT` joins a Pipecat bot likewise, by the offer endpoint of its SmallWebRTC transport.
+
 Its settings are those of `webrtc`, and `?key_variable=VARIABLE`. The value of that environment variable is sent to the
 server as a bearer token (RFC 6750). It is sent to no other server: not to one that redirects us, nor to one that the
 answer names. Without the setting no token is sent. To another machine a token is sent only with TLS, and FDBCORE_TOKEN,
@@ -8,16 +10,18 @@ which opens our own port, is never sent there. Certificates are verified with th
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.webrtc.endpoint import SETTINGS, TOKEN, WebRtcEndpoint
 from fdbcore.endpoints.webrtc.seats import is_loopback
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port
+from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.redaction import secret, without_values
 
 if TYPE_CHECKING:
@@ -37,14 +41,25 @@ def whip(address: str) -> Endpoint:
     return Dialled(address)
 
 
+def pipecat(address: str) -> Endpoint:
+    """A bot that we join at `pipecat://HOST[:PORT][/PATH]`, or `pipecats://` with TLS. SettingsError as for `whip`."""
+    return SmallWebRtc(address)
+
+
 class Dialled(WebRtcEndpoint):
     """A peer that we join by WHIP."""
 
     settings: Sequence[Setting] = DIALLED
+    path: ClassVar[str] = "/whip/b"
+    """Of the server, where the address names none."""
+    content_type: ClassVar[str] = "application/sdp"
+    status: ClassVar[int] = 201
+    """Of the answer."""
+    server: ClassVar[str] = "a WHIP server"
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._tls = self._kind == "whips"
+        self._tls = self._kind in ("whips", "pipecats")
         if self._tls and not self._states_port:
             self._port = TLS_PORT
         self._variable: str = self._options["key_variable"] or ""
@@ -56,7 +71,7 @@ class Dialled(WebRtcEndpoint):
         if not variable:
             return ""
         if not is_loopback(self._host) and not self._tls:
-            raise SettingsError(f"{kind}: expected whips:// for a bearer beyond this machine, got whip://: no TLS")
+            raise SettingsError(f"{kind}: expected {kind}s:// for a bearer beyond this machine, got {kind}://: no TLS")
         if not is_loopback(self._host) and variable == TOKEN:
             raise SettingsError(f"{kind}: expected a bearer of that server's own, got {TOKEN}, which opens our port")
         if not (bearer := secret(variable)):
@@ -66,7 +81,7 @@ class Dialled(WebRtcEndpoint):
     @property
     def _resource(self) -> str:
         session = f"?session={self._options['session']}" if self._options["session"] else ""
-        return f"http{'s' * self._tls}://{host_port(self._host, self._port)}{self._path or '/whip/b'}{session}"
+        return f"http{'s' * self._tls}://{host_port(self._host, self._port)}{self._path or self.path}{session}"
 
     async def _connect(self) -> None:
         import aiohttp
@@ -74,23 +89,32 @@ class Dialled(WebRtcEndpoint):
 
         peer = await self._new_peer()
         url = URL(self._resource)
-        headers = {"Content-Type": "application/sdp", **self._authorization(url)}
+        headers = {"Content-Type": self.content_type, **self._authorization(url)}
         try:
             async with (
                 self._http(self._join_s) as http,
-                http.post(url, data=await peer.offer(), headers=headers) as response,
+                http.post(url, data=self._request(await peer.offer()), headers=headers) as response,
             ):
                 answer = await response.text(errors="replace")
-                if response.status != 201:
+                if response.status != self.status:
                     said = without_values(answer)[:SAID_CHARS]  # in this order: half a secret would not be recognised
-                    raise PartyError(f"{url}: expected 201 and an SDP answer, got {response.status} {said!r}")
+                    expected = f"expected {self.status} and an SDP answer"
+                    raise PartyError(f"{url}: {expected}, got {response.status} {said!r}")
                 with suppress(KeyError, ValueError):  # no usable Location: then there is no session to end
                     self._location = response.url.join(URL(response.headers["Location"]))
         except (aiohttp.ClientError, TimeoutError) as error:
             refused = isinstance(error, aiohttp.ClientConnectorCertificateError)
             found = getattr(error, "os_error", None) or str(error) or f"no answer within {self._join_s:g} s"
-            raise PartyError(f"{url}: expected a WHIP server, got: {found}", transient=not refused) from error
-        await peer.accept(answer)
+            raise PartyError(f"{url}: expected {self.server}, got: {found}", transient=not refused) from error
+        await peer.accept(self._answer_in(answer))
+
+    def _request(self, offer_sdp: str) -> str:
+        """The body that carries our offer."""
+        return offer_sdp
+
+    def _answer_in(self, body: str) -> str:
+        """The SDP answer in the body of the answer. PartyError if it holds none."""
+        return body
 
     async def _hang_up(self) -> None:
         import aiohttp
@@ -116,6 +140,28 @@ class Dialled(WebRtcEndpoint):
     def describe(self) -> Mapping[str, Any]:
         """How the peer is reached, and the name of the variable with its token, as JSON values."""
         return {**super().describe(), "key_variable": self._variable}
+
+
+class SmallWebRtc(Dialled):
+    """A Pipecat bot that we join at the offer endpoint of its SmallWebRTC transport: JSON with the SDP both ways."""
+
+    path: ClassVar[str] = "/api/offer"
+    content_type: ClassVar[str] = "application/json"
+    status: ClassVar[int] = 200
+    server: ClassVar[str] = "a Pipecat bot"
+
+    def _request(self, offer_sdp: str) -> str:
+        return json.dumps({"sdp": offer_sdp, "type": "offer"})
+
+    def _answer_in(self, body: str) -> str:
+        try:
+            sdp = json_value(body)["sdp"]
+        except (ValueError, LookupError, TypeError):
+            sdp = None
+        if not isinstance(sdp, str):
+            said = without_values(body)[:SAID_CHARS]
+            raise PartyError(f"{self._resource}: expected an SDP answer in JSON, got {said!r}")
+        return sdp
 
 
 def _place(url: URL) -> tuple[str, str | None, int | None]:
