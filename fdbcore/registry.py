@@ -27,6 +27,7 @@ ENDPOINTS: Final = {
     "grok": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "openai-chat": "fdbcore.endpoints.one_shot:reply",
+    "openai-live": "fdbcore.endpoints.vendors.openai_live:openai_live",
     "openai-realtime": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
     "pcm_ws": "fdbcore.endpoints.pcm_ws:pcm_ws",
     "pcm_wss": "fdbcore.endpoints.pcm_ws:pcm_ws",

@@ -48,7 +48,7 @@ class Pace:
     """What a party's output follows.
 
     clocking: "burst", "realtime" or "input". step_ms: how much an input-clocked party hears before it answers with as
-    much. SettingsError if they are not valid.
+    much, or a realtime party sends at once. SettingsError if they are not valid.
     """
 
     clocking: Clocking = "burst"
@@ -62,8 +62,8 @@ class Pace:
             raise SettingsError(
                 f"step_ms: expected a multiple of {TICK_MS} from {TICK_MS} to {MOST_STEP_MS}, got {self.step_ms!r}"
             )
-        if self.clocking != "input" and self.step_ms != TICK_MS:
-            raise SettingsError(f"step_ms: only an input-clocked party has steps, this one is {self.clocking}")
+        if self.clocking == "burst" and self.step_ms != TICK_MS:
+            raise SettingsError("step_ms: only a party that is clocked by its input or by real time has steps")
 
     @property
     def step_ticks(self) -> int:
@@ -106,7 +106,7 @@ class FrameStream:
         self._next_answer = 0
         self._next_heard_tick = 0
         self.received_samples = 0
-        self._early_samples = 0
+        self.early_samples = 0
         self._dry_ticks = 0
         self._wire = LatenessHistogram()
         self._happenings: deque[Happening] = deque()
@@ -114,6 +114,12 @@ class FrameStream:
         self._allowance = EventAllowance()
         self.flooded = False
         self._logged = self._playout.stats()
+
+    @property
+    def played_samples(self) -> int:
+        """How many samples were said or dropped since tick 0: the place of the next one in the party's stream."""
+        stats = self._playout.stats()
+        return stats.heard_samples + stats.flushed_samples
 
     @property
     def queued_samples(self) -> int:
@@ -125,7 +131,7 @@ class FrameStream:
     def receive(self, data: bytes) -> None:
         """Take one frame of the party: 960 bytes, little endian. Frames before tick 0 are dropped and counted."""
         if not self._started:
-            self._early_samples += FRAME_SAMPLES
+            self.early_samples += FRAME_SAMPLES
         elif self.left is not None:
             return
         elif self.pace.clocking == "input" and self.received_samples == self._next_heard_tick * FRAME_SAMPLES:
@@ -139,7 +145,7 @@ class FrameStream:
     def receive_audio(self, pcm: Pcm) -> None:
         """Take audio of a live party, int16 (n,) at 48 kHz, of any length. Before tick 0 it is dropped and counted."""
         if not self._started:
-            self._early_samples += len(pcm)
+            self.early_samples += len(pcm)
         elif self.left is None:
             taken = self._playout.push(pcm, now_ns())
             self.received_samples += taken
@@ -281,7 +287,7 @@ class FrameStream:
             "received_samples": self.received_samples,
             **counts,
             "heard_samples": counts["heard_samples"] + self._next_answer * FRAME_SAMPLES,
-            "dropped_samples": self._early_samples + stats.dropped_samples + playout.missed_samples,
+            "dropped_samples": self.early_samples + stats.dropped_samples + playout.missed_samples,
             "flushed_samples": stats.flushed_samples,
             "queued_samples": stats.queued_samples,
             "wire": self._wire.summary(),

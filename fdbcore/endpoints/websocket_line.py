@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 CLOSE_TIMEOUT_S: Final = 1.0
+ANSWER_TIMEOUT_S: Final = 2.0
+"""How long the other end may take to answer the farewell."""
 
 # The kernel's send buffer may grow to megabytes, a minute of audio, before we notice that the system does not read.
 _SEND_BUFFER_BYTES: Final = 64 * 1024
@@ -44,7 +46,8 @@ class WebSocketLine:
     """One WebSocket at a time, on the network's loop. When it ends, `stream` is told why.
 
     farewell: gives the last message for the other end, from the reason for leaving; "" for none. parting: gives the
-    reason for leaving when the other end has gone; None if the party goes on over another connection.
+    reason for leaving when the other end has gone; None if the party goes on over another connection. answered: takes
+    what comes after the farewell, until it returns True; None to wait for nothing.
     sent_audio: how many messages with audio were sent, or lost with the connection on their way.
     """
 
@@ -53,11 +56,13 @@ class WebSocketLine:
         stream: FrameStream,
         farewell: Callable[[str], str] = lambda reason: "",
         parting: Callable[[Ending], Awaitable[str | None]] = _in_words,
+        answered: Callable[[Message], bool] | None = None,
     ) -> None:
         self.sent_audio = 0
         self._stream = stream
         self._farewell = farewell
         self._parting = parting
+        self._answered = answered
         self._outgoing: asyncio.Queue[tuple[int | None, Message]] = asyncio.Queue()
         self._sockets: list[socket.socket] = []
 
@@ -141,20 +146,34 @@ class WebSocketLine:
                 self._stream.sent(tick)
 
     async def _part(self, ws: aiohttp.ClientWebSocketResponse) -> None:
-        """Close the connection properly if the system allows it within a second; at once if it floods us."""
+        """Close the connection properly if the system allows it in time; at once if it floods us."""
         reason = self._stream.left or "closed"
         code = 1000 if reason in ("closed", "finished") else 1008
         with suppress(TimeoutError):
-            async with asyncio.timeout(0 if self._stream.flooded else CLOSE_TIMEOUT_S):
+            wait_s = CLOSE_TIMEOUT_S + (ANSWER_TIMEOUT_S if self._answered is not None else 0)
+            async with asyncio.timeout(0 if self._stream.flooded else wait_s):
                 if not ws.closed:
                     if farewell := self._farewell(reason):
                         with suppress(ConnectionError):
                             await ws.send_str(farewell)
+                            await self._wait_for_answer(ws)
                     await ws.close(code=code, message=reason.encode()[:120])
                 return
         for opened in self._sockets:  # otherwise unread data would keep the connection open
             with suppress(OSError):
                 opened.shutdown(socket.SHUT_RDWR)
+
+    async def _wait_for_answer(self, ws: aiohttp.ClientWebSocketResponse) -> None:
+        """Pass on what still comes, until the other end has answered the farewell, closed, or taken too long."""
+        import aiohttp
+
+        if self._answered is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                while (message := await ws.receive()).type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
+                    if self._answered(message.data):
+                        return
 
 
 def require_aiohttp(kind: str) -> None:

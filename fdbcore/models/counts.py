@@ -13,15 +13,15 @@ from fdbcore.types.usage import Unit
 
 
 def openai_counts(usage: Mapping[str, Any]) -> dict[Unit, float]:
-    """The counts in a `usage` of OpenAI: of a chat completion, of `response.done`, or of a transcription.
+    """The counts in a `usage` of OpenAI: of a chat completion, a response, `response.done`, or a transcription.
 
     A transcription is counted in tokens or, with "type": "duration", in seconds. Tokens that are not said to be audio
     count as text.
     """
     if usage.get("type") == "duration":
         return {"seconds": usage["seconds"]}
-    heard = _details(usage, "input_token_details", "prompt_tokens_details")
-    said = _details(usage, "output_token_details", "completion_tokens_details")
+    heard = _details(usage, "input_token_details", "prompt_tokens_details", "input_tokens_details")
+    said = _details(usage, "output_token_details", "completion_tokens_details", "output_tokens_details")
     of_cached = heard.get("cached_tokens_details") or {}
     cached = heard.get("cached_tokens") or 0
     cached_audio = of_cached.get("audio_tokens") or 0

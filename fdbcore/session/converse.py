@@ -24,6 +24,7 @@ from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Side, TurnSettings
+from fdbcore.types.usage import USAGE
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
@@ -112,6 +113,7 @@ def converse(
             failure = _open(a, b, stop, progress, settings.in_turn)
             ticks = 0 if failure else _hold(a, b, vads, settings, recording, stop, progress, desk)
         # Only after `close`: a party may set `left` while it leaves.
+        _note_last_usage(a, b, ticks, recording)
         outcome = failure or _outcome(a, b, ticks, recording, settings)
         recording.note(outcome=outcome)
         if world is not None and (state := world.state()) is not None:
@@ -202,6 +204,15 @@ def _open(a: Endpoint, b: Endpoint, stop: Event, progress: Callable[[int], None]
         if error is not None:
             raise error
     return None
+
+
+def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter) -> None:
+    """Log what a vendor has counted only when the session was closed."""
+    parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
+    for side, party in parties:
+        if ticks and party.services():
+            usage = [each._replace(tick=ticks - 1) for each in party.log() if each.kind == USAGE]
+            recording.happenings(side, usage)
 
 
 def _blame(side: Side, reason: str) -> Outcome:

@@ -11,7 +11,8 @@ INTERRUPTED: Final = "interrupted"
 """An utterance was cut short. Fields: `item`, `said_ms` (how much of it had come), `heard_ms` (how much was heard)."""
 
 TRANSCRIPT: Final = "transcript"
-"""The system's own transcript. Fields: `of` ("partner": what it heard; "self": what it says), `text`, `item`."""
+"""The system's own transcript. Fields: `of` ("partner": what it heard; "self": what it says), `text`; `item`, if it
+names one; `start_ms` and `end_ms` of the session, if it says when that was."""
 
 SYSTEM_TURN: Final = "system_turn"
 """The system's own detector decided on the partner's speech. Fields: `name` ("speech_started" or "speech_stopped");
@@ -30,3 +31,10 @@ had been sent before, after which it counts from 0 again; `at_ms`, the same in m
 STAGE: Final = "stage"
 """An answer of the system has come so far. Fields: `name`, one of "speech final" (the partner's turn is over),
 "transcribed", "first token" (of the language model), "first audio"."""
+
+PROVIDER_CLOCK: Final = "provider_clock"
+"""Where the system itself places what it said in this second. A chunk that ends at E ms of the system, and comes at T ms
+of the session, has the offset T - E. Fields: `chunks`; of the last one `end_ms`, and `received_ms`, how much audio had
+come by then; `offset_ms`, the median, and `spread_ms`, the largest offset less the smallest; `lost_ms`, gaps between
+chunks.
+"""

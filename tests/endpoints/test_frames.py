@@ -266,7 +266,7 @@ def test_every_sample_is_accounted_for(clocking: Clocking, steps: list[tuple[str
         ("tick", 10, "clocking: expected one of input, burst, realtime, got 'tick'"),
         ("input", 15, "step_ms: expected a multiple of 10"),
         ("input", True, "step_ms: expected a multiple of 10"),
-        ("burst", 80, "step_ms: only an input-clocked party has steps"),
+        ("burst", 80, "step_ms: only a party that is clocked by its input or by real time has steps"),
     ],
 )
 def test_a_pace_that_cannot_be(clocking: Clocking, step_ms: int, message: str) -> None:

@@ -47,6 +47,8 @@ LONGEST_WAIT_S: Final = 20.0
 """If a server asks for a longer wait, another call may try later."""
 BUSY_STATUSES: Final = (429, 503, 529)
 
+_BURSTS: Final = Pace("burst")
+
 Json: TypeAlias = dict[str, Any]
 
 
@@ -87,13 +89,15 @@ class VendorParty(Endpoint):
     `items`, `note`, `call`, `cut_short`, `send`, `end`.
 
     name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_items: otherwise it calls
-    `items.push_unnamed`.
+    `items.push_unnamed`. pace: of what it says.
     """
 
     kind: ClassVar[str]
     clocking: Clocking = "burst"
     speaks_in_bytes: ClassVar[bool] = False
     """Whether the server's binary messages are its audio; otherwise they are JSON as its texts are."""
+    answer: ClassVar[str] = ""
+    """The type of the message with which the server answers the farewell; "" if that is not waited for."""
 
     def __init__(
         self,
@@ -102,17 +106,20 @@ class VendorParty(Endpoint):
         rate_hz: int,
         names_its_items: bool = True,
         timeout_s: float = OPEN_TIMEOUT_S,
+        pace: Pace = _BURSTS,
     ) -> None:
         self.name = name
         self.uplink = uplink
-        self.stream = FrameStream(Pace("burst"), timeout_s, MOST_AHEAD_S, names_its_ends=True)
+        self.stream = FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True)
         self.items = Items(self.stream, rate_hz, names_its_items)
         self.tools: Sequence[Tool] = ()
         self.confirmed: Json = {}
         """The session as the server confirms it."""
         self.timeout_s = timeout_s
         self._background = Background()
-        self._line = WebSocketLine(self.stream, lambda reason: self.farewell(), self.parting)
+        self._line = WebSocketLine(
+            self.stream, lambda reason: self.farewell(), self.parting, self._answered if self.answer else None
+        )
         self._tick = 0
 
     # What a subclass adds
@@ -258,6 +265,13 @@ class VendorParty(Endpoint):
             self.take(event)
         elif self.stream.allows(len(message)):
             self.note("event", name="not an event", data=str(message[:200]))
+
+    def _answered(self, message: Message) -> bool:
+        """Take a message that comes after the farewell; whether it is the answer."""
+        event = json_object(message)
+        if event is not None:
+            self.take(event)
+        return event is not None and event.get("type") == self.answer
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now."""

@@ -1,0 +1,314 @@
+"""GPT-Live, over real sockets, against a server of ours that the vendor's own types check too."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soxr
+from aiohttp import web
+from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
+from fakes.parties import Caller
+from fakes.worlds import Shop
+from helpers.conformance import PROMPT_S, SECRET, Behaviour, RemoteConformance, asks_twice
+from scipy.io import wavfile
+
+from fdbcore.endpoints.vendors.live_tools import Delegated
+from fdbcore.endpoints.vendors.openai_live import OpenAILive, openai_live
+from fdbcore.errors import PartyError, SettingsError
+from fdbcore.protocols import Endpoint, World
+from fdbcore.recording.reader import Recording
+from fdbcore.registry import endpoint
+from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.types.tools import ToolResult
+
+BACKEND = "responses_model=gpt-5.4"
+DONE = {"kind": "done", "side": None, "reason": None}
+FRAME_MS = 100
+
+
+def at(server: LiveServer, settings: str = "voice=marin", timeout_s: float = 10) -> OpenAILive:
+    base = f"base_url={server.base_url}&key_variable={server.variable}"
+    return openai_live(f"openai-live:{server.model}?{base}&{settings}", timeout_s)
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-live-0123456789abcdef")
+
+
+class TestOpenAILive(RemoteConformance):
+    speech = staticmethod(asks_twice)
+
+    @pytest.fixture(autouse=True)
+    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        cut_at_ms = 600 if behaviour == "closes" else None
+        faults = {
+            "mute": Faults(mute=["replies"]),
+            "hangs": Faults(mute=["greeting"]),
+            "refuses": Faults(http_status=401),
+        }.get(behaviour, Faults())
+        plan = LivePlan([Reply("one two three four", cut_at_ms=cut_at_ms)], reply_ms=200, drain_s=0.2)
+        with LiveServer(plan, faults) as server:
+            server.key = SECRET
+            yield at(server, timeout_s=timeout_s)
+
+
+def speaks(*spans: tuple[int, int], ticks: int) -> Caller:
+    """Someone who speaks in these spans of ticks."""
+    return Caller([any(start <= tick < end for start, end in spans) for tick in range(ticks)])
+
+
+def held(path: Path, caller: Caller, party: Endpoint, world: World | None = None) -> Recording:
+    return converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event(), world=world, seed="s")
+
+
+def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
+    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
+
+
+def said(recording: Recording) -> npt.NDArray[np.int16]:
+    _, audio = wavfile.read(recording.path / "session.wav")
+    found: npt.NDArray[np.int16] = audio[:, 1]
+    return found
+
+
+def place_ms(speech: npt.NDArray[np.int16], recording: Recording) -> float:
+    return place_of(soxr.resample(speech, 24_000, 48_000), said(recording)) / 48
+
+
+@pytest.mark.live
+def test_a_call_of_20_s_with_an_interruption(tmp_path: Path, key: None) -> None:
+    first, second, third = tones(2, 1), tones(6, 2), tones(1, 3)
+    replies = [
+        Reply("one two three four", pcm=first),
+        Reply("it is a long story", pcm=second),
+        Reply("very well", pcm=third),
+    ]
+    plan = LivePlan(replies, heard=["Tell me.", "Go on.", "Stop."], usage_s=5, yield_ms=200)
+    spans = (100, 150), (600, 650), (1000, 1050)
+    with LiveServer(plan) as server:
+        recording = held(tmp_path / "call", speaks(*spans, ticks=2000), at(server))
+        session = server.sessions[0]
+    assert recording.outcome == DONE
+    places = [place_ms(speech, recording) for speech in (first, second[: 2 * 24_000], third)]
+    clocks = of_kind(recording, "provider_clock")
+    offset_ms = recording.measured("B")["provider_clock"]["offset_ms"]  # type: ignore[typeddict-item]
+    for place, spoken in zip(places, session.mouth.said, strict=True):
+        waited_ms = place - (spoken.start_ms + FRAME_MS + offset_ms)
+        assert -20 <= waited_ms <= 150, "it is heard as it comes, but for what once came late"
+    cut_ms = np.flatnonzero(np.abs(said(recording)[: round(places[2] * 48) - 4800]).astype(int) > 2000)[-1] / 48
+    assert 10_200 <= cut_ms <= 10_700, "it yields by itself"
+    words = of_kind(recording, "transcript")
+    theirs = [event for event in words if event["of"] == "partner"]
+    assert "".join(event["text"] for event in theirs) == "Tell me.Go on.Stop."
+    begins = [theirs[0]["start_ms"], theirs[2]["start_ms"], theirs[4]["start_ms"]]
+    assert begins == pytest.approx([1000, 6000, 10_000], abs=300), "of 200 ms each, heard in frames of 100 ms"
+    ours = [event for event in words if event["of"] == "self"]
+    assert ours[0]["start_ms"] == pytest.approx(places[0], abs=25)
+    assert ours[0]["end_ms"] - ours[0]["start_ms"] == 200
+    assert not of_kind(recording, "system_turn")
+    assert not of_kind(recording, "interrupted")
+    assert len(clocks) == pytest.approx(20, abs=1)
+    assert all(event["chunks"] >= 8 and event["lost_ms"] == 0 for event in clocks)
+    assert all(abs(event["end_ms"] - event["received_ms"]) <= FRAME_MS for event in clocks)
+    counted = sum(event["seconds"] for event in of_kind(recording, "usage"))
+    assert counted == pytest.approx(session.told("session.closed")[0]["usage"]["seconds"])
+    assert session.told("session.closed")[0]["reason"] == "close_requested"
+    assert recording.parties["B"]["session"]["expires_at"] > time.time()
+    assert recording.measured("B")["padded_samples"] < 48_000 / 4
+
+
+def test_frames_that_the_server_loses_are_told(tmp_path: Path, key: None) -> None:
+    plan = LivePlan([Reply("one two")], dropped={12, 13})
+    with LiveServer(plan) as server:
+        recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
+    assert sum(event["lost_ms"] for event in of_kind(recording, "provider_clock")) == 2 * FRAME_MS
+
+
+def test_without_a_sideband_the_call_goes_on(tmp_path: Path, key: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(self: LiveServer, request: web.Request) -> web.Response:
+        return web.Response(status=403)
+
+    monkeypatch.setattr(LiveServer, "_attach", refuse)
+    with LiveServer(LivePlan([Reply("one two")])) as server:
+        recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
+    assert recording.outcome == DONE
+    lacks = [event["data"] for event in of_kind(recording, "event") if event["name"] == "no sideband"]
+    assert lacks == [{"why": "the sideband: refused with HTTP 403"}]
+    assert not of_kind(recording, "provider_clock")
+    assert all("start_ms" in event for event in of_kind(recording, "transcript"))
+
+
+def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path, key: None) -> None:
+    parallel = [Call("add", {"item": "tea"}), Call("add", '{"item": "milk", "count": 2}'), Call("basket", "{,")]
+    plan = LivePlan([Reply("wait", calls=parallel), Reply("all done now", pcm=tones(1, 9))])
+    with LiveServer(plan) as server:
+        party = at(server, f"{BACKEND}&responses_instructions=Shop.&responses_tool_choice=required")
+        recording = held(tmp_path / "call", speaks((20, 50), ticks=400), party, Shop([20, 40, 5]))
+        session = server.sessions[0]
+    outputs = [json.loads(event["item"]["output"]) for event in session.events("response.item.create")]
+    assert outputs[0]["error"].startswith("expected an object as JSON")
+    assert outputs[1] == {"items": [{"name": "tea", "count": 1}]}
+    assert outputs[2]["items"][1] == {"name": "milk", "count": 2}
+    assert [e["type"] for e in session.events("response.item.create", "response.create")] == [
+        *["response.item.create"] * 3,
+        "response.create",
+    ]
+    responses = session.settings["delegation"]["responses"]
+    assert {name: responses[name] for name in ("model", "instructions", "tool_choice")} == {
+        "model": "gpt-5.4",
+        "instructions": "Shop.",
+        "tool_choice": "required",
+    }
+    assert responses["tools"][0]["name"] == "add"
+    stages = [(event["name"], event["stage"]) for event in of_kind(recording, "tool_call")]
+    assert stages.count(("add", "begun")) == stages.count(("add", "complete")) == 2
+    assert [event["status"] for event in of_kind(recording, "tool_result")] == ["malformed", "ok", "ok"]
+    assert place_ms(tones(1, 9), recording) > of_kind(recording, "tool_result")[-1]["tick"] * 10
+    assert not session.told("error")
+    assert len([event for event in of_kind(recording, "event") if event["name"] == "session.delegation.created"]) == 1
+
+
+def test_a_call_whose_response_breaks_off_is_cancelled_and_its_late_result_not_sent() -> None:
+    calls = Delegated()
+    item = {"type": "function_call", "call_id": "c1", "name": "add"}
+    calls.take({"type": "response.created", "response": {"id": "r1"}})
+    begun = calls.take({"type": "response.output_item.added", "item": item})
+    cut = calls.take({"type": "response.failed", "response": {"id": "r1"}})
+    assert [(call.stage, call.id, call.name) for call in (*begun, *cut)] == [
+        ("begun", "c1", "add"),
+        ("cancelled", "c1", "add"),
+    ]
+    assert calls.answer(ToolResult("c1", "add", "ok", 1)) == []
+    assert calls.continuation() == []
+
+
+def test_tools_need_a_model_that_calls_them(key: None) -> None:
+    with LiveServer() as server, pytest.raises(SettingsError, match="expected responses_model=NAME"):
+        at(server).take_tools(Shop().tools)
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        (Faults(http_status=401), "key: "),
+        (Faults(http_status=403), "403"),
+        (Faults(http_status=429, retry_after_s=3600), "busy: "),
+        (Faults(http_status=500), "server: "),
+        (Faults(at_once="credit_balance_exhausted"), "quota: "),
+        (Faults(at_once="account_deactivated"), "key: "),
+        (Faults(at_once="model_not_found"), "model: "),
+        (Faults(at_once="unknown_parameter"), "setting: "),
+        (Faults(mute=["greeting"]), "no session within 0.3 s"),
+    ],
+    ids=str,
+)
+def test_what_keeps_a_session_from_beginning_has_a_name(faults: Faults, expected: str, key: None) -> None:
+    with LiveServer(faults=faults) as server:
+        party = at(server, timeout_s=0.3 if faults.mute else 10)
+        try:
+            with pytest.raises(PartyError) as error:
+                party.open("B")
+        finally:
+            party.close()
+    text = str(error.value)
+    assert text.startswith(f"openai-live:{server.model}: ")
+    assert expected in text
+    assert "\n" not in text
+    assert server.key not in text
+    assert error.value.transient == (expected in ("busy: ", "server: ") or "no session" in expected)
+
+
+@pytest.mark.parametrize(
+    ("replies", "faults", "ends", "expected"),
+    [
+        ([Reply("a b c", cut_at_ms=400, cut_by=1011)], Faults(), None, "1011"),
+        ([Reply("a b c", cut_at_ms=400)], Faults(), None, "the connection was lost"),
+        ([Reply("a b c")], Faults(cap_s=1.5), None, "session limit: "),
+        ([Reply("a b c")], Faults(), "content", "moderation: "),
+        ([Reply("a b c")], Faults(), "connection_lost", "server: "),
+        ([Reply("a b c")], Faults(), "close_requested", "closed by the server: close_requested"),
+        ([Reply("a b c")], Faults(), "remote_hangup", ""),
+    ],
+)
+def test_what_ends_a_session_has_a_name(
+    replies: Sequence[Reply], faults: Faults, ends: Any, expected: str, tmp_path: Path, key: None
+) -> None:
+    plan = LivePlan(replies, reply_ms=200, **({"ends_ms": 1800, "ends": ends} if ends else {}))
+    with LiveServer(plan, faults) as server:
+        recording = held(tmp_path / "call", speaks((10, 40), ticks=300), at(server))
+    outcome = recording.outcome
+    assert outcome is not None
+    assert outcome["kind"] == ("failed" if expected else "done")
+    assert expected in str(outcome["reason"])
+    assert server.key not in str(outcome)
+
+
+def test_an_error_is_named_by_its_type_too(key: None) -> None:
+    with LiveServer() as server:
+        party = at(server)
+    error = {"type": "insufficient_quota", "code": "a_new_code", "message": "No money."}
+    party.take({"type": "error", "error": error})
+    assert party.stream.left is not None
+    assert "quota: " in party.stream.left
+
+
+def test_garbage_harms_nothing(tmp_path: Path, key: None) -> None:
+    with LiveServer(LivePlan([Reply("a b", pcm=tones(1, 3))]), Faults(garbage=True)) as server:
+        recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
+    assert recording.outcome == DONE
+    assert place_ms(tones(1, 3), recording) > 400
+
+
+def test_the_session_is_what_was_asked_for(tmp_path: Path, key: None) -> None:
+    (tmp_path / "prompt.txt").write_text("Be brief.\n")
+    with LiveServer() as server:
+        party = at(server, f"voice=cedar&instructions=@{tmp_path}/prompt.txt&store=true&{BACKEND}")
+        try:
+            party.open("B")
+        finally:
+            party.close()
+        started = server.sessions[0].events("session.start")[0]["session"]
+        server.wait_for(lambda: server.sessions[0].ended, PROMPT_S)
+        assert server.sessions[0].ended == "close_requested"
+    assert started == {
+        "model": "gpt-live-1",
+        "instructions": "Be brief.",
+        "store": True,
+        "audio": {"format": {"type": "audio/pcm", "rate": 24_000}, "output": {"voice": "cedar"}},
+        "delegation": {"type": "responses", "responses": {"model": "gpt-5.4"}},
+    }
+    shown = party.describe()
+    assert shown["asked"] == started
+    assert "differs" not in shown
+    assert shown["session"]["id"] == server.sessions[0].id
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("openai-live:m?turn_detection=x", "expected settings of base_url, key_variable"),
+        ("openai-live:m?responses_tool_choice=auto", "expected responses_model=NAME beside it"),
+        ("openai-live:m?store=maybe", "store: expected true or false, got 'maybe'"),
+        ("openai-live:", "expected openai-live:NAME, got no name"),
+        ("openai-live:m?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
+    ],
+)
+def test_a_wrong_address_is_one_line(address: str, expected: str, key: None) -> None:
+    with pytest.raises(SettingsError, match=re.escape(expected)) as error:
+        endpoint(address)
+    assert "\n" not in str(error.value)
