@@ -28,6 +28,7 @@ from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
+from fdbcore.runs.replay import replay
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types.tools import ToolResult
 
@@ -104,6 +105,9 @@ def test_a_call_of_20_s_with_an_interruption(tmp_path: Path, key: None) -> None:
         recording = held(tmp_path / "call", speaks(*spans, ticks=2000), at(server))
         session = server.sessions[0]
     assert recording.outcome == DONE
+    replayed = replay(recording.path, out=tmp_path / "again")
+    assert replayed.turn_events == recording.turn_events
+    assert [event for event in replayed.events if event["kind"] != "audio_end"] == recording.events
     places = [place_ms(speech, recording) for speech in (first, second[: 2 * 24_000], third)]
     clocks = of_kind(recording, "provider_clock")
     offset_ms = recording.measured("B")["provider_clock"]["offset_ms"]  # type: ignore[typeddict-item]
