@@ -207,11 +207,11 @@ class OpenAIRealtime(VendorParty):
         claimed_ms = event.get("audio_start_ms" if name == "speech_started" else "audio_end_ms")
         times = {}
         if isinstance(claimed_ms, int | float):
-            start, end = detection.get("prefix_padding_ms", 0), -detection.get("silence_duration_ms", 0)
+            start, end = detection.get("prefix_padding_ms") or 0, -(detection.get("silence_duration_ms") or 0)
             at_ms = self.uplink.session_ms(claimed_ms + (start if name == "speech_started" else end))
             times = {"claimed_ms": claimed_ms, "at_ms": round(at_ms, 1)}
         self.note(SYSTEM_TURN, name=name, **times)
-        if name == "speech_started" and detection.get("interrupt_response", True):
+        if name == "speech_started" and detection.get("interrupt_response") is not False:
             self._interrupt()
 
     def _turn_detection(self) -> Json:

@@ -137,6 +137,17 @@ def test_the_servers_turns_stand_on_our_clock(tmp_path: Path, key: None) -> None
     assert onset == pytest.approx(0.5 * 24_000 + recording.measured("B")["own_delay"]["look_ahead_ms"] * 24, abs=3)  # type: ignore[typeddict-item]
 
 
+def test_settings_that_are_null_in_the_session_are_the_servers_own(tmp_path: Path) -> None:
+    with RealtimeServer(Plan([Reply(pcm=tones(5))], pace=Pace(speed=1.5)), "hf") as server:
+        party = openai_realtime(f"openai-realtime:local?base_url={server.base_url}&{QUICK}")
+        recording = held(tmp_path / "call", wait_and_speak((20, 60), (220, 260), ticks=300), party)
+    assert recording.outcome == {"kind": "done", "side": None, "reason": None}
+    turns = of_kind(recording, "system_turn")
+    assert [turn["name"] for turn in turns] == ["speech_started", "speech_stopped"] * 2
+    assert turns[1]["at_ms"] == pytest.approx(turns[1]["claimed_ms"] - 200, abs=100)
+    assert len(of_kind(recording, "interrupted")) == 1
+
+
 def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path, key: None) -> None:
     parallel = [Call("add", {"item": "tea"}), Call("add", '{"item": "milk", "count": 2}'), Call("basket", "{,")]
     plan = Plan([Reply("", calls=parallel), Reply("done")])

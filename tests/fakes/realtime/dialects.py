@@ -110,7 +110,7 @@ class Dialect:
     usage_at_top: of `response.done`, not in its response. updates: transcripts grow in `….updated`.
     waits_for_words: `speech_stopped` is held back until the transcript is there. cap_min: how long a session may last.
     webrtc: takes calls, too. pings: keeps the connection alive by events. error_codes: errors have codes, not texts
-    alone.
+    alone. nulls: what the client did not set of its turns is null in the session, and a default nevertheless.
     """
 
     NAMES: ClassVar = ("openai", "grok", "azure", "hf")
@@ -134,6 +134,7 @@ class Dialect:
     webrtc: bool = True
     pings: bool = False
     error_codes: bool = True
+    nulls: bool = False
 
     def session(self, model: str, number: int) -> dict[str, Any]:
         """What a session is before anybody has changed it."""
@@ -155,7 +156,7 @@ class Dialect:
             "prompt": None,
             "expires_at": int(time.time()) + 60 * self.cap_min,
             "audio": {
-                "input": sound | {"turn_detection": dict(SERVER_VAD)},
+                "input": sound | {"turn_detection": None if self.nulls else dict(SERVER_VAD)},
                 "output": {"format": dict(PCM), "voice": self.voice, "speed": 1.0},
             },
             "include": None,
@@ -166,18 +167,20 @@ class Dialect:
 
     def turn_detection(self, session: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """How turns are found; None: not at all, the client says where they end."""
-        if self.settings is not GrokSession:
+        if self.settings is not GrokSession and not self.nulls:
             detection: Mapping[str, Any] | None = session["audio"]["input"]["turn_detection"]
             return detection
-        given = session.get("turn_detection") or {}
-        return {**SERVER_VAD, **{k: v for k, v in given.items() if v is not None}} if given.get("type") else None
+        given = (session["audio"]["input"] if self.nulls else session).get("turn_detection") or {}
+        found = {**SERVER_VAD, **{k: v for k, v in given.items() if v is not None}}
+        return found if self.nulls or given.get("type") else None
 
     def updated(self, session: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
         """The session after a `session.update`: fields that are absent stay as they are."""
         after = _merged(session, change)
         if self.settings is not GrokSession and (given := after["audio"]["input"]["turn_detection"]):
             defaults = SERVER_VAD if given["type"] == "server_vad" else SEMANTIC_VAD
-            after["audio"]["input"]["turn_detection"] = {k: given.get(k, v) for k, v in defaults.items()}
+            kept = {k: given.get(k, None if self.nulls else v) for k, v in defaults.items()}
+            after["audio"]["input"]["turn_detection"] = kept
         return after
 
 
@@ -222,6 +225,7 @@ DIALECTS: Mapping[str, Dialect] = {
             limits=False,
             one_session=True,
             waits_for_words=True,
+            nulls=True,
         ),
     )
 }
