@@ -78,4 +78,6 @@ def plain(text: str, work: Path) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(f"expected a folder: python -m benchmarks.documents DIR\n\n{__doc__}")
     main(Path(sys.argv[1]), sys.argv[2:])
