@@ -22,6 +22,7 @@ ENDPOINTS: Final = {
     "echo": "fdbcore.endpoints.echo:echo",
     "exec": "fdbcore.endpoints.exec:command",
     "far": "fdbcore.endpoints.webrtc.endpoint:far",
+    "freeze-omni": "fdbcore.endpoints.vendors.freeze_omni:freeze_omni",
     "gemini": "fdbcore.endpoints.one_shot:reply",
     "gemini-live": "fdbcore.endpoints.vendors.gemini_live:gemini_live",
     "grok": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",

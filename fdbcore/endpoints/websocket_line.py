@@ -74,16 +74,19 @@ class WebSocketLine:
         take: Callable[[Message], None],
         headers: Mapping[str, str] | None = None,
         most_message_bytes: int = 0,
+        verifies_tls: bool = True,
     ) -> None:
         """Connect, let `greet` shake hands, call `ready`, and pass each message to `take` until the connection ends.
 
         headers: of the request that opens the connection; they may hold a key, so they follow no redirection.
-        most_message_bytes: 0 for no limit. Raises the error of `greet`, or aiohttp's if it cannot connect.
+        most_message_bytes: 0 for no limit. verifies_tls: whether the server's certificate must hold. Raises the error
+        of `greet`, or aiohttp's if it cannot connect.
         """
         import aiohttp
 
         # Made on a thread: reading the certificates of the system takes 30 ms, which other calls must not wait for.
-        tls = await asyncio.to_thread(ssl.create_default_context) if url.startswith("wss:") else True
+        reads = verifies_tls and url.startswith("wss:")
+        tls = await asyncio.to_thread(ssl.create_default_context) if reads else verifies_tls
         connector = aiohttp.TCPConnector(socket_factory=self._socket)
         async with (
             aiohttp.ClientSession(connector=connector, trace_configs=[_without_redirections()]) as http,

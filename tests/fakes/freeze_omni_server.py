@@ -139,7 +139,8 @@ class Line(Party):
             try:
                 await asyncio.wait_for(self._pong.wait(), self.quirks.pong_s)
             except TimeoutError:
-                await self.ws.close()
+                if not self._is_dead:
+                    await self.ws.close()
 
     # Cues, beside `abort`
 

@@ -15,7 +15,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 SAMPLES_PER_MS: Final = SAMPLE_RATE_HZ // 1000
 
 PAUSE_S: Final = 0.2
-"""If a party that does not name its items sends nothing for this long, its utterance has ended."""
+"""If a party that does not name its items is silent for this long, its utterance has ended."""
 
 
 class Said(NamedTuple):
@@ -38,9 +38,9 @@ class Items:
     An item is whole once `end` says so; until then, running dry is an underrun. After `cut`, the audio that is not yet
     heard is dropped, and so is all that still comes of these items.
 
-    A party without names for its items calls `push_unnamed`: an utterance ends where nothing comes for PAUSE_S. Its
-    audio must not wait in the resampler for what follows, so it is late by `lead_samples` (at 48 kHz) of silence, and
-    the last `lead_samples` before a pause are dropped if all else was heard by then.
+    A party without names for its items calls `push_unnamed`: an utterance ends where all was heard, and nothing came
+    for PAUSE_S more. Its audio must not wait in the resampler for what follows, so it is late by `lead_samples` (at
+    48 kHz) of silence, and the last `lead_samples` before a pause are dropped.
 
     rate_hz: of the party's audio, int16 mono. stream: one that `names_its_ends`, which these items do.
     """
@@ -80,7 +80,8 @@ class Items:
         self.push(item, pcm)
         if self._pause is not None:
             self._pause.cancel()
-        self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self._end_utterance)
+        queued_s = self._stream.queued_samples / SAMPLE_RATE_HZ
+        self._pause = asyncio.get_running_loop().call_later(queued_s + PAUSE_S, self._end_utterance)
 
     def _end_utterance(self) -> None:
         if not self._stream.queued_samples:

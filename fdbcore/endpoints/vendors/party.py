@@ -53,21 +53,21 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Session:
-    """The WebSocket while the party opens: sends and receives one message at a time.
+    """The WebSocket while the party opens: sends and receives one message at a time, in the form of the party's wire.
 
-    refusal: the error that is raised if it ends.
+    Raises the party's error if it ends.
     """
 
-    def __init__(self, ws: aiohttp.ClientWebSocketResponse, refusal: Callable[[Ending], PartyError]) -> None:
+    def __init__(self, ws: aiohttp.ClientWebSocketResponse, party: VendorParty) -> None:
         self._ws = ws
-        self._refusal = refusal
+        self._party = party
 
     async def send(self, message: Json) -> None:
         """Send one message."""
-        await self._ws.send_str(json.dumps(message))
+        await self._ws.send_str(self._party.write(message))
 
     async def receive(self) -> Json:
-        """The next message that is a JSON object; others are left out."""
+        """The next message that the party can read; others are left out."""
         import aiohttp
 
         while True:
@@ -77,8 +77,8 @@ class Session:
             elif message.type is aiohttp.WSMsgType.TEXT:
                 data = message.data
             else:
-                raise self._refusal(ending(self._ws, message))
-            if (event := json_object(data)) is not None:
+                raise self._party.refusal(ending(self._ws, message))
+            if (event := self._party.read(data)) is not None:
                 return event
 
 
@@ -98,6 +98,8 @@ class VendorParty(Endpoint):
     """Whether the server's binary messages are its audio; otherwise they are JSON as its texts are."""
     answer: ClassVar[str] = ""
     """The type of the message with which the server answers the farewell; "" if that is not waited for."""
+    verifies_tls: ClassVar[bool] = True
+    """Whether the server's certificate must hold; not for one that signs its own."""
 
     def __init__(
         self,
@@ -139,6 +141,14 @@ class VendorParty(Endpoint):
     @abstractmethod
     def audio(self, packet: bytes) -> Message:
         """The message that carries a packet of audio."""
+
+    def read(self, message: Message) -> Json | None:
+        """A message of the server as `take` gets it; None if it is none."""
+        return json_object(message)
+
+    def write(self, message: Json) -> str:
+        """A message of ours as the server gets it."""
+        return json.dumps(message)
 
     def take_audio(self, data: bytes) -> None:
         """Handle a binary message of a server that `speaks_in_bytes`."""
@@ -197,7 +207,7 @@ class VendorParty(Endpoint):
 
     def send(self, *messages: Json) -> None:
         """Send messages."""
-        self._line.put(None, [json.dumps(message) for message in messages])
+        self._line.put(None, [self.write(message) for message in messages])
 
     def end(self, reason: str, transient: bool = False) -> None:
         """Note that the party has left, and why."""
@@ -230,7 +240,8 @@ class VendorParty(Endpoint):
                 return named
         return failure(error, self.name)
 
-    def _refusal(self, ended: Ending) -> PartyError:
+    def refusal(self, ended: Ending) -> PartyError:
+        """The error that the connection ended before the session began."""
         again = ended is LOST or ended.code in (1001, 1011, 1012, 1013)
         return self.named(ended.code, ended.reason) or self.error(f"{ended.text} before the session began", again)
 
@@ -249,18 +260,19 @@ class VendorParty(Endpoint):
         url, headers = await self.where()
         await self._line.hold(
             url,
-            lambda ws: self.begin(Session(ws, self._refusal)),
+            lambda ws: self.begin(Session(ws, self)),
             ready,
             self._take,
             headers,
             most_message_bytes=MOST_MESSAGE_BYTES,
+            verifies_tls=self.verifies_tls,
         )
 
     def _take(self, message: Message) -> None:
         if isinstance(message, bytes) and self.speaks_in_bytes:
             self.take_audio(message)
             return
-        event = json_object(message)
+        event = self.read(message)
         if event is not None:
             self.take(event)
         elif self.stream.allows(len(message)):
@@ -268,7 +280,7 @@ class VendorParty(Endpoint):
 
     def _answered(self, message: Message) -> bool:
         """Take a message that comes after the farewell; whether it is the answer."""
-        event = json_object(message)
+        event = self.read(message)
         if event is not None:
             self.take(event)
         return event is not None and event.get("type") == self.answer

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fdbcore.endpoints.cascaded.settings import SETTINGS as CASCADED
+from fdbcore.endpoints.vendors.freeze_omni import SETTINGS as FREEZE_OMNI
 from fdbcore.endpoints.vendors.live_session import SETTINGS as LIVE
 from fdbcore.endpoints.vendors.realtime_session import SETTINGS as REALTIME
 from fdbcore.endpoints.vendors.twilio import SETTINGS as TWILIO
@@ -22,6 +23,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "systems"
     [
         ("openai-realtime", "`openai-realtime`, `azure-realtime`, `grok`", (*ACCOUNT, *REALTIME)),
         ("openai-live", "`openai-live`", (*ACCOUNT, *LIVE)),
+        ("freeze-omni", "`freeze-omni`", FREEZE_OMNI),
         ("twilio", "`twilio`, `twilios`", TWILIO),
         ("cascaded", "`cascaded`", CASCADED),
     ],
