@@ -1,4 +1,5 @@
-"""A server that speaks OpenAI's audio/speech, as far as its clients can see: a tone of 10 ms for each character.
+"""A server that speaks OpenAI's audio/speech, as far as its clients can see: a tone of 10 ms for each character, or
+what the test wants to be said.
 
 It checks what the vendor checks: the key, parameters that it does not know, their ranges, the voice.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -26,12 +28,14 @@ def spoken(text: str) -> bytes:
 
 
 class FakeSpeech(ThreadingHTTPServer):
-    """A context manager. asked: the body of each request that it took. answer: the bytes and type to send instead."""
+    """A context manager. say: the PCM of a text. asked: the body of each request that it took. answer: the bytes and
+    type to send instead."""
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], bytes] = spoken) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.say = say
         self.asked: list[dict[str, Any]] = []
         self.answer: tuple[bytes, str] | None = None
 
@@ -62,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(json.dumps({"error": error}).encode(), "application/json", status)
             return
         self.server.asked.append(body)
-        data, kind = self.server.answer or (spoken(body["input"]), "audio/pcm")
+        data, kind = self.server.answer or (self.server.say(body["input"]), "audio/pcm")
         self._send(data, kind, 200)
 
     def _wrong(self, body: dict[str, Any]) -> tuple[int, str] | None:

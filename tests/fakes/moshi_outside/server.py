@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
 import runpy
-import socket
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
 import torch
+from fakes.outside_port import tell_port
 from moshi.models import loaders
 from safetensors.torch import save_file
 
@@ -73,19 +70,8 @@ def save_weights(model: Any, path: Path) -> None:
     save_file({name: weights.contiguous().clone() for name, weights in model.state_dict().items()}, path)
 
 
-def tell_port(port: int, out: Any) -> None:
-    """Print the port once somebody listens there."""
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                print(port, file=out, flush=True)
-                return
-        time.sleep(0.1)
-
-
 def main() -> None:
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the server prints its progress
+    port = tell_port()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     torch.cuda.synchronize = lambda *_: None  # the server calls it without asking for CUDA
@@ -94,15 +80,11 @@ def main() -> None:
         write_mimi(folder)
         write_language_model(folder)
         write_tokenizer(folder)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         files = {"config-path": "config.json", "moshi-weight": "moshi.safetensors", "mimi-weight": "mimi.safetensors"}
         given = {flag: str(folder / file) for flag, file in files.items()}
         given |= {"tokenizer": str(folder / "pieces.model"), "device": "cpu", "static": "none"}
         given |= {"host": "127.0.0.1", "port": str(port)}
         sys.argv = ["moshi.server", *(part for flag, value in given.items() for part in (f"--{flag}", value))]
-        threading.Thread(target=tell_port, args=(port, out), daemon=True).start()
         runpy.run_module("moshi.server", run_name="__main__")
 
 
