@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fdbcore.models.account import SETTINGS
+from fdbcore.models.counts import openai_counts
 from fdbcore.models.local import LocalModel
+from fdbcore.models.local import local as local_model
 from fdbcore.models.openai import OpenAIModel
 from fdbcore.protocols import Chat
 from fdbcore.runtime.address import parsed
@@ -17,7 +19,7 @@ from fdbcore.runtime.json_values import json_or_text
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.tools import Tool, ToolCall
-from fdbcore.types.usage import ModelUsage, Service, Unit
+from fdbcore.types.usage import ModelUsage, Service
 
 
 def openai(address: str) -> Chat:
@@ -28,8 +30,7 @@ def openai(address: str) -> Chat:
 
 def local(address: str) -> Chat:
     """The model "local:smollm2", on this machine. It calls no tools."""
-    parsed(address, ())
-    return LocalChat()
+    return LocalChat(local_model(address))
 
 
 class OpenAIChat(OpenAIModel, Chat):
@@ -47,6 +48,8 @@ class OpenAIChat(OpenAIModel, Chat):
         client = self._client
         from openai import OpenAIError
 
+        vendor = self.services()[0].vendor
+        yield ModelUsage(vendor, self._model, due=True)  # the counts come last, if nobody breaks off before
         calls = _Calls()
         try:
             chunks = client.with_options(max_retries=self.attempts - 1).chat.completions.create(
@@ -55,7 +58,7 @@ class OpenAIChat(OpenAIModel, Chat):
             with chunks:
                 for chunk in chunks:
                     if chunk.usage is not None:
-                        yield self._usage(chunk.usage)
+                        yield ModelUsage(vendor, self._model, openai_counts(chunk.usage.model_dump()))
                     if not chunk.choices:
                         continue
                     delta, reason = chunk.choices[0].delta, chunk.choices[0].finish_reason
@@ -68,30 +71,22 @@ class OpenAIChat(OpenAIModel, Chat):
             raise self._failure(error) from None
         yield from calls.whole()
 
-    def _usage(self, usage: Any) -> ModelUsage:  # noqa: ANN401
-        cached = getattr(usage.prompt_tokens_details, "cached_tokens", None) or 0
-        counts: dict[Unit, float] = {
-            "text_in_tokens": usage.prompt_tokens - cached,
-            "cached_text_in_tokens": cached,
-            "text_out_tokens": usage.completion_tokens,
-        }
-        vendor = self.services()[0].vendor
-        return ModelUsage(vendor, self._model, {unit: count for unit, count in counts.items() if count})
-
 
 class LocalChat(Chat):
     """See `local`."""
 
-    def __init__(self) -> None:
-        self._model = LocalModel()
-        self.name = self._model.name
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
+        self._chat: OpenAIChat | None = None
+        self.name = model.name
 
     def answer(
         self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None
     ) -> Iterator[ChatPart]:
         """See `Chat.answer`."""
-        name = self.name.partition(":")[2]
-        for part in OpenAIChat(name, base_url=self._model.base_url).answer(messages, (), most_tokens):
+        if self._chat is None or self._chat.base_url != self._model.base_url:
+            self._chat = OpenAIChat(self.name.partition(":")[2], base_url=self._model.base_url)
+        for part in self._chat.answer(messages, (), most_tokens):
             if not isinstance(part, ModelUsage):  # nobody bills it
                 yield part
 

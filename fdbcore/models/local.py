@@ -34,7 +34,7 @@ END_S: Final = 2.0
 """How long the server may take to end."""
 
 
-def local(address: str) -> Model:
+def local(address: str) -> LocalModel:
     """The model "local:smollm2". If it is not there, MissingExtraError says what to run."""
     place = parsed(address, ()).place
     if place != NAME:

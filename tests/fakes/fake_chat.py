@@ -25,13 +25,16 @@ CHAT, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/audio/transcriptions"
 
 @dataclass(frozen=True)
 class Turn:
-    """An answer of the model. calls: (name, arguments as JSON) each. status: of HTTP. word_s: from word to word."""
+    """An answer of the model. calls: (name, arguments as JSON) each; call_id: of all of them, as servers with a fault
+    have it. status: of HTTP. word_s: from word to word.
+    """
 
     text: str = ""
     calls: Sequence[tuple[str, str]] = ()
     status: int = 200
     word_s: float = 0.0
     refusal: str = ""
+    call_id: str = ""
 
 
 class FakeChat(ThreadingHTTPServer):
@@ -145,7 +148,7 @@ def _pieces(turn: Turn, number: int) -> Iterator[tuple[dict[str, Any] | None, di
     for word in turn.text.split(" ") if turn.text else ():
         yield choice({"content": f"{word} "}), None
     for index, (name, arguments) in enumerate(turn.calls):
-        began = {"index": index, "id": f"call_{number}_{index}", "type": "function"}
+        began = {"index": index, "id": turn.call_id or f"call_{number}_{index}", "type": "function"}
         yield choice({"tool_calls": [{**began, "function": {"name": name, "arguments": ""}}]}), None
         half = len(arguments) // 2
         for part in (arguments[:half], arguments[half:]):

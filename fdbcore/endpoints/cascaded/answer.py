@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Final, NamedTuple, TypeAlias
@@ -77,14 +77,15 @@ class SpokenAnswer:
     """One answer. The thread of the ticks takes its pieces, gives it results of calls, and may cancel it.
 
     parts: who makes it. messages: the conversation so far; what becomes part of it is added, all but what is said.
-    heard: what the partner said, int16 (n,) at ASR_RATE_HZ. pieces: each with the time when it came, in ns of
-    time.monotonic_ns.
+    heard: what the partner said, pieces of int16 (n,) at ASR_RATE_HZ. used_ids: of the calls of all answers.
+    pieces: each with the time when it came, in ns of time.monotonic_ns.
     """
 
     parts: Parts
     messages: list[ChatMessage]
-    heard: npt.NDArray[np.int16] = field(repr=False)
+    heard: Sequence[npt.NDArray[np.int16]] = field(repr=False)
     tools: Sequence[Tool] = ()
+    used_ids: set[str] = field(default_factory=set)
     pieces: SimpleQueue[tuple[int, Piece]] = field(default_factory=SimpleQueue)
 
     def __post_init__(self) -> None:
@@ -122,20 +123,21 @@ class SpokenAnswer:
 
     def _make(self) -> None:
         parts = self.parts
-        text = parts.asr.transcribe(wav_bytes(self.heard, ASR_RATE_HZ), parts.language).strip()
-        self._count(parts.asr.services(), "seconds", len(self.heard) / ASR_RATE_HZ)
+        heard = np.concatenate(self.heard)
+        text = parts.asr.transcribe(wav_bytes(heard, ASR_RATE_HZ), parts.language).strip()
+        self._count(parts.asr.services(), "seconds", len(heard) / ASR_RATE_HZ)
         self._put(AnswerStage("transcribed"))
         self._put(Heard(text))
         if not text:
             return
         self.messages.append(ChatMessage("user", text))
-        while calls := self._ask():
+        while (calls := self._ask()) and self.tools:
             self._put(Waits())
             results = [self._results.get() for _ in calls]
             if self._is_cancelled.is_set():
                 return
-            self.messages.append(ChatMessage("assistant", "", calls=calls))
-            self.messages += [_told(result) for result in results if result is not None]
+            told = [_told(result) for result in results if result is not None]
+            self.messages += [ChatMessage("assistant", "", calls=calls), *told]  # at once: another thread may read them
 
     def _ask(self) -> list[ToolCall]:
         """Ask the model and speak what it says; return the calls that it wants answered before it goes on."""
@@ -148,12 +150,21 @@ class SpokenAnswer:
                 sentences, rest = whole_sentences(rest + part)
                 for sentence in sentences:
                     self._speak(sentence)
-            else:
+            elif isinstance(part, ModelUsage):
                 self._put(part)
-                if isinstance(part, ToolCall):
-                    calls.append(part)
+            elif self.tools:
+                calls.append(self._with_an_id_of_its_own(part))
+                self._put(calls[-1])
         self._speak(rest)
         return calls
+
+    def _with_an_id_of_its_own(self, call: ToolCall) -> ToolCall:
+        """The call, renamed if its model gives it no id, or one that was used before."""
+        number = call.id
+        while not number or number in self.used_ids:
+            number = f"call_{len(self.used_ids) + 1}{'_' if number in self.used_ids else ''}"
+        self.used_ids.add(number)
+        return replace(call, id=number)
 
     def _speak(self, sentence: str) -> None:
         if self._is_cancelled.is_set() or not any(map(str.isalnum, sentence)):

@@ -6,7 +6,8 @@
 
 When the partner has been silent for `pause_ms`, what it said is transcribed and the model is asked. Each sentence of
 the answer is spoken while the next one comes. If the partner speaks for `interrupt_ms`, the answer ends; the
-conversation keeps what was heard of it. If nothing was heard yet, the partner's turn goes on, and is heard as a whole.
+conversation keeps what was heard of it, and what its tools have answered. If there is none of that yet, the partner's
+turn goes on, and is heard as a whole.
 
 The voice activity is that of the loop. On a clock that never waits, an answer is there in the tick in which it is asked
 for, so compute time is not counted.
@@ -16,37 +17,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from queue import Empty
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from fdbcore import registry
 from fdbcore._ext.resample import Resampler
-from fdbcore.endpoints.cascaded.answer import (
-    ASR_RATE_HZ,
-    AnswerStage,
-    Heard,
-    Over,
-    Parts,
-    Piece,
-    Spoken,
-    SpokenAnswer,
-    Waits,
-)
+from fdbcore.endpoints.cascaded.answer import ASR_RATE_HZ, Parts, SpokenAnswer
+from fdbcore.endpoints.cascaded.saying import Saying
 from fdbcore.endpoints.cascaded.settings import SETTINGS, CascadeSettings, read_settings
-from fdbcore.errors import FdbError, PartyError, RefusalError
+from fdbcore.errors import PartyError, RefusalError
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.runtime.address import parsed
+from fdbcore.runtime.address import parsed, query_of, split_query
 from fdbcore.types import (
-    FRAME_SAMPLES,
     SAMPLE_RATE_HZ,
     SILENT_FRAME,
     TICK_MS,
-    TICK_NS,
     Happening,
     Pcm,
     Side,
@@ -54,9 +42,9 @@ from fdbcore.types import (
     other_side,
 )
 from fdbcore.types.chat import ChatMessage
-from fdbcore.types.system_events import INTERRUPTED, ITEM, STAGE, TRANSCRIPT
+from fdbcore.types.system_events import INTERRUPTED, ITEM, STAGE
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import Service
 
 LEAD_TICKS: Final = 30
 """How much before the partner's first sound the recogniser hears."""
@@ -68,7 +56,7 @@ CLOSE_S: Final = 1.0
 def cascaded(address: str) -> Cascade:
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
     found = parsed(address, SETTINGS)
-    given = {name: value for name, value in found.settings.items() if f"{name}=" in address.partition("?")[2]}
+    given = {name: found.settings[name] for name in query_of(split_query(address)[1])}
     settings = read_settings(found.place, given)
     parts = Parts(
         registry.transcriber(settings.asr),
@@ -81,21 +69,6 @@ def cascaded(address: str) -> Cascade:
         if isinstance(part, VendorModel):
             part.key()  # report a missing key before any case is held
     return Cascade(settings, parts)
-
-
-@dataclass(eq=False)
-class _Sentence:
-    """A sentence of the answer, in frames; heard: how many were said."""
-
-    text: str
-    frames: npt.NDArray[np.int16]
-    heard: int = 0
-
-    @property
-    def heard_text(self) -> str:
-        """The words that were heard, by the share of the frames."""
-        words = self.text.split()
-        return " ".join(words[: round(len(words) * self.heard / len(self.frames))])
 
 
 class Cascade(Endpoint):
@@ -116,14 +89,12 @@ class Cascade(Endpoint):
         self._turn_start_tick: int | None = None  # of the partner's turn that is not answered yet
         self._speaks_since: int | None = None
         self._silent_since: int | None = None
-        self._answer: SpokenAnswer | None = None  # that is being made, or said
-        self._is_made = False
-        self._sentences: list[_Sentence] = []
-        self._calls: deque[ToolCall] = deque()
-        self._unanswered: set[str] = set()  # calls of the answer that have no result yet
-        self._waits = False  # the answer does, for these results
+        self._saying: Saying | None = None  # the answer that is being made, or said
+        self._answers = 0
+        self._used_ids: set[str] = set()
+        self._calls: list[ToolCall] = []
         self._happened: list[Happening] = []
-        self._ended: list[SpokenAnswer] = []
+        self._ended: list[Saying] = []
 
     def services(self) -> Sequence[Service]:
         """The servers of its parts."""
@@ -159,6 +130,9 @@ class Cascade(Endpoint):
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now. origin_ns: None for lockstep."""
         self._origin_ns = origin_ns
+        for part in (self._parts.asr, self._parts.llm, self._parts.tts):
+            if isinstance(part, VendorModel) and origin_ns is not None:
+                part.attempts = 1  # retries would outlast the call, and hide that the server failed
 
     def say(self, tick: int) -> Pcm | None:
         """The frame of `tick`, int16 (480,). In lockstep this waits for the answer."""
@@ -166,7 +140,9 @@ class Cascade(Endpoint):
             self._interrupt(tick)
         if self._turn_is_over(tick):
             self._begin_answer(tick)
-        self._take_pieces(tick)
+        if self._saying is not None:
+            self._happened += self._saying.step(tick)
+            self._look_for_an_error(tick, self._saying)
         return None if self.left is not None else self._next_frame(tick)
 
     def hear(self, tick: int, frame: Pcm) -> None:
@@ -195,19 +171,19 @@ class Cascade(Endpoint):
 
     def tool_calls(self) -> Sequence[ToolCall]:
         """What the language model did with calls of tools."""
-        return [self._calls.popleft() for _ in range(len(self._calls))]
+        found, self._calls = self._calls, []
+        return [*found, *(self._saying.tool_calls() if self._saying is not None else ())]
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Give the language model the result of a call."""
-        if self._answer is not None and result.id in self._unanswered:
-            self._unanswered.remove(result.id)
-            self._waits &= bool(self._unanswered)
-            self._answer.give(result)
+        if self._saying is not None:
+            self._saying.give(result)
 
     def log(self) -> Sequence[Happening]:
         """Stages of answers, transcripts, sentences that were heard, interruptions and usage."""
         happened, self._happened = self._happened, []
-        return happened
+        late = (usage for saying in self._ended for usage in saying.late_usage(max(self._heard_ticks - 1, 0)))
+        return [*happened, *late]
 
     def describe(self) -> Mapping[str, Any]:
         """Its settings, and each part with its versions, as JSON values."""
@@ -217,120 +193,72 @@ class Cascade(Endpoint):
 
     def close(self) -> None:
         """Leave. What still runs ends by its own time-out."""
-        if self._answer is not None:
-            self._end_answer()
-        for answer in self._ended:
-            answer.join(CLOSE_S)
+        if self._saying is not None:
+            self._end_answer(self._saying)
+        for saying in self._ended:
+            saying.join(CLOSE_S)
 
     # Turns
 
     def _is_interrupted(self, tick: int) -> bool:
-        is_at_work = self._answer is not None
         speaks_since, interrupt_ticks = self._speaks_since, self._settings.interrupt_ms // TICK_MS
-        return is_at_work and speaks_since is not None and tick - speaks_since >= interrupt_ticks
+        return self._saying is not None and speaks_since is not None and tick - speaks_since >= interrupt_ticks
 
     def _interrupt(self, tick: int) -> None:
-        """End the answer. If nothing of it was heard, the partner's turn goes on as if it had not ended."""
-        assert self._answer is not None
-        heard_ticks = sum(sentence.heard for sentence in self._sentences)
-        if heard_ticks:
-            said_ticks = sum(len(sentence.frames) for sentence in self._sentences)
-            fields = {"said_ms": said_ticks * TICK_MS, "heard_ms": heard_ticks * TICK_MS}
-            self._note(tick, INTERRUPTED, item=self._item(), **fields)
-            self._keep_what_was_heard()
-        self._end_answer()
+        """End the answer. If nothing has come of it, the partner's turn goes on as if it had not ended."""
+        assert self._saying is not None
+        saying = self._saying
+        if saying.heard_ms:
+            self._note(tick, INTERRUPTED, item=saying.name, said_ms=saying.said_ms, heard_ms=saying.heard_ms)
+        if saying.heard_ms or saying.has_results:
+            self._keep(saying)
+        self._end_answer(saying)
 
     def _turn_is_over(self, tick: int) -> bool:
         silent_since = self._silent_since
         if silent_since is None or tick < silent_since + self._settings.pause_ms // TICK_MS:
             return False
         self._silent_since = None
-        return self._turn_start_tick is not None and self._answer is None
+        return self._turn_start_tick is not None and self._saying is None
 
     def _begin_answer(self, tick: int) -> None:
         assert self._turn_start_tick is not None
         first = self._turn_start_tick - LEAD_TICKS
-        heard = np.concatenate([pcm for heard_tick, pcm in self._heard if heard_tick >= first])
-        self._answer = SpokenAnswer(self._parts, list(self._messages), heard, self._tools)
-        self._is_made, self._waits, self._sentences = False, False, []
-        self._unanswered.clear()
+        heard = [pcm for heard_tick, pcm in self._heard if heard_tick >= first]
+        self._answers += 1
         self._note(tick, STAGE, name="speech final")
-        self._answer.start()
+        answer = SpokenAnswer(self._parts, list(self._messages), heard, self._tools, self._used_ids)
+        self._saying = Saying(answer, f"answer {self._answers}", self._origin_ns)
 
-    def _end_answer(self) -> None:
-        assert self._answer is not None
-        self._answer.cancel()
-        self._calls.extend(ToolCall("cancelled", number) for number in sorted(self._unanswered))
-        self._unanswered.clear()
-        self._ended = [*self._ended[-3:], self._answer]
-        self._answer, self._sentences = None, []
-
-    def _keep_what_was_heard(self) -> None:
-        assert self._answer is not None
-        self._messages = list(self._answer.messages)
-        if said := " ".join(filter(None, (sentence.heard_text for sentence in self._sentences))):
-            self._messages.append(ChatMessage("assistant", said))
+    def _keep(self, saying: Saying) -> None:
+        """Make what was heard of an answer part of the conversation; what the partner says now is a new turn."""
+        self._messages = saying.messages()
         self._turn_start_tick = self._speaks_since
 
-    # The answer
+    def _end_answer(self, saying: Saying) -> None:
+        self._calls += saying.end()
+        self._ended = [*self._ended[-3:], saying]
+        self._saying = None
 
-    def _take_pieces(self, tick: int) -> None:
-        """Take what has come of the answer; in lockstep wait until it is made, or itself waits for results."""
-        while self._answer is not None and not self._is_made:
-            waits_for_it = self._origin_ns is None and not self._waits
-            try:
-                at_ns, piece = self._answer.pieces.get(block=waits_for_it)
-            except Empty:
-                return
-            at_tick = tick if self._origin_ns is None else max(0, at_ns - self._origin_ns) // TICK_NS
-            self._take(min(tick, at_tick), piece)
-
-    def _take(self, tick: int, piece: Piece) -> None:
-        match piece:
-            case AnswerStage(name):
-                self._note(tick, STAGE, name=name)
-            case Heard(text):
-                self._note(tick, TRANSCRIPT, of="partner", text=text, item=self._item())
-            case Spoken(text, pcm):
-                padded = np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES))
-                self._sentences.append(_Sentence(text, padded.reshape(-1, FRAME_SAMPLES)))
-                self._note(tick, TRANSCRIPT, of="self", text=text, item=self._item())
-            case ToolCall():
-                self._calls.append(piece)
-                self._unanswered.add(piece.id)
-            case Waits():
-                self._waits = True
-            case ModelUsage():
-                self._happened.append(piece.happening(tick))
-            case Over(error):
-                self._is_made = True
-                if error is not None:
-                    self._fail(error)
-
-    def _fail(self, error: FdbError) -> None:
-        """A model declined this one answer, or is not available: then the call is over."""
+    def _look_for_an_error(self, tick: int, saying: Saying) -> None:
+        """A model that declines one answer stays silent; if a part is not available, the call is over."""
+        error = saying.error
         if isinstance(error, RefusalError):
-            self._note(self._heard_ticks, "event", name="refused", data={"reason": str(error)})
-            return
-        self.left, self.transient = " ".join(str(error).split()), isinstance(error, PartyError) and error.transient
+            saying.error = None
+            self._note(tick, "event", name="refused", data={"reason": str(error)})
+        elif error is not None:
+            self.left = " ".join(str(error).split())
+            self.transient = isinstance(error, PartyError) and error.transient
 
     def _next_frame(self, tick: int) -> Pcm:
-        for sentence in self._sentences:
-            if sentence.heard < len(sentence.frames):
-                frame: Pcm = sentence.frames[sentence.heard]
-                sentence.heard += 1
-                return frame
-        if self._answer is not None and self._is_made:
-            said_samples = sum(sentence.frames.size for sentence in self._sentences)
-            self._note(tick, ITEM, item=self._item(), said_samples=said_samples)
-            self._keep_what_was_heard()
-            self._end_answer()
-        return SILENT_FRAME
-
-    def _item(self) -> str:
-        """The name of the answer: by the number of the partner's turn."""
-        answered = sum(message.role == "user" for message in self._messages)
-        return f"answer {answered + 1}"
+        saying = self._saying
+        frame = None if saying is None else saying.next_frame()
+        if saying is not None and frame is None and saying.is_made:
+            if saying.said_ms:
+                self._note(tick, ITEM, item=saying.name, said_samples=saying.said_ms * SAMPLE_RATE_HZ // 1000)
+            self._keep(saying)
+            self._end_answer(saying)
+        return SILENT_FRAME if frame is None else frame
 
     def _note(self, tick: int, kind: str, **fields: object) -> None:
         self._happened.append(Happening(tick, kind, fields))

@@ -177,6 +177,31 @@ def test_an_interruption_cancels_the_calls_under_way(tmp_path: Path) -> None:
     assert [message["role"] for message in chat.asked[1]["messages"]] == ["user", "assistant", "user"]
 
 
+def test_tools_that_have_answered_are_not_called_again(tmp_path: Path) -> None:
+    turns = [Turn(calls=[("add", '{"item": "tea"}')]), Turn("Never said.", word_s=3), Turn("Yes.")]
+    spoken = ((20, 60), (150, 190))
+    recording, chat = held(
+        tmp_path / "x", turns, *spoken, ticks=330, heard=["Add tea.", "And?"], world=Shop(), live=True
+    )
+    assert [event["status"] for event in of_kind(recording, "tool_result")] == ["ok"]
+    assert [message["role"] for message in chat.asked[2]["messages"]] == ["user", "assistant", "tool", "user"]
+    assert chat.asked[2]["messages"][-1]["content"] == "And?"
+
+
+def test_calls_without_ids_of_their_own_get_one(tmp_path: Path) -> None:
+    turns = [Turn(calls=[("add", '{"item": "tea"}'), ("add", '{"item": "milk"}')], call_id="same"), Turn("Done.")]
+    recording, chat = held(tmp_path / "x", turns, (20, 60), ticks=250, world=Shop())
+    assert [event["status"] for event in of_kind(recording, "tool_result")] == ["ok", "ok"]
+    assert len({message["tool_call_id"] for message in chat.asked[1]["messages"] if "tool_call_id" in message}) == 2
+
+
+def test_what_an_answer_cost_that_was_cut_short_is_not_known(tmp_path: Path) -> None:
+    turns = [Turn("one two three four five six seven eight", word_s=0.5), Turn("Yes.")]
+    recording, _ = held(tmp_path / "x", turns, (20, 60), (150, 190), ticks=200, live=True)
+    counted = [event for event in of_kind(recording, "usage") if event["model"] == "gpt-4o"]
+    assert counted[-1].get("due"), "nothing was counted after it"
+
+
 def test_what_it_costs_is_counted_by_part(tmp_path: Path) -> None:
     recording, _ = held(tmp_path / "x", [Turn("Yes.")], (20, 60), ticks=200)
     counted = {unit for event in of_kind(recording, "usage") for unit in event if unit not in ("tick", "side", "kind")}
