@@ -83,6 +83,16 @@ SYSTEMS: Final = (
             "address": "f\"twilio:{server.url('ws').removeprefix('ws:')}/media\"",
         },
     ),
+    System(
+        "freeze-omni",
+        server={
+            "module": "freeze_omni_server",
+            "imports": "FreezeOmniServer, Quirks",
+            "server": "FreezeOmniServer(Quirks(max_users=8))",
+            "key": "",
+            "address": "f\"freeze-omni:{server.url('ws').removeprefix('ws:')}?tls=0\"",
+        },
+    ),
 )
 
 
