@@ -203,6 +203,7 @@ class Chat(Protocol):
 
     name: str
     """Its address: "openai:gpt-4o"."""
+    calls_tools: bool = True
 
     def answer(
         self, messages: Sequence[ChatMessage], tools: Sequence[Tool] = (), most_tokens: int | None = None

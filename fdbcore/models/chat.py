@@ -75,6 +75,8 @@ class OpenAIChat(OpenAIModel, Chat):
 class LocalChat(Chat):
     """See `local`."""
 
+    calls_tools = False
+
     def __init__(self, model: LocalModel) -> None:
         self._model = model
         self._chat: OpenAIChat | None = None

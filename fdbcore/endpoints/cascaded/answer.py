@@ -13,17 +13,19 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.audio.decode import resampler_to_48k
+from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError, InputError
 from fdbcore.protocols import Chat, Speaker, Transcriber
-from fdbcore.types import Pcm
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 from fdbcore.types.chat import ChatMessage
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service, Unit
 
 ASR_RATE_HZ: Final = 16_000
+SENTENCE_GAP_SAMPLES: Final = SAMPLE_RATE_HZ // 5
+"""The silence between two sentences of an answer."""
 
 _SENTENCE: Final = re.compile(r".+?(?:[.!?…]+[\"')\]]*\s+|[。！？]+|\n+)", re.DOTALL)
 """A sentence that is known to be complete, because something follows it."""
@@ -92,6 +94,7 @@ class SpokenAnswer:
         self._is_cancelled = Event()
         self._results: SimpleQueue[ToolResult | None] = SimpleQueue()
         self._stages: set[str] = set()
+        self._has_spoken = False
         self._thread = Thread(target=self._run, daemon=True, name="fdbcore-answer")
 
     def start(self) -> None:
@@ -169,10 +172,12 @@ class SpokenAnswer:
     def _speak(self, sentence: str) -> None:
         if self._is_cancelled.is_set() or not any(map(str.isalnum, sentence)):
             return
-        pcm, rate_hz = self.parts.tts.speak("answer", sentence.strip())
-        resampler = resampler_to_48k(rate_hz)
+        # A speaker's silence before its first sound would count as time to answer.
+        speech = without_edges(*self.parts.tts.speak("answer", sentence.strip()))
         self._note_once("first audio")
-        self._put(Spoken(sentence.strip(), np.concatenate((resampler.process(pcm), resampler.flush()))))
+        gap = np.zeros(SENTENCE_GAP_SAMPLES if self._has_spoken else 0, np.int16)
+        self._has_spoken = True
+        self._put(Spoken(sentence.strip(), np.concatenate((gap, speech))))
         self._count(self.parts.tts.services(), "characters", len(sentence.strip()))
 
     def _note_once(self, stage: str) -> None:

@@ -27,7 +27,7 @@ from fdbcore._ext.resample import Resampler
 from fdbcore.endpoints.cascaded.answer import ASR_RATE_HZ, Parts, SpokenAnswer
 from fdbcore.endpoints.cascaded.saying import Saying
 from fdbcore.endpoints.cascaded.settings import SETTINGS, CascadeSettings, read_settings
-from fdbcore.errors import PartyError, RefusalError
+from fdbcore.errors import InputError, PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import VendorModel
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.address import parsed, query_of, split_query
@@ -102,12 +102,14 @@ class Cascade(Endpoint):
         return [*heard, *self._parts.llm.services(), *self._parts.tts.services()]
 
     def probe(self) -> None:
-        """Ask the language model's server, and load what runs here."""
-        self._parts.llm.probe()
+        """Ask the servers of its parts, and load what runs here."""
+        for part in (self._parts.asr, self._parts.llm, self._parts.tts):
+            if isinstance(part, VendorModel):
+                part.probe()
         self._warm_up()
 
     def open(self, side: Side) -> None:
-        """Load the models that run here, so that the first answer does not wait for them."""
+        """Load the models that run here, so that the first answer does not wait for them. PartyError if one fails."""
         self._side = side
         for part in (self._parts.asr, self._parts.llm, self._parts.tts):
             if isinstance(part, VendorModel):
@@ -116,15 +118,20 @@ class Cascade(Endpoint):
 
     def _warm_up(self) -> None:
         parts = self._parts
-        if not parts.asr.services():
-            parts.asr.transcribe(_silence_wav(), parts.language)
-        if not parts.llm.services():
-            parts.llm.probe()
-        if not parts.tts.services():
-            parts.tts.speak("warm-up", "Hello.")
+        try:
+            if not parts.asr.services():
+                parts.asr.transcribe(_silence_wav(), parts.language)
+            if not parts.llm.services():
+                parts.llm.probe()
+            if not parts.tts.services():
+                parts.tts.speak("warm-up", "Hello.")
+        except InputError as error:
+            raise PartyError(f"cascaded:{self._settings.name}: {error}") from None
 
     def take_tools(self, tools: Sequence[Tool]) -> None:
-        """Offer these tools to the language model."""
+        """Offer these tools to the language model. SettingsError if it cannot call any."""
+        if not self._parts.llm.calls_tools:
+            raise SettingsError(f"{self._parts.llm.name} cannot call tools")
         self._tools = tools
 
     def start(self, origin_ns: int | None) -> None:

@@ -29,6 +29,7 @@ from fdbcore.runtime.address import KEY_VARIABLE, Setting, host_port, location, 
 from fdbcore.runtime.network import event_loop
 from fdbcore.runtime.redaction import secret
 from fdbcore.types import TICKS_PER_S, Pcm
+from fdbcore.types.tools import Tool
 from fdbcore.types.usage import Service
 
 RATE_HZ: Final = 8_000
@@ -93,6 +94,10 @@ class Twilio(VendorParty):
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
         return [Service("audio", self._host)]
+
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """SettingsError: the tools of the application are its own matter."""
+        raise SettingsError("no call of a tool crosses Media Streams")
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
         """See `VendorParty.where`."""

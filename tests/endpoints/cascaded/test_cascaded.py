@@ -23,7 +23,7 @@ from helpers.conformance import SECRET, Behaviour, EndpointConformance, asks_twi
 from scipy.io import wavfile
 
 from fdbcore.endpoints.cascaded.answer import whole_sentences
-from fdbcore.errors import SettingsError
+from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
@@ -102,8 +102,8 @@ def test_an_answer_comes_after_the_pause_and_is_said_whole(tmp_path: Path) -> No
     recording, chat = held(tmp_path / "x", [Turn(text)], (50, 100), ticks=400, instructions="Be brief.")
     loud = np.flatnonzero(loud_ticks(recording))
     assert loud[0] == pytest.approx(140, abs=2), "the pause of 400 ms; compute time does not count"
-    # The fake says 10 ms for each character; sentences follow each other at once.
-    assert loud[-1] - loud[0] + 1 == pytest.approx(len("Good day to you.") + len("What can I do?"), abs=2)
+    # The fake says 10 ms for each character; 200 ms lie between the sentences.
+    assert loud[-1] - loud[0] + 1 == pytest.approx(len("Good day to you.") + 20 + len("What can I do?"), abs=4)
     assert [message["role"] for message in chat.asked[0]["messages"]] == ["system", "user"]
     assert chat.asked[0]["messages"][1]["content"] == "Hello."
     assert [(event["of"], event["text"]) for event in of_kind(recording, "transcript")] == [
@@ -229,6 +229,30 @@ def test_two_runs_are_the_same_in_lockstep(tmp_path: Path) -> None:
     for name in ("session.wav", "events.jsonl"):
         first, second = ((run.path / name).read_bytes() for run in runs)
         assert first == second
+
+
+def test_a_speaker_that_fails_is_the_systems_fault(tmp_path: Path) -> None:
+    with FakeChat() as chat, FakeSpeech() as speech:
+        path = written(tmp_path, chat, speech)
+        path.write_text(re.sub('openai-tts[^"]*', "exec:false", path.read_text()))
+        party = endpoint(f"cascaded:{path}")
+        caller = Caller([False] * 20)
+        recording = converse(caller, party, tmp_path / "call", LiveSettings(vad="energy"), {}, threading.Event())
+    assert recording.outcome is not None
+    assert (recording.outcome["kind"], recording.outcome["side"]) == ("failed", "B")
+
+
+def test_a_recogniser_that_is_not_there_is_found_before_a_call(tmp_path: Path) -> None:
+    with FakeChat() as chat, FakeSpeech() as speech:
+        path = written(tmp_path, chat, speech)
+        there = f"127.0.0.1:{chat.server_port}"
+        path.write_text(path.read_text().replace(there, "127.0.0.1:9", 1))
+        party = endpoint(f"cascaded:{path}")
+        try:
+            with pytest.raises(PartyError, match="cannot be reached"):
+                party.probe()
+        finally:
+            party.close()
 
 
 @pytest.mark.parametrize(
