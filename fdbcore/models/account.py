@@ -6,6 +6,7 @@ The errors never show the key.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
@@ -143,11 +144,14 @@ class Account:
             return "a request without a key (key_variable=VARIABLE beside base_url names one)"
         return f"the key in {' or '.join(self.key_variables)}"
 
+    def without_key(self, text: str) -> str:
+        """`text` with "…" for each word that holds the key or a part of it."""
+        keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
+        return re.sub(r"\S+", lambda word: "…" if any(_reveals(word[0], key) for key in keys) else word[0], text)
+
     def redacted(self, text: str) -> str:
         """`text` as one line, without words that hold the key or a part of it, which vendors quote in their errors."""
-        keys = [key for variable in self.key_variables if (key := os.environ.get(variable, "").strip())]
-        words = ["…" if any(_reveals(word, key) for key in keys) else word for word in without_values(text).split()]
-        line = " ".join(words)
+        line = " ".join(self.without_key(without_values(text)).split())
         return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
 
 

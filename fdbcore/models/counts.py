@@ -1,6 +1,7 @@
 """What vendors count of the use of a model, in our units (`fdbcore.types.usage`).
 
-In a vendor's JSON the cached tokens are among the other tokens; in ours they are not.
+In a vendor's JSON the cached tokens are among the other tokens; in ours they are not. What has another form than the
+vendor documents counts as left out.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ def openai_counts(usage: Mapping[str, Any]) -> dict[Unit, float]:
     count as text.
     """
     if usage.get("type") == "duration":
-        return {"seconds": usage["seconds"]}
+        seconds = _count(usage, "seconds")
+        return {"seconds": seconds} if seconds else {}
     heard = _details(usage, "input_token_details", "prompt_tokens_details", "input_tokens_details")
     said = _details(usage, "output_token_details", "completion_tokens_details", "output_tokens_details")
-    of_cached = heard.get("cached_tokens_details") or {}
-    cached = heard.get("cached_tokens") or 0
-    cached_audio = of_cached.get("audio_tokens") or 0
-    audio_in, audio_out = heard.get("audio_tokens") or 0, said.get("audio_tokens") or 0
-    all_in = usage.get("input_tokens") or usage.get("prompt_tokens") or 0
-    all_out = usage.get("output_tokens") or usage.get("completion_tokens") or 0
+    cached = _count(heard, "cached_tokens")
+    cached_audio = _count(_details(heard, "cached_tokens_details"), "audio_tokens")
+    audio_in, audio_out = _count(heard, "audio_tokens"), _count(said, "audio_tokens")
+    all_in = _count(usage, "input_tokens", "prompt_tokens")
+    all_out = _count(usage, "output_tokens", "completion_tokens")
     return _counted(audio_in, audio_out, all_in, all_out, cached_audio, cached - cached_audio)
 
 
@@ -38,9 +39,9 @@ def gemini_counts(usage: Mapping[str, Any], other: Literal["audio", "text"] = "t
     in October 2026. Thinking counts as text that was said, results of tools as text.
     """
     found = {_snake(name): value for name, value in usage.items() if value}
-    thought, tools = found.get("thoughts_token_count", 0), found.get("tool_use_prompt_token_count", 0)
-    heard, cached = found.get("prompt_token_count", 0), found.get("cached_content_token_count", 0)
-    said = found.get("candidates_token_count", 0) + found.get("response_token_count", 0)
+    thought, tools = _count(found, "thoughts_token_count"), _count(found, "tool_use_prompt_token_count")
+    heard, cached = _count(found, "prompt_token_count"), _count(found, "cached_content_token_count")
+    said = _count(found, "candidates_token_count") + _count(found, "response_token_count")
     audio = [
         _audio(found, total, other, *names)
         for total, names in (
@@ -55,10 +56,11 @@ def gemini_counts(usage: Mapping[str, Any], other: Literal["audio", "text"] = "t
 def _audio(usage: Mapping[str, Any], total: int, other: Literal["audio", "text"], *names: str) -> int:
     """How many of `total` tokens are audio, by the lists of tokens by modality."""
     told = {"AUDIO": 0, "TEXT": 0}
-    for each in (item for name in names for item in usage.get(name, ())):
+    lists = (found for name in names if isinstance(found := usage.get(name), list | tuple))
+    for each in (item for found in lists for item in found if isinstance(item, Mapping)):
         values = {_snake(name): value for name, value in each.items()}
         kind = str(getattr(values.get("modality"), "value", values.get("modality")))
-        told[kind] = told.get(kind, 0) + (values.get("token_count") or 0)
+        told[kind] = told.get(kind, 0) + _count(values, "token_count")
     return total - told["TEXT"] if other == "audio" else told["AUDIO"]
 
 
@@ -82,4 +84,9 @@ def _counted(
 
 
 def _details(usage: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    return next((usage[name] for name in names if usage.get(name)), {})
+    return next((found for name in names if isinstance(found := usage.get(name), Mapping) and found), {})
+
+
+def _count(usage: Mapping[str, Any], *names: str) -> Any:  # noqa: ANN401
+    """The first count of these names that is a number other than 0; 0 if there is none."""
+    return next((found for name in names if isinstance(found := usage.get(name), int | float) and found), 0)

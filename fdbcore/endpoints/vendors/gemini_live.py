@@ -96,7 +96,7 @@ class GeminiLive(VendorParty):
     kind: ClassVar[str] = "gemini-live"
 
     def __init__(self, account: Account, model: str, settings: Mapping[str, Any], timeout_s: float) -> None:
-        super().__init__(account.name, Uplink(HEARS_HZ), SAYS_HZ, timeout_s=timeout_s)
+        super().__init__(account.name, Uplink(HEARS_HZ), SAYS_HZ, timeout_s=timeout_s, account=account)
         self._account = account
         self._model = model
         self._asked = setup_of(model, settings)
@@ -284,7 +284,7 @@ class GeminiLive(VendorParty):
         try:
             self.items.push(self._item, from_pcm16(base64.b64decode(str(data), validate=True)))
         except ValueError:
-            self.note("event", name="not audio", data=str(data)[:200])
+            self.odd("not audio", str(data))
 
     def _transcribe(self, of: str, told: Json) -> None:
         self._words[of].append(str(told.get("text") or ""))

@@ -68,7 +68,15 @@ class OpenAILive(VendorParty):
 
     def __init__(self, account: Account, model: str, asked: Json, timeout_s: float) -> None:
         pace = Pace("realtime", CHUNK_MS)
-        super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, names_its_items=False, timeout_s=timeout_s, pace=pace)
+        super().__init__(
+            account.name,
+            Uplink(RATE_HZ),
+            RATE_HZ,
+            names_its_items=False,
+            timeout_s=timeout_s,
+            pace=pace,
+            account=account,
+        )
         self._account = account
         self._model = model
         self._asked = asked
@@ -215,7 +223,7 @@ class OpenAILive(VendorParty):
         try:
             pcm = from_pcm16(base64.b64decode(str(audio), validate=True))
         except ValueError:
-            self.note("event", name="not audio", data=str(audio)[:200])
+            self.odd("not audio", str(audio))
             return
         self.items.push(_ONE, pcm)
         self._times.take_audio(len(pcm))

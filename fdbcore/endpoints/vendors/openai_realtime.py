@@ -96,7 +96,7 @@ class OpenAIRealtime(VendorParty):
     kind: ClassVar[str] = "openai-realtime"
 
     def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json) -> None:
-        super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ)
+        super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, account=account)
         self._account = account
         self._dialect = dialect
         self._model = model
@@ -199,7 +199,7 @@ class OpenAIRealtime(VendorParty):
         try:
             self.items.push(item, from_pcm16(base64.b64decode(str(audio), validate=True)))
         except ValueError:
-            self.note("event", name="not audio", data=str(audio)[:200])
+            self.odd("not audio", str(audio))
 
     def _turn(self, name: str, event: Json) -> None:
         """The server's detector decided on the partner's speech."""
@@ -226,7 +226,7 @@ class OpenAIRealtime(VendorParty):
 
     def _begin_item(self, item: object) -> None:
         if isinstance(item, dict) and item.get("type") == "function_call" and item.get("call_id"):
-            self.call(ToolCall("begun", item["call_id"], str(item.get("name"))))
+            self.call(ToolCall("begun", str(item["call_id"]), str(item.get("name"))))
 
     def _complete_call(self, item: object) -> None:
         """Take a call whose arguments are whole. An interrupted response says that they are done too, but not so."""

@@ -22,7 +22,7 @@ from fdbcore.endpoints.websocket_line import (
     one_line,
     require_aiohttp,
 )
-from fdbcore.errors import PartyError
+from fdbcore.errors import FdbError, PartyError
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.runtime.json_values import json_value
 from fdbcore.runtime.network import event_loop
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+    from fdbcore.models.account import Account
+
 MOST_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 MOST_AHEAD_S: Final = 300
 """How much audio a party may send ahead: the longest answer of a model has 4,096 tokens, which are 205 s."""
@@ -47,7 +49,11 @@ LONGEST_WAIT_S: Final = 20.0
 """If a server asks for a longer wait, another call may try later."""
 BUSY_STATUSES: Final = (429, 503, 529)
 
+MOST_SHOWN_CHARS: Final = 200
+
 _BURSTS: Final = Pace("burst")
+_UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a message may raise whose JSON has another form than the protocol's."""
 
 Json: TypeAlias = dict[str, Any]
 
@@ -55,12 +61,13 @@ Json: TypeAlias = dict[str, Any]
 class Session:
     """The WebSocket while the party opens: sends and receives one message at a time, in the form of the party's wire.
 
-    Raises the party's error if it ends.
+    Raises the party's error if it ends. latest: the message that came last.
     """
 
     def __init__(self, ws: aiohttp.ClientWebSocketResponse, party: VendorParty) -> None:
         self._ws = ws
         self._party = party
+        self.latest: Json = {}
 
     async def send(self, message: Json) -> None:
         """Send one message."""
@@ -79,6 +86,7 @@ class Session:
             else:
                 raise self._party.refusal(ending(self._ws, message))
             if (event := self._party.read(data)) is not None:
+                self.latest = event
                 return event
 
 
@@ -89,7 +97,7 @@ class VendorParty(Endpoint):
     `items`, `note`, `call`, `cut_short`, `send`, `end`.
 
     name: in messages. uplink: what it hears. rate_hz: of what it says. names_its_items: otherwise it calls
-    `items.push_unnamed`. pace: of what it says.
+    `items.push_unnamed`. pace: of what it says. account: whose key is in nothing that is logged or given as a reason.
     """
 
     kind: ClassVar[str]
@@ -109,8 +117,10 @@ class VendorParty(Endpoint):
         names_its_items: bool = True,
         timeout_s: float = OPEN_TIMEOUT_S,
         pace: Pace = _BURSTS,
+        account: Account | None = None,
     ) -> None:
         self.name = name
+        self._without_key = account.without_key if account is not None else str
         self.uplink = uplink
         self.stream = FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True)
         self.items = Items(self.stream, rate_hz, names_its_items)
@@ -173,7 +183,7 @@ class VendorParty(Endpoint):
         """Why the party leaves when the connection has ended; None if it goes on over another one."""
         error = self.named(ended.code, ended.reason)
         if error is None:
-            return ended.text
+            return self._without_key(ended.text)
         self.transient |= error.transient
         return str(error)
 
@@ -186,7 +196,21 @@ class VendorParty(Endpoint):
     def log_event(self, name: str, event: Mapping[str, Any]) -> None:
         """Log a message of the server as it came, without its audio."""
         if self.stream.allows(len(str(event))):
-            self.note("event", name=name, data=dict(event))
+            self.note("event", name=self._without_key(name), data=self._redacted(event))
+
+    def odd(self, name: str, data: object) -> None:
+        """Log that a message is of no use. name: why. data: what shows it; of a text its beginning."""
+        if self.stream.allows(len(str(data))):
+            shown = data[:MOST_SHOWN_CHARS] if isinstance(data, str) else data
+            self.note("event", name=name, data=self._redacted(shown))
+
+    def _redacted(self, value: Any) -> Any:  # noqa: ANN401
+        """A JSON value whose texts do not hold the key."""
+        if isinstance(value, str):
+            return self._without_key(value)
+        if isinstance(value, Mapping):
+            return {self._without_key(str(name)): self._redacted(each) for name, each in value.items()}
+        return [self._redacted(each) for each in value] if isinstance(value, list) else value
 
     def log_usage(self, usage: ModelUsage) -> None:
         """Log what the model counted."""
@@ -212,11 +236,11 @@ class VendorParty(Endpoint):
     def end(self, reason: str, transient: bool = False) -> None:
         """Note that the party has left, and why."""
         self.transient |= transient
-        self.stream.leave(one_line(reason))
+        self.stream.leave(one_line(self._without_key(reason)))
 
     def error(self, reason: str, transient: bool = False) -> PartyError:
         """The error that the party is not available."""
-        return PartyError(f"{self.name}: {one_line(reason)}", transient)
+        return PartyError(f"{self.name}: {one_line(self._without_key(reason))}", transient)
 
     # What the loop calls
 
@@ -260,7 +284,7 @@ class VendorParty(Endpoint):
         url, headers = await self.where()
         await self._line.hold(
             url,
-            lambda ws: self.begin(Session(ws, self)),
+            lambda ws: self._begin(Session(ws, self)),
             ready,
             self._take,
             headers,
@@ -268,21 +292,36 @@ class VendorParty(Endpoint):
             verifies_tls=self.verifies_tls,
         )
 
+    async def _begin(self, session: Session) -> None:
+        try:
+            await self.begin(session)
+        except FdbError:
+            raise
+        except _UNREADABLE:
+            shown = json.dumps(session.latest, ensure_ascii=False, default=str)[:MOST_SHOWN_CHARS]
+            raise self.error(f"broke the protocol: cannot read {shown}") from None
+
     def _take(self, message: Message) -> None:
         if isinstance(message, bytes) and self.speaks_in_bytes:
             self.take_audio(message)
             return
         event = self.read(message)
         if event is not None:
+            self._take_event(event)
+        else:
+            self.odd("not an event", str(message))
+
+    def _take_event(self, event: Json) -> None:
+        try:
             self.take(event)
-        elif self.stream.allows(len(message)):
-            self.note("event", name="not an event", data=str(message[:200]))
+        except _UNREADABLE:
+            self.odd("cannot be read", str(event))
 
     def _answered(self, message: Message) -> bool:
         """Take a message that comes after the farewell; whether it is the answer."""
         event = self.read(message)
         if event is not None:
-            self.take(event)
+            self._take_event(event)
         return event is not None and event.get("type") == self.answer
 
     def start(self, origin_ns: int | None) -> None:

@@ -120,11 +120,11 @@ class Twilio(VendorParty):
     def take(self, event: Json) -> None:
         """Handle one message of the application."""
         name, told = str(event.get("event")), event.get(str(event.get("event")))
+        if event.get("streamSid") != self._stream_id:
+            self.odd("for another stream", {"event": name})
+            return
         if name != "media":
             self.log_event(name, {field: value for field, value in event.items() if field != "event"})
-        if event.get("streamSid") != self._stream_id:
-            self.note("event", name="for another stream", data={"event": name})
-            return
         match name:
             case "media":
                 self._hear(told)
@@ -168,7 +168,7 @@ class Twilio(VendorParty):
         try:
             self.items.push_unnamed(from_mulaw(base64.b64decode(str(payload), validate=True)))
         except ValueError:
-            self.note("event", name="not audio", data=str(payload)[:200])
+            self.odd("not audio", str(payload))
 
     def _tell(self, event: str, told: Json) -> None:
         event_loop().call_soon_threadsafe(self._line.put, None, [self._message(event, told)])

@@ -60,7 +60,7 @@ class Ultravox(VendorParty):
     speaks_in_bytes: ClassVar[bool] = True
 
     def __init__(self, account: Account, model: str, asked: Json, timeout_s: float) -> None:
-        super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s)
+        super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s, account=account)
         self._account = account
         self._model = model
         self._asked = asked
