@@ -180,7 +180,7 @@ class FreezeOmni(VendorParty):
         if self._announced == "audio":
             self.items.push_unnamed(from_pcm16(data))
         elif self.stream.allows(len(data)):
-            self.note("event", name="bytes without an event", data=len(data))
+            self.odd("bytes without an event", len(data))
         self._announced = ""
 
 

@@ -307,11 +307,11 @@ class VendorParty(Endpoint):
             return
         event = self.read(message)
         if event is not None:
-            self._take_event(event)
+            self._take_if_readable(event)
         else:
             self.odd("not an event", str(message))
 
-    def _take_event(self, event: Json) -> None:
+    def _take_if_readable(self, event: Json) -> None:
         try:
             self.take(event)
         except _UNREADABLE:
@@ -321,7 +321,7 @@ class VendorParty(Endpoint):
         """Take a message that comes after the farewell; whether it is the answer."""
         event = self.read(message)
         if event is not None:
-            self._take_event(event)
+            self._take_if_readable(event)
         return event is not None and event.get("type") == self.answer
 
     def start(self, origin_ns: int | None) -> None:
