@@ -34,7 +34,7 @@ SETTING_NAMES: Final = {
 }
 SHA_CHARACTERS: Final = 12
 _CHANNELS: Final = {1: "mono", 2: "stereo"}
-_WHICH: Final = ("party", "model", "path", "address", "url", "command")
+_WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
 """What of a party's description says which one it is; the first that there is."""
 
 

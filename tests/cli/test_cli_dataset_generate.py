@@ -233,7 +233,7 @@ def test_quiet_prints_nothing(tmp_path: Path) -> None:
         (("--prompts", "nowhere"), "--prompts nowhere: expected a folder"),
         (("--topics", "nowhere"), "nowhere: expected a file of topics"),
         (("--locale", "fr-FR", "--topics", __file__), "locale fr-FR"),
-        (("--model", "oracle:x"), "expected one of gemini, openai"),
+        (("--model", "oracle:x"), "expected one of gemini, local, openai"),
         (("--model", "openai:"), "no name"),
         (("--model", "openai:x?base_url=ftp://x"), "expected http"),
         (("--model", "openai:x?rate=3"), "expected settings of base_url, key_variable, got 'rate'"),

@@ -24,8 +24,8 @@ KNOWN = (
 PARTIES = {
     "`exec`": command.SETTINGS,
     "`echo`": echo.SETTINGS,
-    "`webrtc`, `whip`, `whips`": endpoint.SETTINGS,
-    "`whip`, `whips`": whip_client.DIALLED[len(endpoint.SETTINGS) :],
+    "`webrtc`, `whip`, `whips`, `pipecat`, `pipecats`": endpoint.SETTINGS,
+    "`whip`, `whips`, `pipecat`, `pipecats`": whip_client.DIALLED[len(endpoint.SETTINGS) :],
     "`moshi`": moshi.MOSHI,
     "`personaplex`": moshi.PERSONAPLEX,
     "`gemini`, `openai-chat`": one_shot.SETTINGS,
