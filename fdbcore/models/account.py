@@ -40,7 +40,7 @@ class Vendor:
 
     name: as an address names it. key_variables: where its key may be, the first one first. base_url: of its server;
     "" if each user has one. base_url_variable: the environment variable that may name another server; "" if there is
-    none. domain: of all its servers; "" for the host of base_url. billed_as: its name in the table of models; "" for
+    none. domains: of all its servers; () for the host of base_url. billed_as: its name in the table of models; "" for
     `name`.
     """
 
@@ -48,14 +48,14 @@ class Vendor:
     key_variables: tuple[str, ...]
     base_url: str
     base_url_variable: str = ""
-    domain: str = ""
+    domains: tuple[str, ...] = ()
     billed_as: str = ""
 
     def owns(self, url: str) -> bool:
-        """Whether the server at a URL is the vendor's, so that it may be sent the vendor's key."""
-        domain = self.domain or urlsplit(self.base_url).hostname
-        host = urlsplit(url).hostname or ""
-        return domain is not None and (host == domain or host.endswith(f".{domain}"))
+        """Whether the server at a URL is the vendor's, so that it may be sent the vendor's key; never without TLS."""
+        parts = urlsplit(url)
+        host, domains = parts.hostname or "", self.domains or (urlsplit(self.base_url).hostname or "",)
+        return parts.scheme == "https" and any(host == each or host.endswith(f".{each}") for each in domains if each)
 
 
 class Account:

@@ -67,9 +67,9 @@ class OpenAIModel(VendorModel):
 
         try:
             known = {model.id for model in client.with_options(max_retries=0).models.list()}
-        except NotFoundError:
+        except NotFoundError as error:
             if self.services()[0].vendor:
-                raise
+                raise self._failure(error) from None
             return  # another server need not have this list
         except (OpenAIError, ValueError) as error:
             raise self._failure(error) from None

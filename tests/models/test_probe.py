@@ -8,7 +8,9 @@ from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Fails, FakeModelServer
 
 from fdbcore import registry
+from fdbcore.endpoints.vendors.openai_realtime import DIALECTS
 from fdbcore.errors import PartyError
+from fdbcore.models.account import NO_KEY, Account, Vendor
 from fdbcore.types.usage import Service
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
@@ -102,3 +104,30 @@ def test_parties_without_a_vendor_name_their_hosts() -> None:
         "scripted:caller": [],
     }
     assert {address: [service.host for service in registry.endpoint(address).services()] for address in hosts} == hosts
+
+
+def test_a_vendors_server_without_a_list_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Vendor, "owns", lambda *_: True)
+    with FakeOpenAI([]) as server:
+        server.refuses = Fails(404, "Not Found")
+        with pytest.raises(PartyError, match="has no such model"):
+            probe("openai-chat:gpt-5-nano", server)
+
+
+@pytest.mark.parametrize(
+    ("system", "url", "is_sent"),
+    [
+        ("openai-realtime", "https://eu.api.openai.com/v1", True),
+        ("openai-realtime", "http://api.openai.com/v1", False),
+        ("azure-realtime", "https://mine.openai.azure.com/openai/v1", True),
+        ("azure-realtime", "https://mine.cognitiveservices.azure.com/openai/v1", True),
+        ("azure-realtime", "https://mine.services.ai.azure.com/openai/v1", True),
+        ("azure-realtime", "http://mine.openai.azure.com/openai/v1", False),
+        ("azure-realtime", "https://stranger.westeurope.cloudapp.azure.com/openai/v1", False),
+    ],
+)
+def test_a_key_goes_to_the_vendors_own_servers_alone_and_with_tls(
+    system: str, url: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key-0123456789abcdef")
+    assert (Account(DIALECTS[system].vendor, "m", url).key() != NO_KEY) is is_sent

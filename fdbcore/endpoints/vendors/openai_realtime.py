@@ -37,6 +37,8 @@ from fdbcore.types.tools import ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage, Service
 
 RATE_HZ: Final = 24_000
+AZURE_DOMAINS: Final = ("openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com")
+"""Of Azure OpenAI alone: below azure.com are servers of anybody."""
 
 _HARMLESS: Final = (
     "response_cancel_not_active",
@@ -68,7 +70,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
         replace(OPENAI, name="openai-realtime", billed_as=OPENAI.name),
     ),
     "azure-realtime": Dialect(
-        Vendor("azure-realtime", ("AZURE_OPENAI_API_KEY",), "", domain="azure.com", billed_as="azure"),
+        Vendor("azure-realtime", ("AZURE_OPENAI_API_KEY",), "", domains=AZURE_DOMAINS, billed_as="azure"),
         key_header="api-key",
     ),
     "grok": Dialect(

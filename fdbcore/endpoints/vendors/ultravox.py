@@ -35,7 +35,7 @@ from fdbcore.types.usage import ModelUsage, Service
 if TYPE_CHECKING:
     pass
 
-VENDOR: Final = Vendor("ultravox", ("ULTRAVOX_API_KEY",), "https://api.ultravox.ai/api", domain="ultravox.ai")
+VENDOR: Final = Vendor("ultravox", ("ULTRAVOX_API_KEY",), "https://api.ultravox.ai/api", domains=("ultravox.ai",))
 PROBE_DURATION: Final = "10s"
 REST_TIMEOUT_S: Final = 5.0
 MOST_EARLY_MESSAGES: Final = 50_000
