@@ -65,7 +65,11 @@ class Trial:
             return False
         for line in _told(folder, self.cases(folder), len(left)):
             click.echo(line, err=True)
-        return self.yes or click.confirm(f"Run the other {len(left)}?", err=True)
+        try:
+            return self.yes or click.confirm(f"Run the other {len(left)}?", err=True)
+        except click.Abort:  # Ctrl-C, or the end of the input, is a no
+            click.echo(err=True)
+            return False
 
 
 def _told(folder: RunFolder, cases: Sequence[Case], left: int) -> Iterator[str]:

@@ -171,6 +171,9 @@ def test_the_first_calls_are_told_before_the_others(tmp_path: Path, monkeypatch:
     assert "s-1: 0:01, 0.0500 USD" in stopped.stderr
     assert "3 of 5 cases left" in stopped.stderr
     assert summary(out)["cost"]["calls"] == 2
+    ended = run(tmp_path / "ended", "--system", f"s={BILLED}", "--first", 2, answer="", trials=5)
+    assert ended.exit_code == 1
+    assert "3 of 5 cases left" in ended.stderr, "the end of the input is a no"
     done = run(out, "--system", f"s={BILLED}", "--first", 2, "--yes", trials=5)
     assert done.exit_code == 0, done.output
     assert summary(out)["cost"]["calls"] == 5
