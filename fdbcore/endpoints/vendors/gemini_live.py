@@ -177,7 +177,8 @@ class GeminiLive(VendorParty):
             except TimeoutError:
                 self.end(f"{self.name}: did not resume the session within {self.timeout_s:g} s", transient=True)
             except Exception as error:
-                self.end(str(self._failure(error)))
+                failed = self._failure(error)
+                self.end(str(failed), failed.transient)
 
     def _note_resumed(self) -> None:
         assert self._handle is not None
