@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Final
 
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.vendors.items import from_pcm16
-from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Json, Session, VendorParty
+from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.socket_io import PATH, read_packet, write_packet
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Message

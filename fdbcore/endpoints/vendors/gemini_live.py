@@ -38,7 +38,8 @@ from fdbcore.endpoints.vendors.errors import (
 )
 from fdbcore.endpoints.vendors.gemini_session import SETTINGS, Behavior, behavior_of, declared, setup_of
 from fdbcore.endpoints.vendors.items import from_pcm16
-from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Json, Session, VendorParty
+from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Ending, Message
 from fdbcore.errors import PartyError

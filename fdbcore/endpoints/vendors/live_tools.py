@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fdbcore.endpoints.vendors.party import Json
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.runtime.json_values import json_or_text
 from fdbcore.types.tools import ToolCall, ToolResult
 

@@ -24,7 +24,8 @@ from fdbcore.endpoints.vendors.errors import LIMIT, MODERATION, SERVER, SETTING,
 from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, from_pcm16
 from fdbcore.endpoints.vendors.live_session import RATE_HZ, SETTINGS, session_of, with_tools
 from fdbcore.endpoints.vendors.live_tools import Delegated
-from fdbcore.endpoints.vendors.party import MOST_MESSAGE_BYTES, OPEN_TIMEOUT_S, Json, Session, VendorParty, json_object
+from fdbcore.endpoints.vendors.party import MOST_MESSAGE_BYTES, OPEN_TIMEOUT_S, Session, VendorParty
+from fdbcore.endpoints.vendors.party_log import Json, json_object
 from fdbcore.endpoints.vendors.provider_clock import ProviderClock
 from fdbcore.endpoints.vendors.realtime_session import differences
 from fdbcore.endpoints.vendors.uplink import Uplink

@@ -6,11 +6,12 @@ import asyncio
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.items import Items
+from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import (
     LOST,
@@ -19,20 +20,17 @@ from fdbcore.endpoints.websocket_line import (
     WebSocketLine,
     ending,
     failure,
-    one_line,
     require_aiohttp,
 )
 from fdbcore.errors import FdbError, PartyError
-from fdbcore.protocols import Clocking, Endpoint
-from fdbcore.runtime.json_values import json_value
+from fdbcore.protocols import Clocking
 from fdbcore.runtime.network import event_loop
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.system_events import INTERRUPTED, ITEM
-from fdbcore.types.tools import Tool, ToolCall, ToolResult
-from fdbcore.types.usage import USAGE, ModelUsage
+from fdbcore.types.tools import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     import aiohttp
 
@@ -49,13 +47,9 @@ LONGEST_WAIT_S: Final = 20.0
 """If a server asks for a longer wait, another call may try later."""
 BUSY_STATUSES: Final = (429, 503, 529)
 
-MOST_SHOWN_CHARS: Final = 200
-
 _BURSTS: Final = Pace("burst")
-_UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading a message may raise whose JSON has another form than the protocol's."""
 
-Json: TypeAlias = dict[str, Any]
+_Result = TypeVar("_Result")
 
 
 class Session:
@@ -90,7 +84,7 @@ class Session:
                 return event
 
 
-class VendorParty(Endpoint):
+class VendorParty(LoggedParty):
     """A party at a vendor. A subclass knows the protocol; each message of the server comes to `take`.
 
     The ticks' thread calls the methods of `Endpoint`; the network's thread calls `begin`, `take` and what they use:
@@ -120,11 +114,10 @@ class VendorParty(Endpoint):
         account: Account | None = None,
     ) -> None:
         self.name = name
-        self._without_key = account.without_key if account is not None else str
+        self.without_key = account.without_key if account is not None else str
         self.uplink = uplink
         self.stream = FrameStream(pace, timeout_s, MOST_AHEAD_S, names_its_ends=True)
         self.items = Items(self.stream, rate_hz, names_its_items)
-        self.tools: Sequence[Tool] = ()
         self.confirmed: Json = {}
         """The session as the server confirms it."""
         self.timeout_s = timeout_s
@@ -183,43 +176,11 @@ class VendorParty(Endpoint):
         """Why the party leaves when the connection has ended; None if it goes on over another one."""
         error = self.named(ended.code, ended.reason)
         if error is None:
-            return self._without_key(ended.text)
+            return self.without_key(ended.text)
         self.transient |= error.transient
         return str(error)
 
     # What it may use
-
-    def note(self, kind: str, **fields: object) -> None:
-        """Log something that happens now."""
-        self.stream.note(kind, **fields)
-
-    def log_event(self, name: str, event: Mapping[str, Any]) -> None:
-        """Log a message of the server as it came, without its audio."""
-        if self.stream.allows(len(str(event))):
-            self.note("event", name=self._without_key(name), data=self._redacted(event))
-
-    def odd(self, name: str, data: object) -> None:
-        """Log that a message is of no use. name: why. data: what shows it; of a text its beginning."""
-        if self.stream.allows(len(str(data))):
-            shown = data[:MOST_SHOWN_CHARS] if isinstance(data, str) else data
-            self.note("event", name=name, data=self._redacted(shown))
-
-    def _redacted(self, value: Any) -> Any:  # noqa: ANN401
-        """A JSON value whose texts do not hold the key."""
-        if isinstance(value, str):
-            return self._without_key(value)
-        if isinstance(value, Mapping):
-            return {self._without_key(str(name)): self._redacted(each) for name, each in value.items()}
-        return [self._redacted(each) for each in value] if isinstance(value, list) else value
-
-    def log_usage(self, usage: ModelUsage) -> None:
-        """Log what the model counted."""
-        self.note(USAGE, **usage.happening(0).fields)
-
-    def call(self, call: ToolCall) -> None:
-        """Pass on what the party did with a call of a tool."""
-        if self.tools:
-            self.stream.call(call)
 
     def cut_short(self) -> list[Json]:
         """Drop what was not yet heard. Returns of each item that is cut short: {"item", "heard_ms", "said_ms"}."""
@@ -232,15 +193,6 @@ class VendorParty(Endpoint):
     def send(self, *messages: Json) -> None:
         """Send messages."""
         self._line.put(None, [self.write(message) for message in messages])
-
-    def end(self, reason: str, transient: bool = False) -> None:
-        """Note that the party has left, and why."""
-        self.transient |= transient
-        self.stream.leave(one_line(self._without_key(reason)))
-
-    def error(self, reason: str, transient: bool = False) -> PartyError:
-        """The error that the party is not available."""
-        return PartyError(f"{self.name}: {one_line(self._without_key(reason))}", transient)
 
     # What the loop calls
 
@@ -270,15 +222,7 @@ class VendorParty(Endpoint):
         return self.named(ended.code, ended.reason) or self.error(f"{ended.text} before the session began", again)
 
     async def _hold(self, ready: Callable[[], None]) -> None:
-        for wait_s in RETRY_WAITS_S:
-            try:
-                return await self._connect(ready)
-            except Exception as error:
-                asked_s = _asked_wait_s(error, wait_s)
-                if asked_s is None:
-                    raise
-                await asyncio.sleep(asked_s)
-        await self._connect(ready)
+        await patiently(lambda: self._connect(ready))
 
     async def _connect(self, ready: Callable[[], None]) -> None:
         url, headers = await self.where()
@@ -297,7 +241,7 @@ class VendorParty(Endpoint):
             await self.begin(session)
         except FdbError:
             raise
-        except _UNREADABLE:
+        except UNREADABLE:
             shown = json.dumps(session.latest, ensure_ascii=False, default=str)[:MOST_SHOWN_CHARS]
             raise self.error(f"broke the protocol: cannot read {shown}") from None
 
@@ -307,21 +251,15 @@ class VendorParty(Endpoint):
             return
         event = self.read(message)
         if event is not None:
-            self._take_if_readable(event)
+            self.take_event(event)
         else:
             self.odd("not an event", str(message))
-
-    def _take_if_readable(self, event: Json) -> None:
-        try:
-            self.take(event)
-        except _UNREADABLE:
-            self.odd("cannot be read", str(event))
 
     def _answered(self, message: Message) -> bool:
         """Take a message that comes after the farewell; whether it is the answer."""
         event = self.read(message)
         if event is not None:
-            self._take_if_readable(event)
+            self.take_event(event)
         return event is not None and event.get("type") == self.answer
 
     def start(self, origin_ns: int | None) -> None:
@@ -340,14 +278,6 @@ class VendorParty(Endpoint):
         if (packets := self.uplink.hear(tick, frame)) and self.stream.left is None:
             messages = [self.audio(packet) for packet in packets]
             event_loop().call_soon_threadsafe(self._line.put, tick, messages)
-
-    def take_tools(self, tools: Sequence[Tool]) -> None:
-        """Declare these tools when the session begins."""
-        self.tools = tools
-
-    def tool_calls(self) -> Sequence[ToolCall]:
-        """What the party did with calls of tools."""
-        return self.stream.tool_calls()
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Send the result."""
@@ -392,6 +322,19 @@ class VendorParty(Endpoint):
         self._background.close()
 
 
+async def patiently(connect: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Connect. A server that says by HTTP that it is busy is asked again, after the wait that it asks for."""
+    for wait_s in RETRY_WAITS_S:
+        try:
+            return await connect()
+        except Exception as error:
+            asked_s = _asked_wait_s(error, wait_s)
+            if asked_s is None:
+                raise
+            await asyncio.sleep(asked_s)
+    return await connect()
+
+
 def _asked_wait_s(error: Exception, wait_s: float) -> float | None:
     """How long to wait before another try: as a busy server asks in its refusal, else `wait_s`; None for no other."""
     status, headers = getattr(error, "status", None), getattr(error, "headers", None) or {}
@@ -402,12 +345,3 @@ def _asked_wait_s(error: Exception, wait_s: float) -> float | None:
     except ValueError:  # a date
         return wait_s
     return asked_s if asked_s <= LONGEST_WAIT_S else None
-
-
-def json_object(data: str | bytes) -> Json | None:
-    """The JSON object in a message; None if it holds none."""
-    try:
-        value = json_value(data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

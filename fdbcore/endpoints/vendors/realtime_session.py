@@ -14,6 +14,12 @@ RATE_HZ: Final = 24_000
 _FLAG: Final = ("true", "false")
 
 SETTINGS: Final = (
+    Setting(
+        "transport",
+        "what carries the call; Grok has no `webrtc`",
+        default="websocket",
+        choices=("websocket", "webrtc"),
+    ),
     Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset="the vendor's"),
     Setting("voice", "the voice; it cannot change after its first word", unset="the vendor's"),
     Setting("speed", "of the voice", float, unset="the vendor's", least=0.25, most=1.5),
@@ -54,15 +60,16 @@ _DETECTION: Final = (
 )
 
 
-def session_of(given: Mapping[str, Any], flat: bool = False) -> dict[str, Any]:
+def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool = True) -> dict[str, Any]:
     """The session to ask the server for. given: the settings by name, without those that were not given.
 
     flat: as Grok has it: voice and turn detection stand at the top, and it has no type and no modalities.
+    states_format: of the audio in the messages; over WebRTC there is none in them.
     """
     values = {name: value == "true" if value in _FLAG else value for name, value in given.items()}
-    form = {"type": "audio/pcm", "rate": RATE_HZ}
-    heard: dict[str, Any] = {"format": form}
-    said: dict[str, Any] = {"format": form} | {name: values[name] for name in ("speed",) if name in values}
+    form = {"format": {"type": "audio/pcm", "rate": RATE_HZ}} if states_format else {}
+    heard: dict[str, Any] = dict(form)
+    said: dict[str, Any] = form | {name: values[name] for name in ("speed",) if name in values}
     session: dict[str, Any] = {} if flat else {"type": "realtime", "output_modalities": ["audio"]}
     if detection := {name: values[name] for name in _DETECTION if name in values} | _type_of_detection(values):
         (session if flat else heard)["turn_detection"] = detection

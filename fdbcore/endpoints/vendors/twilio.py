@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from fdbcore.audio.mulaw import from_mulaw, mulaw
-from fdbcore.endpoints.vendors.party import Json, Session, VendorParty
+from fdbcore.endpoints.vendors.party import Session, VendorParty
+from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Message
 from fdbcore.errors import SettingsError

@@ -127,6 +127,10 @@ class WebRtcEndpoint(Endpoint):
     async def _connect(self) -> None:
         """Make the peer: exchange offer and answer within `_join_s`. PartyError if the party is not available."""
 
+    async def _agree(self) -> None:
+        """Agree with the connected peer on what follows. PartyError if that fails."""
+        return
+
     async def _hang_up(self) -> None:
         """Release what `_connect` has set up."""
         return
@@ -144,6 +148,7 @@ class WebRtcEndpoint(Endpoint):
         try:
             await self._connect()
             self._leg = await self._present_peer().connected(self._join_s)
+            await self._agree()
             ready()
             await asyncio.Event().wait()
         finally:

@@ -60,6 +60,7 @@ class Leg:
 
     Make it on the event loop once the peer is connected, then call `start`, `send` and `play` on the thread of the
     ticks. packet_ms: 10 or 20; a packet of 20 ms is sent with its second frame. sources_beside: SSRCs to ignore.
+    first_sent_tick: of the first frame in the first packet; None before it.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Leg:
         self.packet_ms = packet_ms
         self.heard_from = asyncio.Event()
         self.last_arrival_ns: int | None = None
+        self.first_sent_tick: int | None = None
         self._jitter = JitterBuffer()
         self._wire_lateness = LatenessHistogram()
         self._encoder = OpusEncoder(packet_ms)
@@ -98,6 +100,8 @@ class Leg:
         self._packet_pcm[filled] = frame
         if filled < len(self._packet_pcm) - 1:
             return
+        if self.first_sent_tick is None:
+            self.first_sent_tick = tick - filled
         payload = self._encoder.encode(self._packet_pcm.reshape(-1))
         self._packet_pcm[:] = 0
         timestamp = self._timestamp_origin + (tick - filled) * FRAME_SAMPLES
@@ -143,6 +147,11 @@ class Leg:
     def out_delay_samples(self) -> int:
         """How much later than the start of its tick audio leaves: packetisation and the encoder's look-ahead."""
         return self._packet_pcm.size - FRAME_SAMPLES + self._encoder.look_ahead_samples
+
+    def session_ms(self, heard_ms: float) -> float:
+        """The time of the session at which the peer had heard so much audio, from the first packet on."""
+        first_ms = (self.first_sent_tick or 0) * TICK_MS
+        return first_ms + heard_ms - self._encoder.look_ahead_samples * TICK_MS / FRAME_SAMPLES
 
     def close(self) -> None:
         """Give the socket back."""

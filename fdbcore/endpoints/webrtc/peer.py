@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -49,6 +49,23 @@ class Peer:
         self._transceiver = self._connection.addTransceiver(SilentTrack(), "sendrecv")
         opus = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]
         self._transceiver.setCodecPreferences(opus)
+
+    def channel(
+        self, label: str, on_text: Callable[[str | bytes], None], on_close: Callable[[], None]
+    ) -> Callable[[str], None]:
+        """Open a data channel with the connection, and return what sends a text on it; make it before the offer.
+
+        A text that is sent while the channel is not open is lost.
+        """
+        channel = self._connection.createDataChannel(label)
+        channel.on("message", on_text)
+        channel.on("close", on_close)
+
+        def send(text: str) -> None:
+            if channel.readyState == "open":
+                channel.send(text)
+
+        return send
 
     async def answer(self, offer_sdp: str) -> str:
         """Our answer to an offer; only its first audio section is active. PartyError if the offer cannot be used."""

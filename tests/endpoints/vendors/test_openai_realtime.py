@@ -20,7 +20,7 @@ from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
 from scipy.io import wavfile
 
-from fdbcore.endpoints.vendors.openai_realtime import OpenAIRealtime, openai_realtime
+from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
@@ -31,10 +31,9 @@ from fdbcore.types import FRAME_SAMPLES
 QUICK = "silence_duration_ms=200"
 
 
-def at(server: RealtimeServer, settings: str = QUICK, kind: str = "openai-realtime") -> OpenAIRealtime:
-    return openai_realtime(
-        f"{kind}:{server.model}?base_url={server.base_url}&key_variable={server.variable}&{settings}"
-    )
+def at(server: RealtimeServer, settings: str = QUICK, timeout_s: float = 10) -> Endpoint:
+    address = f"openai-realtime:{server.model}?base_url={server.base_url}&key_variable={server.variable}&{settings}"
+    return openai_realtime(address, timeout_s)
 
 
 @pytest.fixture
@@ -66,9 +65,7 @@ class TestOpenAIRealtime(BurstConformance):
             faults = Faults(http_status=401)
         with RealtimeServer(Plan(replies, pace=Pace(first_s=0.05)), faults=faults) as server:
             server.key = SECRET
-            made = at(server)
-            made.timeout_s = timeout_s
-            yield made
+            yield at(server, timeout_s=timeout_s)
 
 
 def wait_and_speak(*spoken: tuple[int, int], ticks: int) -> Caller:
@@ -209,8 +206,7 @@ def test_what_it_costs_is_counted(tmp_path: Path, key: None) -> None:
 )
 def test_what_keeps_a_session_from_beginning_has_a_name(faults: Faults, expected: str, key: None) -> None:
     with RealtimeServer(faults=faults) as server:
-        party = at(server)
-        party.timeout_s = 0.3 if faults.mute else 10
+        party = at(server, timeout_s=0.3 if faults.mute else 10)
         try:
             with pytest.raises(PartyError) as error:
                 party.open("B")

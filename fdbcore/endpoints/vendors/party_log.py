@@ -1,0 +1,103 @@
+"""What a party of a vendor logs, and its calls of tools, whatever carries its session."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from fdbcore.endpoints.frames import FrameStream
+from fdbcore.endpoints.websocket_line import one_line
+from fdbcore.errors import PartyError
+from fdbcore.protocols import Endpoint
+from fdbcore.runtime.json_values import json_value
+from fdbcore.types.tools import Tool, ToolCall
+from fdbcore.types.usage import USAGE, ModelUsage
+
+MOST_SHOWN_CHARS: Final = 200
+
+UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a message may raise whose JSON has another form than the protocol's."""
+
+Json: TypeAlias = dict[str, Any]
+
+
+class LoggedParty(Endpoint):
+    """A party whose `stream` has what happened, what it did with calls of tools, and why it left.
+
+    name: in messages. without_key: takes the key out of a text.
+    """
+
+    name: str
+    stream: FrameStream
+    without_key: Callable[[str], str]
+    tools: Sequence[Tool] = ()
+
+    @abstractmethod
+    def take(self, event: Json) -> None:
+        """Handle one message of the server."""
+
+    def take_event(self, event: Json) -> None:
+        """Handle one message of the server, unless it cannot be read."""
+        try:
+            self.take(event)
+        except UNREADABLE:
+            self.odd("cannot be read", str(event))
+
+    def note(self, kind: str, **fields: object) -> None:
+        """Log something that happens now."""
+        self.stream.note(kind, **fields)
+
+    def log_event(self, name: str, event: Mapping[str, Any]) -> None:
+        """Log a message of the server as it came, without its audio."""
+        if self.stream.allows(len(str(event))):
+            self.note("event", name=self.without_key(name), data=self._redacted(event))
+
+    def odd(self, name: str, data: object) -> None:
+        """Log that a message is of no use. name: why. data: what shows it; of a text its beginning."""
+        if self.stream.allows(len(str(data))):
+            shown = data[:MOST_SHOWN_CHARS] if isinstance(data, str) else data
+            self.note("event", name=name, data=self._redacted(shown))
+
+    def _redacted(self, value: Any) -> Any:  # noqa: ANN401
+        """A JSON value whose texts do not hold the key."""
+        if isinstance(value, str):
+            return self.without_key(value)
+        if isinstance(value, Mapping):
+            return {self.without_key(str(name)): self._redacted(each) for name, each in value.items()}
+        return [self._redacted(each) for each in value] if isinstance(value, list) else value
+
+    def log_usage(self, usage: ModelUsage) -> None:
+        """Log what the model counted."""
+        self.note(USAGE, **usage.happening(0).fields)
+
+    def call(self, call: ToolCall) -> None:
+        """Pass on what the party did with a call of a tool."""
+        if self.tools:
+            self.stream.call(call)
+
+    def end(self, reason: str, transient: bool = False) -> None:
+        """Note that the party has left, and why."""
+        self.transient |= transient
+        self.stream.leave(one_line(self.without_key(reason)))
+
+    def error(self, reason: str, transient: bool = False) -> PartyError:
+        """The error that the party is not available."""
+        return PartyError(f"{self.name}: {one_line(self.without_key(reason))}", transient)
+
+    def take_tools(self, tools: Sequence[Tool]) -> None:
+        """Declare these tools when the session begins."""
+        self.tools = tools
+
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """What the party did with calls of tools."""
+        return self.stream.tool_calls()
+
+
+def json_object(data: str | bytes) -> Json | None:
+    """The JSON object in a message; None if it holds none."""
+    try:
+        value = json_value(data)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

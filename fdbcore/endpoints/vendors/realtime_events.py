@@ -1,0 +1,273 @@
+"""The events of OpenAI's Realtime interface, whatever carries them: turns, answers, tools, what is counted, errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from fdbcore.endpoints.vendors.errors import named_error
+from fdbcore.endpoints.vendors.party_log import Json
+from fdbcore.endpoints.vendors.realtime_session import differences
+from fdbcore.models.account import NO_KEY, Account, Vendor
+from fdbcore.models.counts import openai_counts
+from fdbcore.runtime.json_values import json_or_text
+from fdbcore.types.system_events import SYSTEM_TURN, TRANSCRIPT
+from fdbcore.types.tools import Tool, ToolCall, ToolResult
+from fdbcore.types.usage import ModelUsage, Service
+
+_HARMLESS: Final = (
+    "response_cancel_not_active",
+    "conversation_already_has_active_response",
+    "input_audio_buffer_commit_empty",
+    "item_retrieve_invalid_item_id",
+    "item_create_duplicate_item_id",
+    "item_truncate_invalid_item_id",
+)
+_UNLOGGED: Final = ("response.output_audio.delta", "response.audio.delta", "ping")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs between servers of this interface.
+
+    key_header: the header with the key. flat: voice and turn detection stand at the top of the session.
+    harmless: parts of error texts that mean nothing, for a server whose errors have no codes.
+    webrtc: it takes calls by WebRTC too.
+    """
+
+    vendor: Vendor
+    key_header: str = "Authorization"
+    flat: bool = False
+    harmless: tuple[str, ...] = ()
+    webrtc: bool = True
+
+    def headers(self, account: Account) -> Mapping[str, str]:
+        """The header with the key; none for a server without keys."""
+        key = account.key()
+        if key == NO_KEY:
+            return {}
+        return {self.key_header: key if self.key_header != "Authorization" else f"Bearer {key}"}
+
+
+class Talk(Protocol):
+    """The session while it begins: one message at a time."""
+
+    async def send(self, message: Json) -> None:
+        """Send one message."""
+
+    async def receive(self) -> Json:
+        """The next message. PartyError if the session ends."""
+
+
+class RealtimeLine(Protocol):
+    """The party: what carries the session, logs what happens in it, and plays what the model says."""
+
+    def note(self, kind: str, **fields: object) -> None:
+        """Log something that happens now."""
+
+    def log_event(self, name: str, event: Mapping[str, Any]) -> None:
+        """Log a message of the server."""
+
+    def log_usage(self, usage: ModelUsage) -> None:
+        """Log what the model counted."""
+
+    def call(self, call: ToolCall) -> None:
+        """Pass on what the model did with a call of a tool."""
+
+    def send(self, *messages: Json) -> None:
+        """Send messages."""
+
+    def end(self, reason: str, transient: bool = False) -> None:
+        """Note that the party has left, and why."""
+
+    def interrupt(self) -> None:
+        """The server's detector interrupts what the model says."""
+
+    def session_ms(self, party_ms: float) -> float:
+        """The time of the session at which the server had heard so much audio."""
+
+
+class RealtimeEvents:
+    """One session's events, on the network's thread. asked: its settings, in the form of the server, without tools.
+
+    confirmed: the session as the server confirms it.
+    """
+
+    def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json, line: RealtimeLine) -> None:
+        self.asked = asked
+        self.confirmed: Json = {}
+        self._dialect = dialect
+        self._account = account
+        self._model = model
+        self._line = line
+        self._differences: list[Json] = []
+        self._active: set[str] = set()  # responses that are under way
+        self._unanswered: set[str] = set()  # complete calls without a result
+        self._owes_response = False  # results were sent that the model has not been asked to go on with
+
+    def services(self) -> Sequence[Service]:
+        """What the servers are sent: audio, and the same for the transcription."""
+        own = self._account.service("audio")
+        return [own, own._replace(model=self._transcriber)] if own.vendor and self._transcriber else [own]
+
+    @property
+    def _transcriber(self) -> str:
+        """The model that transcribes what this one hears; "" if none does."""
+        heard = (self.asked.get("audio") or {}).get("input") or {}
+        return str((heard.get("transcription") or {}).get("model") or "")
+
+    def with_tools(self, tools: Sequence[Tool]) -> Json:
+        """The session to ask for, with tools."""
+        return self.asked | ({"tools": [_declared(tool) for tool in tools]} if tools else {})
+
+    async def begin(self, talk: Talk, tools: Sequence[Tool]) -> None:
+        """Ask for the settings, and wait until the server confirms them. PartyError if it does not."""
+        while (await self._next(talk))["type"] not in ("session.created", "conversation.created"):
+            pass
+        asked = self.with_tools(tools)
+        await talk.send({"type": "session.update", "session": asked})
+        while (event := await self._next(talk))["type"] != "session.updated":
+            pass
+        self.confirmed = dict(event.get("session") or {})
+        self._differences = differences(asked, self.confirmed)
+
+    async def _next(self, talk: Talk) -> Json:
+        event = await talk.receive()
+        if event.get("type") == "error":
+            error = event.get("error") or {}
+            raise named_error(self._account, error.get("code") or error.get("type"), error.get("message"))
+        self._line.log_event(str(event.setdefault("type", "")), event)
+        return event
+
+    def describe(self) -> dict[str, Any]:
+        """The server, the settings that were asked for, and where the server's differ, as JSON values."""
+        differ = {"differs": self._differences} if self._differences else {}
+        return {"kind": self._dialect.vendor.name, "server": self._account.server, "asked": self.asked, **differ}
+
+    def take(self, event: Json) -> None:
+        """Handle one event of the server, its audio apart."""
+        name = str(event.get("type", ""))
+        if name not in _UNLOGGED:
+            self._line.log_event(name, {field: value for field, value in event.items() if field != "type"})
+        match name:
+            case "input_audio_buffer.speech_started" | "input_audio_buffer.speech_stopped":
+                self._turn(name.rpartition(".")[2], event)
+            case "response.created":
+                self._active.add(_id_of(event))
+                self._line.log_usage(self._usage({}, due=True))
+                self._owes_response &= bool(self._unanswered)
+            case "response.output_item.added":
+                self._begin_item(event.get("item"))
+            case "response.output_item.done":
+                self._complete_call(event.get("item"))
+            case "response.done":
+                self._end_response(event.get("response"), event.get("usage"))
+            case "response.output_audio_transcript.done":
+                self._transcribed("self", event)
+            case "conversation.item.input_audio_transcription.completed":
+                self._transcribed("partner", event)
+                self._count_transcription(event.get("usage"))
+            case "error":
+                self._fail(event.get("error"))
+
+    def result(self, result: ToolResult) -> Sequence[Json]:
+        """The output of a call; once all calls of a response are answered, the model is asked to go on."""
+        self._unanswered.discard(result.id)
+        value = result.value if result.status == "ok" else {"error": result.value}
+        item = {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
+        return [{"type": "conversation.item.create", "item": item}, *self._continuation()]
+
+    def _transcribed(self, of: str, event: Json) -> None:
+        self._line.note(TRANSCRIPT, of=of, text=str(event.get("transcript")), item=str(event.get("item_id")))
+
+    def _turn(self, name: str, event: Json) -> None:
+        """The server's detector decided on the partner's speech."""
+        detection = self._turn_detection()
+        claimed_ms = event.get("audio_start_ms" if name == "speech_started" else "audio_end_ms")
+        times = {}
+        if isinstance(claimed_ms, int | float):
+            start, end = detection.get("prefix_padding_ms") or 0, -(detection.get("silence_duration_ms") or 0)
+            at_ms = self._line.session_ms(claimed_ms + (start if name == "speech_started" else end))
+            times = {"claimed_ms": claimed_ms, "at_ms": round(at_ms, 1)}
+        self._line.note(SYSTEM_TURN, name=name, **times)
+        if name == "speech_started" and detection.get("interrupt_response") is not False:
+            self._line.interrupt()
+
+    def _turn_detection(self) -> Json:
+        place = self.confirmed if self._dialect.flat else (self.confirmed.get("audio") or {}).get("input") or {}
+        return place.get("turn_detection") or {}
+
+    def _begin_item(self, item: object) -> None:
+        if isinstance(item, dict) and item.get("type") == "function_call" and item.get("call_id"):
+            self._line.call(ToolCall("begun", str(item["call_id"]), str(item.get("name"))))
+
+    def _complete_call(self, item: object) -> None:
+        """Take a call whose arguments are whole. An interrupted response says that they are done too, but not so."""
+        if not isinstance(item, dict) or item.get("type") != "function_call" or item.get("status") == "incomplete":
+            return
+        number, name = str(item.get("call_id")), str(item.get("name"))
+        self._unanswered.add(number)
+        self._owes_response = True
+        self._line.call(ToolCall("complete", number, name, json_or_text(str(item.get("arguments")))))
+
+    def _end_response(self, response: object, usage_beside: object) -> None:
+        """A response is over: completed, or cut short by the server itself."""
+        if not isinstance(response, dict):
+            return
+        self._active.discard(str(response.get("id")))
+        status, details = response.get("status"), response.get("status_details") or {}
+        if status == "cancelled":
+            self._cancel_calls(response.get("output"))
+            if details.get("reason") == "turn_detected":
+                self._line.interrupt()
+        elif status == "failed":
+            self._fail(details.get("error"))
+        usage = response.get("usage") or usage_beside
+        self._line.log_usage(self._usage(usage if isinstance(usage, dict) else {}))
+        self._line.send(*self._continuation())
+
+    def _usage(self, usage: Mapping[str, Any], due: bool = False) -> ModelUsage:
+        """What a response counted."""
+        return ModelUsage(self._account.service("audio").vendor, self._model, openai_counts(usage), due)
+
+    def _count_transcription(self, usage: object) -> None:
+        """Log what the model counted that transcribes what this one hears."""
+        if self._transcriber and isinstance(usage, dict):
+            vendor = self._account.service("audio").vendor
+            self._line.log_usage(ModelUsage(vendor, self._transcriber, openai_counts(usage)))
+
+    def _cancel_calls(self, items: object) -> None:
+        """The calls that the model had not finished are off; it does not wait for their results."""
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict) and item.get("type") == "function_call" and item.get("status") != "completed":
+                number = str(item.get("call_id"))
+                self._unanswered.discard(number)
+                self._line.call(ToolCall("cancelled", number, str(item.get("name"))))
+
+    def _continuation(self) -> list[Json]:
+        """The request to go on, once no response is under way and no result is missing."""
+        if not self._owes_response or self._unanswered or self._active:
+            return []
+        self._owes_response = False
+        return [{"type": "response.create"}]
+
+    def _fail(self, error: object) -> None:
+        """End the session if the error does."""
+        if not isinstance(error, dict):
+            return
+        code, message = str(error.get("code") or error.get("type") or ""), str(error.get("message") or "")
+        if code in _HARMLESS or any(part in message.lower() for part in self._dialect.harmless):
+            return
+        named = named_error(self._account, code, message)
+        if named.cause.ends:
+            self._line.end(str(named), named.transient)
+
+
+def _declared(tool: Tool) -> Json:
+    return {"type": "function", **tool.to_json()}
+
+
+def _id_of(event: Json) -> str:
+    return str((event.get("response") or {}).get("id"))

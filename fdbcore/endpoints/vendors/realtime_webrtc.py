@@ -1,0 +1,258 @@
+"""OpenAI's Realtime interface over WebRTC: the audio on a media track, the events on a data channel.
+
+The offer goes to `POST BASE_URL/realtime/calls`, with the session beside it; `Location` of the answer names the call.
+The server plays what it says in real time, so interruptions are its own affair: it falls silent, and truncates the item
+itself. `output_audio_buffer.started`, `.stopped` and `.cleared` say when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+from fdbcore.endpoints.frames import FrameStream, Pace
+from fdbcore.endpoints.vendors.errors import SETTING, named_error
+from fdbcore.endpoints.vendors.party import patiently
+from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, LoggedParty, json_object
+from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeEvents
+from fdbcore.endpoints.webrtc.endpoint import MOST_WAIT_S, WebRtcEndpoint
+from fdbcore.endpoints.webrtc.whip_client import HANG_UP_S
+from fdbcore.endpoints.websocket_line import Message, failure, require_aiohttp
+from fdbcore.errors import PartyError
+from fdbcore.models.account import Account
+from fdbcore.runtime.address import host_port
+from fdbcore.runtime.network import event_loop
+from fdbcore.types import Happening, Pcm, Side
+from fdbcore.types.tools import ToolResult
+from fdbcore.types.usage import Service
+
+if TYPE_CHECKING:
+    import aiohttp
+
+CHANNEL: Final = "oai-events"
+PACKET_MS: Final = 20
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
+    """One call. asked: its settings, in the form of the server. timeout_s: of the answer, the connection, the session.
+
+    `stream` has the events and no audio.
+    """
+
+    def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json, timeout_s: float) -> None:
+        server = urlsplit(account.base_url)
+        place = host_port(server.hostname or "", server.port or _PORTS[server.scheme])
+        # A server may send no packets while it is silent: that alone does not mean that it has gone.
+        super().__init__(f"webrtc://{place}?ptime={PACKET_MS}&join_s={timeout_s}&silent_s={MOST_WAIT_S:.0f}")
+        self.name = account.name
+        self.without_key = account.without_key
+        self.stream = FrameStream(Pace("burst"), timeout_s, names_its_ends=True)
+        self._dialect = dialect
+        self._account = account
+        self._model = model
+        self._events = RealtimeEvents(dialect, account, model, asked, self)
+        self._opening: asyncio.Queue[Message | None] | None = asyncio.Queue()  # until the session has begun
+        self._put: Callable[[str], None] = lambda text: None
+        self._call_id = ""
+
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return self._events.services()
+
+    def open(self, side: Side) -> None:
+        """Call, and agree on the session. PartyError if the server is not available."""
+        require_aiohttp(self.name)
+        try:
+            super().open(side)
+        except TimeoutError:
+            raise self.error(f"no session within {self._join_s:g} s", transient=True) from None
+
+    async def _connect(self) -> None:
+        import aiohttp
+
+        peer = await self._new_peer()
+        self._put = peer.channel(CHANNEL, self._receive, self._lose)
+        offer = await peer.offer()
+        try:
+            answer = await patiently(lambda: self._dial(offer))
+        except TimeoutError:
+            raise self.error(f"no answer within {self._join_s:g} s", transient=True) from None
+        except aiohttp.ClientResponseError as error:
+            raise self._refusal(error.status, error.message) from None
+        except aiohttp.ClientError as error:
+            raise failure(error, self.name) from None
+        await peer.accept(answer)
+
+    async def _dial(self, offer: str) -> str:
+        """The answer to our offer. PartyError if the server refuses; ClientResponseError if it may not do so later."""
+        import aiohttp
+
+        session = {**self._events.with_tools(self.tools), "model": self._model}
+        form = aiohttp.FormData()
+        form.add_field("sdp", offer, content_type="application/sdp")
+        form.add_field("session", json.dumps(session), content_type="application/json")
+        async with (
+            await self._http(self._join_s) as http,
+            http.post(self._url(), data=form, headers=self._headers(), allow_redirects=False) as response,
+        ):
+            body = await response.text(errors="replace")
+            if response.status not in (200, 201):
+                if not (refusal := self._refusal(response.status, body)).transient:
+                    raise refusal
+                raise aiohttp.ClientResponseError(
+                    response.request_info, (), status=response.status, message=body, headers=response.headers
+                )
+            self._call_id = urlsplit(response.headers.get("Location", "")).path.rpartition("/")[2]
+            return body
+
+    def _refusal(self, status: int, body: str) -> PartyError:
+        """The named error behind a refused call: by the code in its body, if that has a name, else by its status."""
+        told = (json_object(body) or {}).get("error")
+        code, message = (told.get("code"), told.get("message")) if isinstance(told, dict) else (None, body)
+        by_code = named_error(self._account, code, message)
+        return by_code if by_code.cause is not SETTING else named_error(self._account, status, message)
+
+    async def _agree(self) -> None:
+        try:
+            async with asyncio.timeout(self._join_s):
+                await self._events.begin(_Beginning(self), self.tools)
+        except UNREADABLE:
+            raise self.error("broke the protocol: its session cannot be read") from None
+        except TimeoutError:
+            raise self.error(f"no session within {self._join_s:g} s", transient=True) from None
+        early, self._opening = self._opening, None
+        while early is not None and not early.empty():
+            self._receive_one(early.get_nowait())
+
+    async def _hang_up(self) -> None:
+        import aiohttp
+
+        if self._call_id:
+            with suppress(aiohttp.ClientError, TimeoutError):
+                async with await self._http(HANG_UP_S) as http:
+                    await http.post(
+                        self._url(f"/{quote(self._call_id, safe='')}/hangup"),
+                        headers=self._headers(),
+                        allow_redirects=False,
+                    )
+
+    async def _http(self, timeout_s: float) -> aiohttp.ClientSession:
+        import aiohttp
+
+        # Made on a thread: reading the certificates of the system takes 30 ms, which other calls must not wait for.
+        secure = self._account.base_url.startswith("https:")
+        tls = await asyncio.to_thread(ssl.create_default_context) if secure else True
+        connector = aiohttp.TCPConnector(ssl=tls)
+        return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s), connector=connector)
+
+    def _url(self, below: str = "") -> str:
+        """Only ever at the server that the key belongs to, whatever its answer says."""
+        return f"{self._account.base_url}/realtime/calls{below}"
+
+    def _headers(self) -> Mapping[str, str]:
+        return self._dialect.headers(self._account)
+
+    # The data channel, on the network's thread
+
+    def _receive(self, message: Message) -> None:
+        if self._opening is not None:
+            self._opening.put_nowait(message)
+        else:
+            self._receive_one(message)
+
+    def _receive_one(self, message: Message | None) -> None:
+        if message is None:
+            self.stream.leave("the server hung up")
+        elif self.stream.left is None and (event := self._event_in(message)) is not None:
+            self.take_event(event)
+
+    def _event_in(self, message: Message) -> Json | None:
+        event = json_object(message)
+        if event is None:
+            self.odd("not an event", str(message))
+        return event
+
+    def take(self, event: Json) -> None:
+        """Handle one event of the server."""
+        self._events.take(event)
+
+    def _lose(self) -> None:
+        if self._opening is not None:
+            self._opening.put_nowait(None)
+        else:
+            self._receive_one(None)
+
+    async def next_event(self) -> Json:
+        """The next event while the session begins. PartyError if the server hangs up."""
+        while self._opening is not None and (message := await self._opening.get()) is not None:
+            if (event := self._event_in(message)) is not None:
+                return event
+        raise self.error("the server hung up before the session began", transient=True)
+
+    def send(self, *messages: Json) -> None:
+        """See `RealtimeLine.send`."""
+        for message in messages:
+            self._put(json.dumps(message))
+
+    def interrupt(self) -> None:
+        """See `RealtimeLine.interrupt`. The server itself falls silent."""
+        return
+
+    def session_ms(self, party_ms: float) -> float:
+        """See `RealtimeLine.session_ms`. The server's clock is taken to begin with our first packet."""
+        return self._opened_leg().session_ms(party_ms)
+
+    # What the loop calls
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now, at `origin_ns` of time.monotonic_ns."""
+        self.stream.start(origin_ns)
+        super().start(origin_ns)
+
+    def say(self, tick: int) -> Pcm | None:
+        """What the server said in `tick`, int16 (480,); None once it has gone."""
+        if self.left is None and self.stream.say(tick) is None:
+            self.left = self.stream.left
+        return super().say(tick)
+
+    def _departure(self) -> str | None:
+        left = super()._departure()
+        return "the server hung up" if left == "finished" else left
+
+    def take_result(self, tick: int, result: ToolResult) -> None:
+        """Send the result."""
+        event_loop().call_soon_threadsafe(lambda: self.send(*self._events.result(result)))
+
+    def log(self) -> Sequence[Happening]:
+        """What happened, and what arrived."""
+        return [*self.stream.log(), *super().log()]
+
+    def describe(self) -> Mapping[str, Any]:
+        """What it is, how it is reached, and the session as the server confirmed it, as JSON values without secrets."""
+        session = {"session": self._events.confirmed} if self._events.confirmed else {}
+        of_call = {"name": self.name, "transport": "webrtc"}
+        return {**super().describe(), **of_call, **self._events.describe(), **session}
+
+    def close(self) -> None:
+        """Hang up."""
+        self.stream.leave("closed")
+        super().close()
+
+
+class _Beginning:
+    """A call while its session begins."""
+
+    def __init__(self, call: OpenAIRealtimeCall) -> None:
+        self._call = call
+
+    async def send(self, message: Json) -> None:
+        self._call.send(message)
+
+    async def receive(self) -> Json:
+        return await self._call.next_event()
