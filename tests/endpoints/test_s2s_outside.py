@@ -43,9 +43,9 @@ def say(text: str) -> bytes:
 
 
 def caller(path: Path, *said_at_s: float) -> str:
-    """Someone who says "on Thursday, at three", of 1.6 s, at these times, and then listens for 5 s."""
+    """Someone who says "on Thursday, at three", of 1.6 s, at these times, and then listens for 8 s."""
     sample, _ = soundfile.read(SAMPLE, dtype="int16", start=10 * RATE_HZ, stop=round(11.6 * RATE_HZ))
-    line: Wave = np.zeros(round((said_at_s[-1] + 6.6) * RATE_HZ), np.int16)
+    line: Wave = np.zeros(round((said_at_s[-1] + 9.6) * RATE_HZ), np.int16)
     for at_s in said_at_s:
         line[round(at_s * RATE_HZ) :][: len(sample)] = sample[:, 0]
     wavfile.write(path, RATE_HZ, line)
