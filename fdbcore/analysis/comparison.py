@@ -162,7 +162,9 @@ class Sides:
     def compared(self, by: str | None, cluster: str | None) -> Comparison:
         """The comparison as JSON values; see `compare`."""
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
-        return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely])
+        # What got worse in a few calls of each group may be too little in any of them: all are asked together too.
+        whole = match("all calls", self.of_run, self.of_baseline, cluster) if self.of_baseline and by else None
+        return comparison(self.run, self.baseline, matched, by, [*self.notes, *lonely], whole)
 
 
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:
@@ -223,9 +225,19 @@ def compare(
 
 
 def comparison(
-    run: Run, baseline: Run | None, compared: Sequence[Matched], by: str | None, notes: Sequence[str]
+    run: Run,
+    baseline: Run | None,
+    compared: Sequence[Matched],
+    by: str | None,
+    notes: Sequence[str],
+    whole: Matched | None = None,
 ) -> Comparison:
-    """The comparison as JSON values, without its gates."""
+    """The comparison as JSON values, without its gates.
+
+    whole: all calls, beside the groups: of them only the moments that are longer are listed, if there are any.
+    """
+    found = [*zip(compared, rows(compared), strict=True), *([(whole, [])] if whole else [])]
+    longer_of = longer_moments([matched for matched, _ in found])
     return {
         "schema": COMPARISON_SCHEMA,
         "run": described(run),
@@ -243,7 +255,8 @@ def comparison(
                 "measures": measures,
                 "longer": longer,
             }
-            for matched, measures, longer in zip(compared, rows(compared), longer_moments(compared), strict=True)
+            for (matched, measures), longer in zip(found, longer_of, strict=True)
+            if measures or longer
         ],
     }
 

@@ -209,3 +209,25 @@ def test_eight_calls_that_got_worse_are_found_and_no_others(folder: Path, tmp_pa
     assert {moment["call"].removeprefix("new-") for moment in slow["worst"]} == worse
     assert slow["b"]["clusters"] == 0
     assert slow["least_s"] == pytest.approx(1.9 if paired else 2.9, abs=0.4)
+
+
+def test_what_got_worse_in_few_calls_of_each_group_is_listed_of_all(tmp_path: Path) -> None:
+    """Three late answers a group are too few to tell from chance; twelve of all calls are not."""
+    languages = ("de", "en", "fr", "ja")
+
+    def made(name: str, late: bool) -> Run:
+        drawn = [
+            replace(call, columns={"language": languages[number % 4]})
+            for number, call in enumerate(
+                drawn_calls(120, 7, lambda number: Manner(latency_s=6.0 if late and number < 12 else 0.8, spread=0.1))
+            )
+        ]
+        return Run(made_run(tmp_path / name, drawn))
+
+    found = compare(made("this", True), made("last", False), by="language")
+    (listed,) = [each for each in found["comparisons"] if each["longer"]]
+    assert (listed["title"], listed["measures"]) == ("all calls", [])
+    assert listed["longer"][0]["b" if listed["longer"][0]["longer_in"] == "b" else "a"]["clusters"] == 12
+    assert {each["title"] for each in found["comparisons"] if each["measures"]} == {
+        f"language = {name}" for name in languages
+    }

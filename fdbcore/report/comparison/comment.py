@@ -46,7 +46,9 @@ def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
     pages = _Pages(folder, link, place)
     lines = [f"### {_heading(document)}", _sides(document), *_verdicts(document)]
     lines += [*_moments(document, pages), *_notices(document), _pages(document, pages)]
-    tables = [_table(compared) for compared in document["comparisons"]] or [_gates(document.get("gates"))]
+    tables = [_table(compared) for compared in document["comparisons"] if compared["measures"]] or [
+        _gates(document.get("gates"))
+    ]
     return "\n\n".join(["\n".join([f"{lines[0]}\n", *lines[1:]]), *filter(None, tables)]) + "\n"
 
 

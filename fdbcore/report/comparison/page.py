@@ -184,6 +184,7 @@ def _comparisons(document: Comparison, folder: Path, settings: TurnSettings) -> 
     return [
         compared_table(compared, settings, _links(document, compared, folder)) | {"title": compared["title"] or names}
         for compared in document["comparisons"]
+        if compared["measures"]
     ]
 
 
