@@ -143,6 +143,7 @@ def test_the_conversation_keeps_what_was_heard(tmp_path: Path) -> None:
     assert len(messages[1]["content"].split()) == pytest.approx(40 * share, abs=1)
 
 
+@pytest.mark.live
 def test_a_turn_that_goes_on_before_the_answer_is_heard_as_a_whole(tmp_path: Path) -> None:
     turns = [Turn("Never heard.", word_s=1.5), Turn("Yes.")]
     recording, chat = held(tmp_path / "x", turns, (20, 60), (120, 160), ticks=320, heard=["Half.", "All."], live=True)
@@ -177,6 +178,7 @@ def test_an_interruption_cancels_the_calls_under_way(tmp_path: Path) -> None:
     assert [message["role"] for message in chat.asked[1]["messages"]] == ["user", "assistant", "user"]
 
 
+@pytest.mark.live
 def test_tools_that_have_answered_are_not_called_again(tmp_path: Path) -> None:
     turns = [Turn(calls=[("add", '{"item": "tea"}')]), Turn("Never said.", word_s=3), Turn("Yes.")]
     spoken = ((20, 60), (150, 190))
@@ -195,6 +197,7 @@ def test_calls_without_ids_of_their_own_get_one(tmp_path: Path) -> None:
     assert len({message["tool_call_id"] for message in chat.asked[1]["messages"] if "tool_call_id" in message}) == 2
 
 
+@pytest.mark.live
 def test_what_an_answer_cost_that_was_cut_short_is_not_known(tmp_path: Path) -> None:
     turns = [Turn("one two three four five six seven eight", word_s=0.5), Turn("Yes.")]
     recording, _ = held(tmp_path / "x", turns, (20, 60), (150, 190), ticks=200, live=True)

@@ -105,6 +105,7 @@ def test_an_odd_byte_is_dropped() -> None:
     assert FRAME_SAMPLES == 10 * MS
 
 
+@pytest.mark.live
 def test_an_utterance_without_a_name_is_heard_at_once_and_ends_with_a_pause() -> None:
     async def talk() -> tuple[list[bool], list[Said]]:
         stream = FrameStream(Pace("burst"), 1, 300, names_its_ends=True)

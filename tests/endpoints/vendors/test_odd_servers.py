@@ -18,6 +18,8 @@ from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
 
+pytestmark = pytest.mark.live
+
 KEY: Final = "sk-proj-Zq8Lw2Xv7Nf3Tb9Kd5Hm1Pc6Ry4Ju0"
 ECHOED: Final = f"{KEY[:12]}****{KEY[-4:]}"
 READY: Final = ({"type": "session.created", "session": {}}, {"type": "session.updated", "session": {}})

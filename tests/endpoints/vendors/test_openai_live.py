@@ -250,6 +250,7 @@ def test_what_keeps_a_session_from_beginning_has_a_name(faults: Faults, expected
         ([Reply("a b c")], Faults(), "remote_hangup", ""),
     ],
 )
+@pytest.mark.live
 def test_what_ends_a_session_has_a_name(
     replies: Sequence[Reply], faults: Faults, ends: Any, expected: str, tmp_path: Path, key: None
 ) -> None:

@@ -28,6 +28,8 @@ from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES
 
+pytestmark = pytest.mark.live
+
 QUICK = "silence_duration_ms=200"
 
 

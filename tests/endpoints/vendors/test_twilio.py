@@ -28,6 +28,8 @@ from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES
 
+pytestmark = pytest.mark.live
+
 
 def address(bot: TwilioBot, settings: str = "") -> str:
     return f"twilio:{bot.url('ws').removeprefix('ws:')}/media?{settings}"
