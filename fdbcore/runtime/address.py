@@ -24,14 +24,17 @@ _NUMBERS: Mapping[type, re.Pattern[str]] = {
 }
 
 
+_FLAGS: Mapping[str, bool] = {"true": True, "false": False}
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting of an address, or of a table in a file.
 
-    meaning: what it means, for the docs. kind: str, int or float; in a file also bool. default: its value if it is not
-    given; None and "" mean no value, which the docs show as `unset`. least, most: the range of a number, both included.
-    step: a whole number must be a multiple of it. choices: the texts that are allowed. form: what a text must look
-    like, in words; `fits` checks it.
+    meaning: what it means, for the docs. kind: str, int, float or bool ("true", "false"). default: its value if it is
+    not given; None and "" mean no value, which the docs show as `unset`. least, most: the range of a number, both
+    included. step: a whole number must be a multiple of it. choices: the texts that are allowed. form: what a text must
+    look like, in words; `fits` checks it.
     """
 
     name: str
@@ -65,8 +68,10 @@ class Setting:
 
     def read(self, where: str, text: str) -> Any:  # noqa: ANN401
         """The value that `text` stands for. SettingsError if it is not valid. where: the kind of the address."""
+        if self.kind is bool and text in _FLAGS:
+            return _FLAGS[text]
         number = _NUMBERS.get(self.kind)
-        if number is None or number.fullmatch(text):
+        if self.kind is not bool and (number is None or number.fullmatch(text)):
             value = self.kind(text)
             if self._allows(value):
                 return value
@@ -94,8 +99,10 @@ class Setting:
     @property
     def shown_default(self) -> str:
         """The default in words."""
-        if self.default in (None, ""):
+        if self.default is None or self.default == "":
             return self.unset
+        if self.kind is bool:
+            return f"`{str(self.default).lower()}`"
         return f"{self.default:g} {self.unit}".rstrip() if self.kind is not str else f"`{self.default}`"
 
 

@@ -102,7 +102,7 @@ class GeminiLive(VendorParty):
         self._model = model
         self._asked = setup_of(model, settings)
         self._behavior: Behavior = behavior_of(model, settings["tool_behavior"])
-        self._resumes = settings["resumption"] == "true"
+        self._resumes: bool = settings["resumption"]
         self._api_version = str(settings["api_version"])
         self._has_begun = self._goes_away = False
         self._turn = 1

@@ -15,7 +15,6 @@ from fdbcore.types.tools import Tool
 
 Behavior: TypeAlias = Literal["BLOCKING", "NON_BLOCKING"]
 
-_FLAG: Final = ("true", "false")
 _VENDORS: Final = "the vendor's"
 
 SETTINGS: Final = (
@@ -63,19 +62,17 @@ SETTINGS: Final = (
     Setting(
         "input_audio_transcription",
         "whether what it hears is transcribed, for the log",
+        bool,
         unset="true where the model can",
-        choices=_FLAG,
     ),
-    Setting(
-        "output_audio_transcription", "whether what it says is transcribed, for the log", default="true", choices=_FLAG
-    ),
+    Setting("output_audio_transcription", "whether what it says is transcribed, for the log", bool, default=True),
     Setting(
         "context_window_compression",
         "whether old turns are dropped when the context is full, by the vendor's sliding window",
-        default="false",
-        choices=_FLAG,
+        bool,
+        default=False,
     ),
-    Setting("proactive_audio", "whether it may decide not to answer", default="false", choices=_FLAG),
+    Setting("proactive_audio", "whether it may decide not to answer", bool, default=False),
     Setting(
         "tool_behavior",
         "whether the model waits for the result of a tool",
@@ -85,8 +82,8 @@ SETTINGS: Final = (
     Setting(
         "resumption",
         "whether a session that the server cuts goes on over a new connection, with an event that says so",
-        default="false",
-        choices=_FLAG,
+        bool,
+        default=False,
     ),
     Setting("api_version", "of the interface", default="v1", choices=("v1", "v1beta", "v1alpha")),
 )
@@ -153,7 +150,7 @@ def setup_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     given: the settings by name; None for one that was not given. SettingsError for what the model does not take, or
     lacks.
     """
-    values = {name: value == "true" if value in _FLAG else value for name, value in given.items() if value is not None}
+    values = {name: value for name, value in given.items() if value is not None}
     differs = live_model(model)
     for name in differs.lacks:
         if values.get(name):

@@ -15,12 +15,11 @@ from fdbcore.types.tools import Tool
 
 RATE_HZ: Final = 24_000
 _VENDORS: Final = "the vendor's"
-_FLAG: Final = ("true", "false")
 
 SETTINGS: Final = (
     Setting("instructions", "what the model is told; `@FILE` for the text in a file", unset=_VENDORS),
     Setting("voice", "the voice", unset=_VENDORS),
-    Setting("store", "whether the vendor keeps a recording", unset=_VENDORS, choices=_FLAG),
+    Setting("store", "whether the vendor keeps a recording", bool, unset=_VENDORS),
     Setting("safety_identifier", "names the user to the vendor", unset="none"),
     Setting("responses_model", "the model that calls the tools", unset="none; needed for tools"),
     Setting("responses_instructions", "what that model is told; `@FILE` for the text in a file", unset=_VENDORS),
@@ -31,7 +30,7 @@ SETTINGS: Final = (
         choices=("none", "minimal", "low", "medium", "high", "xhigh"),
     ),
     Setting("responses_tool_choice", "whether it may call tools", unset="auto", choices=("auto", "none", "required")),
-    Setting("responses_parallel_tool_calls", "whether several at once", unset=_VENDORS, choices=_FLAG),
+    Setting("responses_parallel_tool_calls", "whether several at once", bool, unset=_VENDORS),
     Setting(
         "acknowledgement_delay_ms",
         "how long after a task was handed to that model the voice says so",
@@ -53,16 +52,15 @@ def session_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     given: the settings by name, without those that were not given. SettingsError for a setting of a model that is not
     named.
     """
-    values = {name: value == "true" if value in _FLAG else value for name, value in given.items()}
     session: dict[str, Any] = {"model": model, "audio": {"format": {"type": "audio/pcm", "rate": RATE_HZ}}}
-    if "instructions" in values:
-        session["instructions"] = text_of(values["instructions"])
-    if "voice" in values:
-        session["audio"]["output"] = {"voice": values["voice"]}
-    session |= {name: values[name] for name in _PLAIN if name in values}
-    if "responses_model" in values:
-        session["delegation"] = _delegation(values)
-    elif lost := [name for name in values if name.startswith("responses_") or name == "acknowledgement_delay_ms"]:
+    if "instructions" in given:
+        session["instructions"] = text_of(given["instructions"])
+    if "voice" in given:
+        session["audio"]["output"] = {"voice": given["voice"]}
+    session |= {name: given[name] for name in _PLAIN if name in given}
+    if "responses_model" in given:
+        session["delegation"] = _delegation(given)
+    elif lost := [name for name in given if name.startswith("responses_") or name == "acknowledgement_delay_ms"]:
         raise SettingsError(
             f"openai-live: {lost[0]}: expected responses_model=NAME beside it, the model that it is for"
         )

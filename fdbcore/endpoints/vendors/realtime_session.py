@@ -11,7 +11,6 @@ from typing import Any, Final
 from fdbcore.runtime.address import Setting, text_of
 
 RATE_HZ: Final = 24_000
-_FLAG: Final = ("true", "false")
 
 SETTINGS: Final = (
     Setting(
@@ -39,7 +38,7 @@ SETTINGS: Final = (
         unset="the vendor's",
         choices=("low", "medium", "high", "auto"),
     ),
-    Setting("interrupt_response", "whether speech interrupts a response", unset="the vendor's", choices=_FLAG),
+    Setting("interrupt_response", "whether speech interrupts a response", bool, unset="the vendor's"),
     Setting("noise_reduction", "of what it hears", unset="none", choices=("near_field", "far_field")),
     Setting("transcription_model", "transcribes what it hears, for the log", unset="none"),
     Setting("transcription_language", "of the transcription, as ISO 639-1", unset="detected"),
@@ -51,7 +50,7 @@ SETTINGS: Final = (
         choices=("minimal", "low", "medium", "high", "xhigh"),
     ),
     Setting("tool_choice", "whether it may call tools", unset="auto", choices=("auto", "none", "required")),
-    Setting("parallel_tool_calls", "only reasoning models", unset="the vendor's", choices=_FLAG),
+    Setting("parallel_tool_calls", "only reasoning models", bool, unset="the vendor's"),
 )
 """The settings of an address."""
 
@@ -66,27 +65,26 @@ def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool
     flat: as Grok has it: voice and turn detection stand at the top, and it has no type and no modalities.
     states_format: of the audio in the messages; over WebRTC there is none in them.
     """
-    values = {name: value == "true" if value in _FLAG else value for name, value in given.items()}
     form = {"format": {"type": "audio/pcm", "rate": RATE_HZ}} if states_format else {}
     heard: dict[str, Any] = dict(form)
-    said: dict[str, Any] = form | {name: values[name] for name in ("speed",) if name in values}
+    said: dict[str, Any] = form | {name: given[name] for name in ("speed",) if name in given}
     session: dict[str, Any] = {} if flat else {"type": "realtime", "output_modalities": ["audio"]}
-    if detection := {name: values[name] for name in _DETECTION if name in values} | _type_of_detection(values):
+    if detection := {name: given[name] for name in _DETECTION if name in given} | _type_of_detection(given):
         (session if flat else heard)["turn_detection"] = detection
-    if "voice" in values:
-        (session if flat else said)["voice"] = values["voice"]
-    if "noise_reduction" in values:
-        heard["noise_reduction"] = {"type": values["noise_reduction"]}
-    if "transcription_model" in values:
-        heard["transcription"] = {"model": values["transcription_model"]}
-        if "transcription_language" in values:
-            heard["transcription"]["language_hint" if flat else "language"] = values["transcription_language"]
-    if "instructions" in values:
-        session["instructions"] = text_of(values["instructions"])
-    if "reasoning_effort" in values:
-        session["reasoning"] = {"effort": values["reasoning_effort"]}
+    if "voice" in given:
+        (session if flat else said)["voice"] = given["voice"]
+    if "noise_reduction" in given:
+        heard["noise_reduction"] = {"type": given["noise_reduction"]}
+    if "transcription_model" in given:
+        heard["transcription"] = {"model": given["transcription_model"]}
+        if "transcription_language" in given:
+            heard["transcription"]["language_hint" if flat else "language"] = given["transcription_language"]
+    if "instructions" in given:
+        session["instructions"] = text_of(given["instructions"])
+    if "reasoning_effort" in given:
+        session["reasoning"] = {"effort": given["reasoning_effort"]}
     plain = ("max_output_tokens", "tool_choice", "parallel_tool_calls")
-    session |= {name: values[name] for name in plain if name in values}
+    session |= {name: given[name] for name in plain if name in given}
     return session | {"audio": {"input": heard, "output": said}}
 
 

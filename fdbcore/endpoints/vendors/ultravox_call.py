@@ -24,7 +24,6 @@ TOOL_TIMEOUT: Final = "30s"
 """The vendor's own limit is 2.5 s, shorter than slow tools of a world take."""
 
 _VENDORS: Final = "the vendor's"
-_FLAG: Final = ("true", "false")
 
 
 def _is_duration(text: str) -> bool:
@@ -58,7 +57,7 @@ SETTINGS: Final = (
         least=0.1,
         most=1,
     ),
-    Setting("recordingEnabled", "whether the vendor keeps a recording", unset=_VENDORS, choices=_FLAG),
+    Setting("recordingEnabled", "whether the vendor keeps a recording", bool, unset=_VENDORS),
 )
 """The settings of an address."""
 
@@ -76,7 +75,7 @@ def call_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not re.search(r"v\d", model):
         raise SettingsError(f"ultravox: model: expected a name with its version, as in ultravox-v0.7, got {model!r}")
-    values = {name: value == "true" if value in _FLAG else value for name, value in given.items() if value is not None}
+    values = {name: value for name, value in given.items() if value is not None}
     detection = {name: values[name] for name in _DETECTION if name in values}
     heard = {"userStartedSpeaking": True, "userStoppedSpeaking": True, "callEvent": True, "toolUsed": True}
     return {
