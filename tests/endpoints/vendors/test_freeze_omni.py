@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,22 +17,18 @@ from fakes.far_end import Noted
 from fakes.freeze_omni_model import Habits
 from fakes.freeze_omni_server import FreezeOmniServer, Line, Quirks
 from fakes.outside import Outside
-from fakes.parties import Caller
 from fakes.planted_speech import find
 from fakes.realtime.plan import tones
 from helpers.conformance import Behaviour, BurstConformance
-from scipy.io import wavfile
+from helpers.live_calls import held, of_kind, said, speaks
 
 from fdbcore.endpoints.vendors import party as vendor_party
 from fdbcore.endpoints.vendors.freeze_omni import FreezeOmni, freeze_omni
 from fdbcore.endpoints.vendors.socket_io import read_packet, write_packet
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
-from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
 from fdbcore.runs.replay import replay
-from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.types import Pcm
 
 pytestmark = pytest.mark.live
 
@@ -65,25 +59,6 @@ class TestFreezeOmni(BurstConformance):
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
         with FreezeOmniServer(BEHAVIOURS[behaviour]) as server:
             yield at(server, timeout_s=timeout_s)
-
-
-def speaks(*spans: tuple[int, int], ticks: int) -> Caller:
-    """Someone who speaks in these spans of ticks."""
-    return Caller([any(start <= tick < end for start, end in spans) for tick in range(ticks)])
-
-
-def held(path: Path, caller: Caller, party: Endpoint) -> Recording:
-    return converse(caller, party, path, LiveSettings(vad="energy"), {}, Event())
-
-
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
-
-
-def said(recording: Recording) -> Pcm:
-    _, audio = wavfile.read(recording.path / "session.wav")
-    found: Pcm = audio[:, 1]
-    return found
 
 
 def stops(leg: Line) -> list[Noted]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,19 +16,17 @@ import pytest
 import soxr
 from aiohttp import web
 from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
-from fakes.parties import Caller
 from fakes.worlds import Shop
 from helpers.conformance import PROMPT_S, SECRET, Behaviour, RemoteConformance, asks_twice
-from scipy.io import wavfile
+from helpers.live_calls import held, of_kind, said, speaks
 
 from fdbcore.endpoints.vendors.live_tools import Delegated
 from fdbcore.endpoints.vendors.openai_live import OpenAILive, openai_live
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint, World
+from fdbcore.protocols import Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
 from fdbcore.runs.replay import replay
-from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types.tools import ToolResult
 
 BACKEND = "responses_model=gpt-5.4"
@@ -66,25 +63,6 @@ class TestOpenAILive(RemoteConformance):
         with LiveServer(plan, faults) as server:
             server.key = SECRET
             yield at(server, timeout_s=timeout_s)
-
-
-def speaks(*spans: tuple[int, int], ticks: int) -> Caller:
-    """Someone who speaks in these spans of ticks."""
-    return Caller([any(start <= tick < end for start, end in spans) for tick in range(ticks)])
-
-
-def held(path: Path, caller: Caller, party: Endpoint, world: World | None = None) -> Recording:
-    return converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event(), world=world, seed="s")
-
-
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
-
-
-def said(recording: Recording) -> npt.NDArray[np.int16]:
-    _, audio = wavfile.read(recording.path / "session.wav")
-    found: npt.NDArray[np.int16] = audio[:, 1]
-    return found
 
 
 def place_ms(speech: npt.NDArray[np.int16], recording: Recording) -> float:

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import soxr
-from fakes.parties import Caller
 from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
-from scipy.io import wavfile
+from helpers.live_calls import held, of_kind, said, speaks
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint, World
-from fdbcore.recording.reader import Recording
+from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
-from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES
 
 pytestmark = pytest.mark.live
@@ -70,25 +64,6 @@ class TestOpenAIRealtime(BurstConformance):
             yield at(server, timeout_s=timeout_s)
 
 
-def wait_and_speak(*spoken: tuple[int, int], ticks: int) -> Caller:
-    """Someone who speaks in these spans of ticks."""
-    return Caller([any(start <= tick < end for start, end in spoken) for tick in range(ticks)])
-
-
-def held(path: Path, caller: Caller, party: Endpoint, world: World | None = None) -> Recording:
-    return converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event(), world=world, seed="s")
-
-
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
-
-
-def said_by_system(recording: Recording) -> npt.NDArray[np.int16]:
-    _, audio = wavfile.read(recording.path / "session.wav")
-    said: npt.NDArray[np.int16] = audio[:, 1]
-    return said
-
-
 def test_an_interruption_is_heard_where_it_is_said_to_be(tmp_path: Path, key: None) -> None:
     first, second = tones(5, 1), tones(0.5, 2)
     plan = Plan(
@@ -96,21 +71,21 @@ def test_an_interruption_is_heard_where_it_is_said_to_be(tmp_path: Path, key: No
     )
     with RealtimeServer(plan, faults=Faults(late_deltas=3)) as server:
         party = at(server, f"{QUICK}&transcription_model=whisper-1&voice=cedar")
-        recording = held(tmp_path / "call", wait_and_speak((20, 60), (220, 260), ticks=420), party)
+        recording = held(tmp_path / "call", speaks((20, 60), (220, 260), ticks=420), party)
         session = server.sessions[0]
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
-    said = said_by_system(recording)
+    audio = said(recording)
     (cut,) = of_kind(recording, "interrupted")
     heard = first[: cut["heard_ms"] * 24]
-    place = place_of(soxr.resample(heard, 24_000, 48_000), said)
+    place = place_of(soxr.resample(heard, 24_000, 48_000), audio)
     end = place + cut["heard_ms"] * 48
     assert place % FRAME_SAMPLES <= 1
-    assert np.abs(said[place:end]).max() > 5000
-    assert not said[end + 48 : end + 10 * FRAME_SAMPLES].any(), "nothing of it is heard after the cut"
+    assert np.abs(audio[place:end]).max() > 5000
+    assert not audio[end + 48 : end + 10 * FRAME_SAMPLES].any(), "nothing of it is heard after the cut"
     assert session.truncated == [{"item_id": cut["item"], "content_index": 0, "audio_end_ms": cut["heard_ms"]}]
     assert cut["said_ms"] >= cut["heard_ms"]
     assert recording.measured("B")["late_samples"] > 0  # type: ignore[typeddict-item]
-    place_of_second = place_of(soxr.resample(second, 24_000, 48_000), said)
+    place_of_second = place_of(soxr.resample(second, 24_000, 48_000), audio)
     assert place_of_second > end
     (whole,) = of_kind(recording, "item")
     assert whole["said_samples"] == pytest.approx(len(second) * 2, abs=2)
@@ -121,7 +96,7 @@ def test_an_interruption_is_heard_where_it_is_said_to_be(tmp_path: Path, key: No
 def test_the_servers_turns_stand_on_our_clock(tmp_path: Path, key: None) -> None:
     with RealtimeServer(Plan([Reply("a")])) as server:
         party = at(server, "silence_duration_ms=300&prefix_padding_ms=150")
-        recording = held(tmp_path / "call", wait_and_speak((50, 90), (200, 230), ticks=300), party)
+        recording = held(tmp_path / "call", speaks((50, 90), (200, 230), ticks=300), party)
         packets = server.sessions[0].events("input_audio_buffer.append")
         heard = server.sessions[0].heard
     turns = [(event["name"], event["at_ms"]) for event in of_kind(recording, "system_turn")]
@@ -139,7 +114,7 @@ def test_the_servers_turns_stand_on_our_clock(tmp_path: Path, key: None) -> None
 def test_settings_that_are_null_in_the_session_are_the_servers_own(tmp_path: Path) -> None:
     with RealtimeServer(Plan([Reply(pcm=tones(5))], pace=Pace(speed=1.5)), "hf") as server:
         party = openai_realtime(f"openai-realtime:local?base_url={server.base_url}&{QUICK}")
-        recording = held(tmp_path / "call", wait_and_speak((20, 60), (220, 260), ticks=300), party)
+        recording = held(tmp_path / "call", speaks((20, 60), (220, 260), ticks=300), party)
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
     turns = of_kind(recording, "system_turn")
     assert [turn["name"] for turn in turns] == ["speech_started", "speech_stopped"] * 2
@@ -152,7 +127,7 @@ def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path, key: 
     plan = Plan([Reply("", calls=parallel), Reply("done")])
     world = Shop([20, 40, 5])
     with RealtimeServer(plan) as server:
-        recording = held(tmp_path / "call", wait_and_speak((20, 50), ticks=300), at(server), world)
+        recording = held(tmp_path / "call", speaks((20, 50), ticks=300), at(server), world)
         session = server.sessions[0]
         outputs = [event["item"] for event in session.events("conversation.item.create")]
         order = [logged.type for logged in session.received if logged.type != "input_audio_buffer.append"]
@@ -167,13 +142,13 @@ def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path, key: 
     stages = [(event["name"], event["stage"]) for event in of_kind(recording, "tool_call")]
     assert stages.count(("add", "begun")) == stages.count(("add", "complete")) == 2
     assert [event["status"] for event in of_kind(recording, "tool_result")] == ["malformed", "ok", "ok"]
-    assert np.abs(said_by_system(recording)).max() > 5000, "it goes on with the results"
+    assert np.abs(said(recording)).max() > 5000, "it goes on with the results"
 
 
 def test_a_call_that_is_interrupted_is_cancelled(tmp_path: Path, key: None) -> None:
     plan = Plan([Reply("", calls=[Call("add", {"item": "tea"})]), Reply("yes")], pace=Pace(arguments_s=3))
     with RealtimeServer(plan) as server:
-        caller = wait_and_speak((20, 50), (100, 130), ticks=260)
+        caller = speaks((20, 50), (100, 130), ticks=260)
         recording = held(tmp_path / "call", caller, at(server), Shop())
         assert not server.sessions[0].events("conversation.item.create")
     assert [event["stage"] for event in of_kind(recording, "tool_call")] == ["begun", "cancelled"]
@@ -181,7 +156,7 @@ def test_a_call_that_is_interrupted_is_cancelled(tmp_path: Path, key: None) -> N
 
 def test_what_it_costs_is_counted(tmp_path: Path, key: None) -> None:
     with RealtimeServer(Plan([Reply("a b")])) as server:
-        recording = held(tmp_path / "call", wait_and_speak((20, 50), ticks=200), at(server))
+        recording = held(tmp_path / "call", speaks((20, 50), ticks=200), at(server))
         (usage,) = [event["response"]["usage"] for event in server.sessions[0].told("response.done")]
     due, counted = of_kind(recording, "usage")
     assert due["due"]
@@ -233,7 +208,7 @@ def test_what_keeps_a_session_from_beginning_has_a_name(faults: Faults, expected
 )
 def test_what_ends_a_session_has_a_name(reply: Reply, faults: Faults, expected: str, tmp_path: Path, key: None) -> None:
     with RealtimeServer(Plan([reply]), faults=faults) as server:
-        recording = held(tmp_path / "call", wait_and_speak((10, 30), ticks=300), at(server))
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=300), at(server))
     outcome = recording.outcome
     assert outcome is not None
     assert (outcome["kind"], outcome["side"]) == ("failed", "B")
@@ -254,9 +229,9 @@ def test_a_busy_server_is_asked_again_when_it_says(key: None) -> None:
 
 def test_garbage_harms_nothing(tmp_path: Path, key: None) -> None:
     with RealtimeServer(Plan([Reply("a b", pcm=tones(1, 3))]), faults=Faults(garbage=True)) as server:
-        recording = held(tmp_path / "call", wait_and_speak((10, 40), ticks=250), at(server))
+        recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
-    assert place_of(soxr.resample(tones(1, 3), 24_000, 48_000), said_by_system(recording))
+    assert place_of(soxr.resample(tones(1, 3), 24_000, 48_000), said(recording))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +245,7 @@ def test_other_servers_of_the_interface(
         if server.key:
             monkeypatch.setenv(server.variable, server.key)
         party = openai_realtime(f"{kind}:{server.model}?base_url={server.base_url}&{QUICK}{key}")
-        recording = held(tmp_path / "call", wait_and_speak((20, 50), (150, 180), ticks=260), party)
+        recording = held(tmp_path / "call", speaks((20, 50), (150, 180), ticks=260), party)
         session = server.sessions[0]
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
     assert "differs" not in recording.parties["B"]

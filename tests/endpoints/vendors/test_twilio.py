@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from fakes.parties import Caller
 from fakes.realtime.plan import place_of
 from fakes.twilio_bot import Bot, Quirks, TwilioBot
 from helpers.conformance import Behaviour, BurstConformance, asks_twice
+from helpers.live_calls import of_kind
 from scipy.io import wavfile
 
 from fdbcore.errors import SettingsError
@@ -64,10 +64,6 @@ def call(path: Path, quirks: Quirks, *spoken: tuple[int, int], ticks: int, setti
         recording = converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event())
         (session,) = bot.parties
     return recording, session
-
-
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
 
 
 def test_marks_come_back_when_their_audio_has_played(tmp_path: Path) -> None:

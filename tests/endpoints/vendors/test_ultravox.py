@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,16 +16,13 @@ from fakes.planted_speech import find
 from fakes.ultravox_server import Quirks, UltravoxServer
 from fakes.worlds import Shop
 from helpers.conformance import PROMPT_S, SECRET, Behaviour, BurstConformance
-from scipy.io import wavfile
+from helpers.live_calls import held, of_kind, said, speaks
 
 from fdbcore.endpoints.vendors.ultravox import Ultravox, ultravox
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.protocols import Endpoint, World
-from fdbcore.recording.reader import Recording
+from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.runs.replay import replay
-from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.types import Pcm
 
 pytestmark = pytest.mark.live
 
@@ -66,25 +61,6 @@ class TestUltravox(BurstConformance):
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
         with UltravoxServer(BEHAVIOURS[behaviour]) as server:
             yield at(server, timeout_s=timeout_s)
-
-
-def speaks(*spans: tuple[int, int], ticks: int) -> Caller:
-    """Someone who speaks in these spans of ticks."""
-    return Caller([any(start <= tick < end for start, end in spans) for tick in range(ticks)])
-
-
-def held(path: Path, caller: Caller, party: Endpoint, world: World | None = None) -> Recording:
-    return converse(caller, party, path, LiveSettings(vad="energy"), {}, Event(), world=world, seed="s")
-
-
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
-
-
-def said(recording: Recording) -> Pcm:
-    _, audio = wavfile.read(recording.path / "session.wav")
-    found: Pcm = audio[:, 1]
-    return found
 
 
 def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
