@@ -125,6 +125,7 @@ def test_an_interruption_waits_for_the_client() -> None:
     assert np.array_equal(talk.audio, np.concatenate([tones(8.0, 0, 24_000), tones(0.4, 1, 24_000)]))
 
 
+@pytest.mark.live
 def test_the_pace_of_the_model() -> None:
     """Pieces that are not there yet do not come; an interruption keeps them from coming."""
     with FreezeOmniServer(Quirks(Habits((2.0,), think_s=0.1, faster=0.01))) as server:
