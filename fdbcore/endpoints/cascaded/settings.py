@@ -56,11 +56,13 @@ def read_settings(name: str, given: Mapping[str, Any]) -> CascadeSettings:
     """
     packaged = Path(__file__).parent / "data"
     path = packaged / f"{name}.toml" if name in _names(packaged) else Path(name)
+    expected = f"cascaded: expected FILE.toml, or one of {', '.join(_names(packaged))}"
+    if not name or path.is_dir():
+        raise SettingsError(f"{expected}, got {f'the folder {name!r}' if name else 'no name'}")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        names = ", ".join(_names(packaged))
-        raise SettingsError(f"cascaded: expected FILE.toml, or one of {names}, found none at {name!r}") from None
+        raise SettingsError(f"{expected}, found none at {name!r}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: expected settings as TOML, got: {error}") from None
     found = typed_values(str(path), {**values, **given}, SETTINGS)

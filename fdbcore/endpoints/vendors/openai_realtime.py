@@ -24,7 +24,7 @@ from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeEvents
-from fdbcore.endpoints.vendors.realtime_session import SETTINGS, session_of
+from fdbcore.endpoints.vendors.realtime_session import SETTINGS, check_settings, session_of
 from fdbcore.endpoints.vendors.realtime_webrtc import OpenAIRealtimeCall
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Message
@@ -69,6 +69,7 @@ def openai_realtime(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> Endpoint
     account = Account(dialect.vendor, found.place, **of_account)
     account.key()  # report a missing key before any case is held
     given = {name: value for name, value in found.settings.items() if value is not None}
+    check_settings(found.kind, given, dialect.flat)
     asked = session_of(given, dialect.flat, states_format=not by_webrtc)
     party = OpenAIRealtimeCall if by_webrtc else OpenAIRealtime
     return party(dialect, account, found.place, asked, timeout_s)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of
 
 RATE_HZ: Final = 24_000
@@ -54,9 +55,28 @@ SETTINGS: Final = (
 )
 """The settings of an address."""
 
-_DETECTION: Final = (
-    *("threshold", "prefix_padding_ms", "silence_duration_ms", "idle_timeout_ms", "eagerness", "interrupt_response"),
-)
+_OF_DETECTORS: Final[Mapping[str, tuple[str, ...]]] = {
+    "server_vad": ("threshold", "prefix_padding_ms", "silence_duration_ms", "idle_timeout_ms"),
+    "semantic_vad": ("eagerness",),
+}
+_DETECTION: Final = (*_OF_DETECTORS["server_vad"], *_OF_DETECTORS["semantic_vad"], "interrupt_response")
+
+
+def check_settings(kind: str, given: Mapping[str, Any], flat: bool = False) -> None:
+    """SettingsError for settings that the servers refuse together, or that would be lost. kind: of the address.
+
+    given, flat: see `session_of`.
+    """
+    detector = given.get("turn_detection", "server_vad")
+    if flat and detector == "semantic_vad":
+        raise SettingsError(f"{kind}: turn_detection: expected server_vad, got 'semantic_vad', which it does not offer")
+    for other, names in _OF_DETECTORS.items():
+        for name in names if other != detector else ():
+            if name in given:
+                has = f"turn_detection={detector}" if "turn_detection" in given else "no turn_detection"
+                raise SettingsError(f"{kind}: {name}: expected turn_detection={other} beside it, got {has}")
+    if "transcription_language" in given and "transcription_model" not in given:
+        raise SettingsError(f"{kind}: transcription_language: expected transcription_model=NAME beside it, got none")
 
 
 def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool = True) -> dict[str, Any]:
@@ -89,11 +109,9 @@ def session_of(given: Mapping[str, Any], flat: bool = False, states_format: bool
 
 
 def _type_of_detection(values: Mapping[str, Any]) -> dict[str, str]:
-    """The detector that is asked for by name, or by a setting that only it has."""
+    """The detector that is asked for by name; that of the vendor if only a setting of it is asked for."""
     if "turn_detection" in values:
         return {"type": values["turn_detection"]}
-    if "eagerness" in values:
-        return {"type": "semantic_vad"}
     return {"type": "server_vad"} if any(name in values for name in _DETECTION) else {}
 
 

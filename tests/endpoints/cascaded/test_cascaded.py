@@ -295,6 +295,12 @@ def test_a_file_that_is_missing_is_one_line() -> None:
         endpoint("cascaded:mine")
 
 
+@pytest.mark.parametrize(("name", "got"), [("", "no name"), ("?pause_ms=600", "no name"), ("/", "the folder '/'")])
+def test_a_name_that_is_missing_or_a_folder_is_one_line(name: str, got: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^cascaded: expected FILE\.toml, or one of fdb3, local, got {got}$"):
+        endpoint(f"cascaded:{name}")
+
+
 def test_the_published_baseline_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     party = endpoint("cascaded:fdb3?pause_ms=600")
     described = party.describe()

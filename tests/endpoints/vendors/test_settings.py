@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from click.testing import CliRunner
 
+from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
 
@@ -28,3 +30,41 @@ def test_a_text_that_says_true_stays_a_text(address: str, asked: list[str]) -> N
 def test_a_flag_that_is_neither_is_one_line() -> None:
     with pytest.raises(SettingsError, match="interrupt_response: expected true or false, got 'yes'"):
         endpoint("openai-realtime:m?base_url=http://127.0.0.1:9&interrupt_response=yes")
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (
+            "openai-realtime:m?turn_detection=semantic_vad&threshold=0.4",
+            "openai-realtime: threshold: expected turn_detection=server_vad beside it, got turn_detection=semantic_vad",
+        ),
+        (
+            "openai-realtime:m?transport=webrtc&turn_detection=server_vad&eagerness=low",
+            "openai-realtime: eagerness: expected turn_detection=semantic_vad beside it, got turn_detection=server_vad",
+        ),
+        (
+            "azure-realtime:m?eagerness=low",
+            "azure-realtime: eagerness: expected turn_detection=semantic_vad beside it, got no turn_detection",
+        ),
+        (
+            "grok:m?turn_detection=semantic_vad",
+            "grok: turn_detection: expected server_vad, got 'semantic_vad', which it does not offer",
+        ),
+        (
+            "openai-realtime:m?transcription_language=en",
+            "openai-realtime: transcription_language: expected transcription_model=NAME beside it, got none",
+        ),
+    ],
+)
+def test_settings_that_a_server_refuses_together_are_refused_before_it_is_asked(address: str, expected: str) -> None:
+    command = ["run", "--a", "scripted:caller", "--system", f"{address}&base_url=http://127.0.0.1:9", "--dry-run"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2
+    assert f"Error: --system: {expected}" in result.stderr.splitlines()
+
+
+@pytest.mark.parametrize(("settings", "detector"), [("threshold=0.4", "server_vad"), ("", None)])
+def test_the_detector_is_the_servers_own_unless_another_is_named(settings: str, detector: str | None) -> None:
+    asked = endpoint(f"openai-realtime:m?base_url=http://127.0.0.1:9&{settings}").describe()["asked"]
+    assert asked["audio"]["input"].get("turn_detection", {}).get("type") == detector
