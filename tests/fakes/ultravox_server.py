@@ -53,7 +53,8 @@ class Quirks:
 
     join_s: how long it takes from joining until the call has started. changes: what the call has in place of what was
     asked for. greeting: what the agent says first, unless the user is to speak first. cues: see `Party`; methods of
-    `Leg`. refuses: the HTTP status of each request for a call. mute: it answers no turn. deaf: it finds no turns in
+    `Leg`. refuses: the HTTP status of requests for a call, of the first `refused` ones; with a 429 it asks to wait
+    retry_after_s. slow_s: how long such a request takes. mute: it answers no turn. deaf: it finds no turns in
     what it hears. think_s: from a turn's end to the answer. silence_ms: what ends a turn, unless the call says it.
     late_chunks: chunks of 20 ms that still come after `playback_clear_buffer`. words: what the caller is taken to say.
     """
@@ -64,6 +65,9 @@ class Quirks:
     join_s: float = 0.0
     changes: Mapping[str, Any] = field(default_factory=dict)
     refuses: int | None = None
+    refused: int = 1_000_000
+    retry_after_s: float = 3600
+    slow_s: float = 0.0
     mute: bool = False
     deaf: bool = False
     think_s: float = 0.2
@@ -82,7 +86,7 @@ class Call:
 
 
 class UltravoxServer(FarEnd["Leg"]):
-    """The server. calls: those that were created, by their id. refused: why the others were not."""
+    """The server. calls: those that were created, by their id. refused: why the others were not. n_asked: all."""
 
     KEY: ClassVar[str] = "FakeUltr.avox0123456789abcdefghijklmnopqr"
 
@@ -91,6 +95,7 @@ class UltravoxServer(FarEnd["Leg"]):
         self.quirks = quirks or Quirks()
         self.calls: dict[str, Call] = {}
         self.refused: list[Mapping[str, Any]] = []
+        self.n_asked = 0
 
     def introduction(self) -> str:
         return f"{super().introduction()} {self.KEY}"
@@ -106,8 +111,10 @@ class UltravoxServer(FarEnd["Leg"]):
     async def _create(self, request: web.Request) -> web.Response:
         self._check_key(request)
         body = await request.json()
-        if self.quirks.refuses is not None:
-            after = {"Retry-After": "3600"} if self.quirks.refuses == 429 else None
+        self.n_asked += 1
+        await asyncio.sleep(self.quirks.slow_s)
+        if self.quirks.refuses is not None and self.n_asked <= self.quirks.refused:
+            after = {"Retry-After": f"{self.quirks.retry_after_s:g}"} if self.quirks.refuses == 429 else None
             told: dict[str, Any] = {"detail": REFUSALS[self.quirks.refuses]}
             return web.json_response(told, status=self.quirks.refuses, headers=after)
         if mistakes := _mistakes(body):

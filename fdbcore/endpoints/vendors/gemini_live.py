@@ -176,7 +176,7 @@ class GeminiLive(VendorParty):
                 async with asyncio.timeout(self.timeout_s) as limit:
                     await super()._hold(partial(limit.reschedule, None))
             except TimeoutError:
-                self.end(f"{self.name}: did not resume the session within {self.timeout_s:g} s", transient=True)
+                self.end(str(self._too_late("no resumption of the session")), transient=True)
             except Exception as error:
                 failed = self._failure(error)
                 self.end(str(failed), failed.transient)

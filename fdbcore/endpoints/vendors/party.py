@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.items import Items
 from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
+from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import (
     LOST,
@@ -30,7 +30,7 @@ from fdbcore.types.system_events import INTERRUPTED, ITEM
 from fdbcore.types.tools import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     import aiohttp
 
@@ -41,15 +41,7 @@ MOST_AHEAD_S: Final = 300
 """How much audio a party may send ahead: the longest answer of a model has 4,096 tokens, which are 205 s."""
 OPEN_TIMEOUT_S: Final = 30.0
 
-RETRY_WAITS_S: Final = (1.0, 2.0, 4.0)
-"""The waits before another try if a busy server does not say how long to wait."""
-LONGEST_WAIT_S: Final = 20.0
-"""If a server asks for a longer wait, another call may try later."""
-BUSY_STATUSES: Final = (429, 503, 529)
-
 _BURSTS: Final = Pace("burst")
-
-_Result = TypeVar("_Result")
 
 
 class Session:
@@ -122,6 +114,7 @@ class VendorParty(LoggedParty):
         """The session as the server confirms it."""
         self.timeout_s = timeout_s
         self._background = Background()
+        self._patience = Patience(timeout_s)
         self._line = WebSocketLine(
             self.stream, lambda reason: self.farewell(), self.parting, self._answered if self.answer else None
         )
@@ -202,9 +195,16 @@ class VendorParty(LoggedParty):
         try:
             self._background.open(self._hold, self.timeout_s)
         except TimeoutError:
-            raise self.error(f"no session within {self.timeout_s:g} s", transient=True) from None
+            raise self._too_late("no session") from None
         except Exception as error:
             raise self._failure(error) from None
+
+    def _too_late(self, what: str) -> PartyError:
+        """The error that there was `what` when the time-out was over; with the server's last refusal."""
+        refusal = self._patience.refusal
+        before = "" if refusal is None else str(self._failure(refusal)).removeprefix(f"{self.name}: ")
+        told = f"{what} within {self.timeout_s:g} s"
+        return self.error(f"{told}, and a refusal before: {before}" if before else told, transient=True)
 
     def _failure(self, error: Exception) -> PartyError:
         import aiohttp
@@ -222,7 +222,8 @@ class VendorParty(LoggedParty):
         return self.named(ended.code, ended.reason) or self.error(f"{ended.text} before the session began", again)
 
     async def _hold(self, ready: Callable[[], None]) -> None:
-        await patiently(lambda: self._connect(ready))
+        self._patience = Patience(self.timeout_s)
+        await self._patience.connect(lambda: self._connect(ready))
 
     async def _connect(self, ready: Callable[[], None]) -> None:
         url, headers = await self.where()
@@ -320,28 +321,3 @@ class VendorParty(LoggedParty):
         """End the session."""
         self.stream.leave("closed")
         self._background.close()
-
-
-async def patiently(connect: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Connect. A server that says by HTTP that it is busy is asked again, after the wait that it asks for."""
-    for wait_s in RETRY_WAITS_S:
-        try:
-            return await connect()
-        except Exception as error:
-            asked_s = _asked_wait_s(error, wait_s)
-            if asked_s is None:
-                raise
-            await asyncio.sleep(asked_s)
-    return await connect()
-
-
-def _asked_wait_s(error: Exception, wait_s: float) -> float | None:
-    """How long to wait before another try: as a busy server asks in its refusal, else `wait_s`; None for no other."""
-    status, headers = getattr(error, "status", None), getattr(error, "headers", None) or {}
-    if status not in BUSY_STATUSES:
-        return None
-    try:
-        asked_s = float(headers.get("Retry-After", wait_s))
-    except ValueError:  # a date
-        return wait_s
-    return asked_s if asked_s <= LONGEST_WAIT_S else None

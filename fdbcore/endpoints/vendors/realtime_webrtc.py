@@ -17,8 +17,8 @@ from urllib.parse import quote, urlsplit
 
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.errors import SETTING, named_error
-from fdbcore.endpoints.vendors.party import patiently
 from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, LoggedParty, json_object
+from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeEvents
 from fdbcore.endpoints.webrtc.endpoint import MOST_WAIT_S, WebRtcEndpoint
 from fdbcore.endpoints.webrtc.whip_client import HANG_UP_S
@@ -80,7 +80,7 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
         self._put = peer.channel(CHANNEL, self._receive, self._lose)
         offer = await peer.offer()
         try:
-            answer = await patiently(lambda: self._dial(offer))
+            answer = await Patience(self._join_s).connect(lambda: self._dial(offer))
         except TimeoutError:
             raise self.error(f"no answer within {self._join_s:g} s", transient=True) from None
         except aiohttp.ClientResponseError as error:

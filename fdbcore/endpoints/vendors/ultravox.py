@@ -102,22 +102,12 @@ class Ultravox(VendorParty):
         return f"{url}{'&' if '?' in url else '?'}apiVersion=1", {}
 
     async def _request(self, method: str, path: str, body: Json | None = None) -> Json:
-        """The answer to a request. VendorError; aiohttp's errors if there is no answer, or the server is busy."""
-        import aiohttp
-
-        key = self._account.key()
-        headers = {} if key == NO_KEY else {"X-API-Key": key}
-        url = self._account.base_url + path
-        limit = aiohttp.ClientTimeout(total=REST_TIMEOUT_S)
-        async with (
-            aiohttp.ClientSession(headers=headers, timeout=limit) as http,
-            http.request(method, url, json=body, allow_redirects=False) as answer,
-        ):
-            text = await answer.text()
-            if answer.status >= 300:
-                raise aiohttp.ClientResponseError(
-                    answer.request_info, (), status=answer.status, message=text, headers=answer.headers
-                )
+        """The answer to a request. PartyError; aiohttp's errors if there is no server, or it refuses."""
+        try:
+            text = await self._exchange(method, path, body)
+        except TimeoutError:
+            late = f"{self._account.server} gave no answer to {method} {path} within {REST_TIMEOUT_S:g} s"
+            raise self.error(late, transient=True) from None
         try:
             found = json.loads(text)
         except ValueError:
@@ -125,6 +115,23 @@ class Ultravox(VendorParty):
         if not isinstance(found, dict):
             raise self.error(f"{self._account.server} answers with something other than a call")
         return found
+
+    async def _exchange(self, method: str, path: str, body: Json | None) -> str:
+        import aiohttp
+
+        key = self._account.key()
+        headers = {} if key == NO_KEY else {"X-API-Key": key}
+        limit = aiohttp.ClientTimeout(total=REST_TIMEOUT_S)
+        async with (
+            aiohttp.ClientSession(headers=headers, timeout=limit) as http,
+            http.request(method, self._account.base_url + path, json=body, allow_redirects=False) as answer,
+        ):
+            text = await answer.text()
+            if answer.status >= 300:
+                raise aiohttp.ClientResponseError(
+                    answer.request_info, (), status=answer.status, message=text, headers=answer.headers
+                )
+            return text
 
     async def begin(self, session: Session) -> None:
         """Wait until the call has started."""
@@ -155,7 +162,7 @@ class Ultravox(VendorParty):
 
         try:
             call = await self._request("GET", f"/calls/{self.confirmed.get('callId')}")
-        except (aiohttp.ClientError, TimeoutError, PartyError):
+        except (aiohttp.ClientError, PartyError):
             return ""  # the connection's own end is told
         return str(call.get("endReason") or "")
 

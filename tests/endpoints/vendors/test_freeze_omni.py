@@ -22,7 +22,6 @@ from fakes.realtime.plan import tones
 from helpers.conformance import Behaviour, BurstConformance
 from helpers.live_calls import held, of_kind, said, speaks
 
-from fdbcore.endpoints.vendors import party as vendor_party
 from fdbcore.endpoints.vendors.freeze_omni import FreezeOmni, freeze_omni
 from fdbcore.endpoints.vendors.socket_io import read_packet, write_packet
 from fdbcore.errors import PartyError, SettingsError
@@ -177,10 +176,7 @@ def check_opening_fails(party: FreezeOmni, expected: str, transient: bool = Fals
         (Quirks(slow_s=60), "no session within 0.5 s", True),
     ],
 )
-def test_what_keeps_a_call_from_beginning_has_a_name(
-    quirks: Quirks, expected: str, transient: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vendor_party, "RETRY_WAITS_S", (0.01,))
+def test_what_keeps_a_call_from_beginning_has_a_name(quirks: Quirks, expected: str, transient: bool) -> None:
     with FreezeOmniServer(quirks) as server:
         check_opening_fails(at(server, timeout_s=0.5), expected, transient)
 

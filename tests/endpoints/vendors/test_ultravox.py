@@ -169,6 +169,27 @@ def check_opening_fails(party: Ultravox, expected: str, transient: bool = False)
     assert error.value.transient == transient
 
 
+def test_a_request_without_an_answer_says_so_and_not_that_the_whole_time_is_over() -> None:
+    with UltravoxServer(Quirks(slow_s=6)) as server:
+        expected = f"{server.url('http')}/api gave no answer to POST /calls within 5 s"
+        check_opening_fails(at(server, timeout_s=30), expected, transient=True)
+
+
+def test_a_wait_that_is_too_long_for_the_time_out_keeps_its_reason() -> None:
+    with UltravoxServer(Quirks(refuses=429, retry_after_s=5)) as server:
+        began_s = time.monotonic()
+        check_opening_fails(at(server, timeout_s=2), "busy: too many requests", transient=True)
+        assert time.monotonic() - began_s < 2
+        assert server.n_asked == 1
+
+
+def test_the_last_refusal_is_told_when_the_time_is_over() -> None:
+    with UltravoxServer(Quirks(refuses=429, refused=1, retry_after_s=0.1, join_s=60)) as server:
+        expected = "no session within 1 s, and a refusal before: busy: too many requests"
+        check_opening_fails(at(server, timeout_s=1), expected, transient=True)
+        assert server.n_asked == 2
+
+
 def test_wrong_keys_models_and_settings_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     with UltravoxServer() as server:
         check_opening_fails(at(server, model="ultravox-v9"), "model: there is no such model")
