@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.errors import SettingsError
-from fdbcore.types import Happening, Option, Pcm, Reply, Request, Rubric, Side, SideA, TurnEvent
+from fdbcore.types import Happening, Option, Pcm, Planted, Reply, Request, Rubric, Side, SideA, TurnEvent
 from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
@@ -63,6 +63,8 @@ class Endpoint(Protocol):
     """Whether the party now waits for somebody to join; read while `open` runs."""
     transient: bool = False
     """Whether another conversation may succeed although this side `left` (it was busy or overloaded)."""
+    follows_activity: bool = False
+    """Whether the loop calls `sense`."""
 
     def open(self, side: Side) -> None:
         """Get ready, within its own time-outs. PartyError if the party is not available.
@@ -101,6 +103,13 @@ class Endpoint(Protocol):
         The loop skips missed ticks for a side whose `clocking` is not "tick". Both sides were silent in them.
         """
 
+    def sense(self, tick: int, active_a: bool, active_b: bool) -> None:
+        """Take whether each side seems to speak in `tick`: early, and perhaps wrong (see `Vad.seems_active`).
+
+        Called once a tick after `hear`, if `follows_activity`.
+        """
+        return
+
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
         """Take the turn events of both sides that became known in `tick`. Called after `hear` if there are any."""
         return
@@ -125,6 +134,10 @@ class Endpoint(Protocol):
 
         Called once in each tick, and once more after the last one.
         """
+        return ()
+
+    def planted(self) -> Sequence[Planted]:
+        """What it did on purpose to see what the other side does. Asked once, after the last tick."""
         return ()
 
     def measured(self) -> Mapping[str, Any]:
@@ -158,6 +171,10 @@ class Vad(Protocol):
 
         False while that tick is below 0.
         """
+
+    @property
+    def seems_active(self) -> bool:
+        """Whether the newest tick seems active, long before that is decided. For who must act at once; never stored."""
 
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""

@@ -20,6 +20,7 @@ ENDPOINTS: Final = {
     "cascaded": "fdbcore.endpoints.cascaded.party:cascaded",
     "clip": "fdbcore.endpoints.clip:clip",
     "echo": "fdbcore.endpoints.echo:echo",
+    "examiner": "fdbcore.endpoints.examiner.examiner:examiner",
     "exec": "fdbcore.endpoints.exec:command",
     "far": "fdbcore.endpoints.webrtc.endpoint:far",
     "freeze-omni": "fdbcore.endpoints.vendors.freeze_omni:freeze_omni",

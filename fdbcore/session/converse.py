@@ -15,6 +15,7 @@ from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint, Vad, World
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.floods import FLOODS
+from fdbcore.recording.labels import Label, LabelKind, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import versions
 from fdbcore.recording.writer import RecordingWriter
@@ -116,6 +117,7 @@ def converse(
         _note_last_usage(a, b, ticks, recording)
         outcome = failure or _outcome(a, b, ticks, recording, settings)
         recording.note(outcome=outcome)
+        _label(a, b, path)
         if world is not None and (state := world.state()) is not None:
             recording.note(tools={**known["tools"], "state": state})
     return Recording(path)
@@ -213,6 +215,18 @@ def _note_last_usage(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingW
         if ticks and party.services():
             usage = [each._replace(tick=ticks - 1) for each in party.log() if each.kind == USAGE]
             recording.happenings(side, usage)
+
+
+def _label(a: Endpoint, b: Endpoint, path: Path) -> None:
+    """Keep what the parties did on purpose as labels of the recording."""
+    parties: tuple[tuple[Side, Endpoint], ...] = (("A", a), ("B", b))
+    labels = [
+        Label(side, cast("LabelKind", each.kind), each.start_tick / TICKS_PER_S, each.end_tick / TICKS_PER_S)
+        for side, party in parties
+        for each in party.planted()
+    ]
+    if labels:
+        keep_labels(path, "planted by the parties", labels)
 
 
 def _blame(side: Side, reason: str) -> Outcome:

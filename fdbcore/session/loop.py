@@ -47,6 +47,7 @@ def run(
     delay = vad_a.delay_ticks
     if vad_b.delay_ticks != delay:
         raise SettingsError(f"vads: expected the same delay on both sides, got {delay} and {vad_b.delay_ticks} ticks")
+    sensing = [party for party in (a, b) if party.follows_activity]
     can_miss = not a.clocking == b.clocking == "tick"
     detector = TurnDetector(settings, delay) if kept is None else SpansTurnDetector(settings, delay, kept)
     tick = 0
@@ -67,6 +68,8 @@ def run(
             b.hear(tick, frame_a)
         recording.write(frame_a, frame_b)
         active_a, active_b = vad_a.push(frame_a), vad_b.push(frame_b)
+        for party in sensing:
+            party.sense(tick, vad_a.seems_active, vad_b.seems_active)
         if tick >= delay:
             recording.activity(active_a, active_b)
             events = detector.push(tick - delay, active_a, active_b)  # the VAD decides `delay` ticks behind the audio

@@ -29,6 +29,10 @@ WINDOW_MS: Final = 32
 ON, OFF = 0.5, 0.35  # probabilities at which the model's speech starts and ends; its authors' defaults
 LATE_TICKS: Final = 14  # the model notices speech up to this many ticks after its onset ...
 LINGER_TICKS: Final = 10  # ... and may drop it up to this many ticks before the last word has died away
+SEEN_WINDOWS: Final = 3  # speech in one of the newest windows of the model: the newest tick seems active
+
+SEEMS_ABOVE_DBFS: Final = -60.0
+SEEMS_ABOVE_FLOOR_DB: Final = 9.0
 
 # Mean error of onsets and offsets in clean synthetic speech, positive when late: `python -m benchmarks turns`.
 ENERGY_BIAS_MS: Final = (0.0, 7.9)
@@ -57,6 +61,11 @@ class EnergyVad:
     def push(self, frame: Pcm) -> bool:
         """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
         return self._detector.push(frame)
+
+    @property
+    def seems_active(self) -> bool:
+        """Whether the newest tick is loud enough to be speech."""
+        return _is_loud(self._detector)
 
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
@@ -118,6 +127,11 @@ class SileroVad:
         self._ticks += 1
         return energetic and self._speech_near(self._ticks - 1 - self.delay_ticks)
 
+    @property
+    def seems_active(self) -> bool:
+        """Whether the newest tick is loud enough, and the model has just found speech."""
+        return True in self._speech[-SEEN_WINDOWS:] and _is_loud(self._energy)
+
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
         rest = self._resampler.flush()
@@ -166,6 +180,19 @@ class SileroVad:
         }
 
 
+def _is_loud(detector: EnergyDetector) -> bool:
+    """Whether the last tick of a detector stands out from the noise floor in one band."""
+    floors = detector.floors_dbfs
+    return (
+        floors is not None
+        and detector.level_dbfs >= SEEMS_ABOVE_DBFS
+        and any(
+            level >= floor + SEEMS_ABOVE_FLOOR_DB
+            for level, floor in zip(detector.band_levels_dbfs, floors, strict=True)
+        )
+    )
+
+
 def _energy_settings() -> dict[str, Any]:
     return {"delay_ticks": EnergyDetector.delay_ticks, **EnergyDetector.settings}
 
@@ -203,6 +230,11 @@ class SpansVad:
                 self._end_span()
         self._tick += 1
         return self._tick > self.delay_ticks and self._decided.popleft()
+
+    @property
+    def seems_active(self) -> bool:
+        """As the detector of the present span; False between spans."""
+        return self._heard_ticks > 0 and self._vad.seems_active
 
     def _end_span(self) -> None:
         self._decided.extend(self._vad.finish())

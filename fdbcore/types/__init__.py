@@ -57,6 +57,17 @@ class Happening(NamedTuple):
     fields: Mapping[str, Any]
 
 
+class Planted(NamedTuple):
+    """Something that a party did on purpose to see what the other side does: it becomes a label of the recording.
+
+    kind: one of `fdbcore.recording.labels.CONTRIBUTIONS`. end_tick: the first tick after it.
+    """
+
+    kind: str
+    start_tick: int
+    end_tick: int
+
+
 def other_side(side: Side) -> Side:
     """The partner of `side`."""
     return "B" if side == "A" else "A"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from fakes.fake_speech import KEY, FakeSpeech
 from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 from helpers.conformance import SECRET, Behaviour, BurstConformance, EndpointConformance, RemoteConformance
 
+from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.exec import CommandEndpoint
 from fdbcore.endpoints.frames import Pace
 from fdbcore.endpoints.moshi import moshi
@@ -170,6 +174,22 @@ class TestScripted(EndpointConformance):
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
         yield endpoint(f"scripted:{self.path}")
+
+
+class TestExaminer(EndpointConformance):
+    @pytest.fixture(autouse=True)
+    def brief(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        goals = [Goal(name, ("a" * 50,), "", (), "en") for name in ("one", "two")]
+        self.path = tmp_path / "brief.json"
+        self.path.write_text(json.dumps(Brief("a", "en", "", "", goals, "b" * 50, 20, 60.0).to_json()))
+        with FakeSpeech() as server:
+            self.voice = quote(f"openai-tts:tts-1?{server.settings}", safe="")
+            yield
+
+    @contextmanager
+    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
+        yield endpoint(f"examiner:{self.path}?pacing=fast&voice={self.voice}")
 
 
 MOSHI: dict[Behaviour, Quirks] = {

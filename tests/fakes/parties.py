@@ -75,6 +75,10 @@ class LoudVad:
         self._seen.append(bool(frame.any()))
         return len(self._seen) > self.delay_ticks and self._seen[-1 - self.delay_ticks]
 
+    @property
+    def seems_active(self) -> bool:
+        return bool(self._seen) and self._seen[-1]
+
     def finish(self) -> list[bool]:
         return self._seen[max(len(self._seen) - self.delay_ticks, 0) :]
 

@@ -58,6 +58,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlencode
 
+from fdbcore.endpoints.examiner.voice import voice_of
 from fdbcore.errors import SettingsError
 from fdbcore.models.tts.espeak import VOICE
 from fdbcore.runtime.address import Setting, typed_values
@@ -83,9 +84,6 @@ _LINE: Final = (
     Setting("after", "the cue", choices=("other_end", "other_start", "own_end", "result")),
     Setting("stop_when_interrupted", "whether it stops where the other side speaks", bool, default=False),
 )
-_VOICES: Final = {"en": "hibari", "ja": "open-jtalk"}
-"""The voices of languages; every other language has one of espeak-ng."""
-
 _DELAY: Final = Setting("delay_s", "how long after its cue", float, 0.0, least=0, most=_MOST_S)
 _OR_AFTER: Final = Setting("or_after_s", "it begins then in any case", float, 10.0, least=0, most=_MOST_S)
 
@@ -150,7 +148,7 @@ def read_script(path: Path) -> Script:
             _line(f"{path}: line {n}", line, calls_before=_calls(lines[: n - 1]), is_first=n == 1, folder=path.parent)
             for n, line in enumerate(lines, 1)
         ),
-        voice=voice or _VOICES.get(language, f"espeak-ng:{language}"),
+        voice=voice or voice_of(language),
         **settings,
     )
 

@@ -18,10 +18,10 @@ from typing import Any, Final
 import numpy as np
 
 from fdbcore import registry
-from fdbcore.audio.level import levelled
 from fdbcore.audio.noise import ComfortNoise
 from fdbcore.audio.speech import without_edges
 from fdbcore.endpoints.examiner.script import Line, Script, read_script
+from fdbcore.endpoints.examiner.voice import frames_of
 from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.protocols import Endpoint
 from fdbcore.runtime.json_values import json_or_text, resolved
@@ -147,11 +147,9 @@ class ScriptedEndpoint(Endpoint):
         if line.call is not None:
             return ()
         try:
-            pcm = self._said(number, line)
-            pcm, _ = levelled(pcm, self._script.level_dbov)
+            return frames_of(self._said(number, line), self._script.level_dbov)
         except InputError as error:
             raise type(error)(f"{self._script.path}: line {number}: {error}") from error
-        return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
 
     def _said(self, number: int, line: Line) -> Pcm:
         """The speech of a line, without the silence around its text."""

@@ -1,0 +1,91 @@
+"""How far an examiner is with its goals: which saying comes next, and what becomes of each goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fdbcore.endpoints.examiner.brief import Brief, Goal
+
+Verdict = Literal["met", "unmet", "not heard", "not reached"]
+
+
+@dataclass(slots=True)
+class Progress:
+    """Of one goal. sayings: how many were said. since_tick: of the first one. verdict: None until the goal is left."""
+
+    goal: Goal
+    sayings: int = 0
+    since_tick: int | None = None
+    verdict: Verdict | None = None
+
+
+class Agenda:
+    """The goals of a brief in their order. insists: only a met goal leads on, if it can be heard whether it is."""
+
+    def __init__(self, brief: Brief, insists: bool) -> None:
+        self.progress: Sequence[Progress] = [Progress(goal) for goal in brief.goals]
+        self._insists = insists
+        self._at = 0
+        self._is_cut = False  # the present saying broke off before half of it was said
+
+    @property
+    def present(self) -> Progress | None:
+        """The goal that is pursued now; None once all are left."""
+        return self.progress[self._at] if self._at < len(self.progress) else None
+
+    @property
+    def number(self) -> int:
+        """Of the present goal, from 1."""
+        return self._at + 1
+
+    def say(self, tick: int) -> int:
+        """The present goal's next saying begins in `tick`; returns its index. A cut one is said again."""
+        present = self.progress[self._at]
+        if not self._is_cut:
+            present.sayings += 1
+        self._is_cut = False
+        if present.since_tick is None:
+            present.since_tick = tick
+        return (present.sayings - 1) % len(present.goal.sayings)
+
+    def cut(self) -> None:
+        """The saying broke off before half of it was said."""
+        self._is_cut = True
+
+    def answered(self, words: str | None) -> Progress | None:
+        """The system has answered, or let its chance pass. Returns the goal if it is left now.
+
+        words: what the system said for the goal; None if nobody listened.
+        """
+        present = self.progress[self._at]
+        if self._is_cut:
+            return None
+        if words is None or not present.goal.heard:
+            return self._leave("not heard")
+        if present.goal.is_met_by(words):
+            return self._leave("met")
+        return None if self._insists else self._unmet_if_all_was_said()
+
+    def unanswered(self) -> Progress | None:
+        """The system said nothing. Returns the goal if it is left now, because all was said for it."""
+        return None if self._insists or self._is_cut else self._unmet_if_all_was_said()
+
+    def drop_the_rest(self) -> list[Progress]:
+        """No goal is pursued any more; returns those that are left by this."""
+        left = list(self.progress[self._at :])
+        for each in left:
+            each.verdict = "unmet" if each.sayings else "not reached"
+        self._at = len(self.progress)
+        return left
+
+    def _unmet_if_all_was_said(self) -> Progress | None:
+        present = self.progress[self._at]
+        return self._leave("unmet") if present.sayings >= len(present.goal.sayings) else None
+
+    def _leave(self, verdict: Verdict) -> Progress:
+        left = self.progress[self._at]
+        left.verdict = verdict
+        self._at += 1
+        return left

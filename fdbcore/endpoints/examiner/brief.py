@@ -1,0 +1,96 @@
+"""What an examiner is told: whom it plays, and what it wants of the system, goal by goal. A brief is a JSON file."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from fdbcore.errors import SettingsError
+
+BRIEF_SCHEMA: Final = "fdbcore.brief/1"
+
+_WORD: Final = re.compile(r"\w+(?:'\w+)*")
+_NO_SPACES: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Kana and Chinese characters: words of such scripts are not set apart by spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One thing that the examiner wants.
+
+    goal: in words, as one tells an actor. sayings: what a scripted examiner says for it, the first one first; each of
+    the others says it again, or asks for what is missing. met: how one tells that the goal is met. heard: groups of
+    phrases; of each group the system says one if the goal is met. language: of its texts, ISO 639-1.
+    """
+
+    goal: str
+    sayings: Sequence[str]
+    met: str
+    heard: Sequence[Sequence[str]]
+    language: str
+
+    def is_met_by(self, words: str) -> bool:
+        """Whether the system's words since the goal was first said hold a phrase of each group.
+
+        Case, punctuation and the width of characters do not count. False if there are no groups.
+        """
+        said = _plain(words)
+        return bool(self.heard) and all(any(_holds(said, phrase) for phrase in group) for group in self.heard)
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """A brief as it was read. closing: the last thing that the examiner says. most_turns: of the examiner.
+
+    most_s: after so many seconds it says the closing statement.
+    """
+
+    id: str
+    language: str
+    role: str
+    background: str
+    goals: Sequence[Goal]
+    closing: str
+    most_turns: int
+    most_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The brief as `from_json` takes it."""
+        return {"schema": BRIEF_SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The brief that `to_json` gave. TypeError for missing and unknown fields."""
+        fields = {name: value for name, value in values.items() if name != "schema"}
+        return cls(**{**fields, "goals": tuple(Goal(**goal) for goal in values["goals"])})
+
+
+def read_brief(path: Path) -> Brief:
+    """The brief in a file. SettingsError in one line if there is none."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values["schema"] != BRIEF_SCHEMA:
+            raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got {values['schema']!r}")
+        return Brief.from_json(values)
+    except OSError as error:
+        raise SettingsError(f"{path}: expected a brief, got: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got: {error!r}") from error
+
+
+def _plain(text: str) -> str:
+    """The words alone, in small letters, each with a space on both sides."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return f" {' '.join(_WORD.findall(folded))} "
+
+
+def _holds(said: str, phrase: str) -> bool:
+    sought = _plain(phrase)
+    if _NO_SPACES.search(sought):
+        return sought.replace(" ", "") in said.replace(" ", "")
+    return sought in said

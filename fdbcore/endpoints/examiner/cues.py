@@ -1,0 +1,91 @@
+"""Cues: when an examiner may speak and must yield, by the early edges of the other side and its own words."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal
+
+from fdbcore.endpoints.examiner.edges import EarlyEdges, FinalCheck
+from fdbcore.endpoints.examiner.pacing import Pacing
+from fdbcore.types import TICK_MS
+
+Cue = Literal["opening", "answered", "no answer", "breaks in", "system speaks", "goal met", "limit"]
+
+
+def _ticks(ms: float) -> int:
+    return round(ms / TICK_MS)
+
+
+class Cues:
+    """The same for every actor: it says when, and never what. other: the early edges of the other side."""
+
+    def __init__(self, pacing: Pacing, random: Random) -> None:
+        self.other = EarlyEdges()
+        self.check = FinalCheck()
+        self.has_answered = False  # the other side has spoken since the last own words
+        self.spoke_first = False
+        self._pacing, self._random = pacing, random
+        self._own_start: int | None = None  # of the own words that are being said
+        self._own_end: int | None = None  # of the last own words
+        self._answers_ticks = self._drawn_answer()
+        self._last_backchannel = 0
+        self._last_look = 0
+
+    def sense(self, tick: int, active: bool) -> None:
+        """Take whether the other side seems to speak in `tick`."""
+        self.other.push(tick, active)
+        if self.other.speaks and self._own_start is None:
+            self.has_answered = True
+            self.spoke_first |= self._own_end is None
+
+    def begin(self, tick: int) -> None:
+        """The own words begin; backchannels are none."""
+        self._own_start = tick
+
+    def end(self, tick: int) -> None:
+        """The own words have ended."""
+        self._own_start, self._own_end = None, tick
+        self.has_answered = self.other.speaks
+        self._answers_ticks = self._drawn_answer()
+
+    def gave_backchannel(self, tick: int) -> None:
+        """A backchannel begins."""
+        self._last_backchannel = tick
+
+    def now(self, tick: int) -> Cue | None:
+        """The cue of this tick, while nothing is said."""
+        other, pacing = self.other, self._pacing
+        if other.speaks and other.active and self._own_end is not None:
+            alone_since = max(other.since_tick, self._own_end)
+            if pacing.breaks_in_ms is not None and tick - alone_since >= _ticks(pacing.breaks_in_ms):
+                return "breaks in"
+            since_last = tick - max(alone_since, self._last_backchannel)
+            if pacing.backchannels_ms is not None and since_last >= _ticks(pacing.backchannels_ms):
+                return "system speaks"
+        if other.speaks:
+            return None
+        if self._own_end is None:
+            waited = tick - other.since_tick >= self._answers_ticks if self.spoke_first else True
+            return "opening" if waited and tick >= _ticks(pacing.opens_ms) else None
+        if self.has_answered:
+            return "answered" if tick - other.since_tick >= self._answers_ticks else None
+        return "no answer" if tick - self._own_end >= _ticks(pacing.patience_ms) else None
+
+    def looks(self, tick: int) -> bool:
+        """Whether to look now, while the other side speaks, if the goal is met."""
+        if self._pacing.looks_ms is None or not self.other.speaks or not self.has_answered:
+            return False
+        if tick - max(self.other.since_tick, self._last_look) < _ticks(self._pacing.looks_ms):
+            return False
+        self._last_look = tick
+        return True
+
+    def must_yield(self, tick: int) -> bool:
+        """Whether the other side has now spoken over the own words for long enough."""
+        if self._own_start is None or self._pacing.yields_ms is None or not self.other.speaks:
+            return False
+        over_ticks = tick - max(self.other.since_tick, self._own_start)
+        return over_ticks >= _ticks(self._pacing.yields_ms)
+
+    def _drawn_answer(self) -> int:
+        return _ticks(self._pacing.answers_ms + self._random.uniform(0, self._pacing.varies_ms))

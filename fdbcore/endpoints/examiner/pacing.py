@@ -1,0 +1,54 @@
+"""Pacing: when an examiner speaks, holds back, breaks in and yields. A profile is a table of times in ms.
+
+`fast` and `slow` are ours, after the two behaviours that Full-Duplex-Bench v2 describes (arXiv 2510.07838): the fast
+examiner takes the floor early, may interrupt, gives backchannels and moves on as soon as a goal is met; the slow one
+speaks only after the system has stopped, never breaks in, and yields. `fdb2-fast` and `fdb2-slow` have the silences
+of the reference's detector settings (600 and 500 ms), whether the examiner can be interrupted, and that only a met goal
+leads on. The reference's thresholds (0.6 and 0.5) and its prefix padding (1200 and 300 ms) belong to another
+detector, and are not carried over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """A profile. None: never.
+
+    opens_ms: the examiner's first words, from tick 0. answers_ms: how long the system must have been silent. varies_ms:
+    added to it, evenly at random. patience_ms: so long after its own words it speaks again if the system says nothing.
+    yields_ms: it stops after the system has spoken over it for so long. breaks_in_ms: it interrupts a system that has
+    spoken for so long. backchannels_ms: it gives a backchannel each time the system has spoken for so long.
+    looks_ms: how often it looks, while the system speaks, whether the goal is met, to break in if so. insists: only a
+    met goal leads on; without ears, an answer does.
+    """
+
+    opens_ms: int
+    answers_ms: int
+    varies_ms: int
+    patience_ms: int
+    yields_ms: int | None
+    breaks_in_ms: int | None = None
+    backchannels_ms: int | None = None
+    looks_ms: int | None = None
+    insists: bool = False
+
+
+PACINGS: Final = {
+    "slow": Pacing(opens_ms=500, answers_ms=1000, varies_ms=300, patience_ms=6000, yields_ms=200),
+    "fast": Pacing(
+        opens_ms=300,
+        answers_ms=250,
+        varies_ms=100,
+        patience_ms=3000,
+        yields_ms=1500,
+        breaks_in_ms=7000,
+        backchannels_ms=2500,
+        looks_ms=2000,
+    ),
+    "fdb2-slow": Pacing(opens_ms=500, answers_ms=500, varies_ms=0, patience_ms=6000, yields_ms=100, insists=True),
+    "fdb2-fast": Pacing(opens_ms=500, answers_ms=600, varies_ms=0, patience_ms=6000, yields_ms=None, insists=True),
+}

@@ -1,0 +1,323 @@
+"""Examiners: when they speak, hold back, break in and yield; and what becomes of their goals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from fakes.fake_speech import KEY, FakeSpeech
+from fakes.parties import Caller
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdbcore.endpoints.examiner.brief import Brief, Goal, read_brief
+from fdbcore.endpoints.examiner.edges import EarlyEdges, FinalCheck
+from fdbcore.endpoints.examiner.examiner import Examiner
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Transcriber
+from fdbcore.recording.labels import given_labels
+from fdbcore.registry import endpoint
+from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.types import FRAME_SAMPLES, Planted, TurnEvent
+
+SystemSpeaks: TypeAlias = Callable[[int, int | None], bool]
+"""Whether the system speaks in a tick, given the tick in which the examiner last fell silent (None: it has not)."""
+
+SAYING_TICKS = 100  # the fake synthesiser gives 10 ms a character
+TEXT = "a" * SAYING_TICKS
+
+
+@pytest.fixture
+def synthesiser(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FakeSpeech() as server:
+        yield f"openai-tts:tts-1?{server.settings}"
+
+
+def brief(*heard: Sequence[Sequence[str]], sayings: int = 2, **settings: Any) -> Brief:
+    """A goal for each of `heard`."""
+    goals = [Goal(f"goal {n}", (TEXT,) * sayings, "", groups, "en") for n, groups in enumerate(heard, 1)]
+    known = {"closing": TEXT, "most_turns": 20, "most_s": 300.0, **settings}
+    return Brief("a.b.1", "en", "", "", goals, **known)
+
+
+def examiner(folder: Path, synthesiser: str, of: Brief, settings: str = "pacing=fdb2-slow") -> Examiner:
+    (folder / "brief.json").write_text(json.dumps(of.to_json()))
+    voice = f"voice={quote(synthesiser, safe='')}"
+    party = endpoint(f"examiner:{folder / 'brief.json'}?{settings}&{voice}")
+    assert isinstance(party, Examiner)
+    party.open("A")
+    return party
+
+
+class Held:
+    """A conversation of `party` with a system that speaks when `speaks` says so, by early edges without errors."""
+
+    def __init__(self, party: Examiner, speaks: SystemSpeaks, most_ticks: int = 40_000) -> None:
+        party.start(None)
+        self.events: list[dict[str, Any]] = []
+        silent_since: int | None = None
+        was_loud = False
+        for tick in range(most_ticks):
+            frame = party.say(tick)
+            self.events += [{"tick": each.tick, "kind": each.kind, **each.fields} for each in party.log()]
+            if frame is None:
+                break
+            is_loud = bool(np.abs(frame).max() > 1000)
+            silent_since = tick if was_loud and not is_loud else silent_since
+            was_loud = is_loud
+            active = speaks(tick, None if is_loud else silent_since)
+            party.hear(tick, np.full(FRAME_SAMPLES, 1000 if active else 0, np.int16))
+            party.sense(tick, is_loud, active)
+        self.left, self.planted, self.ticks = party.left, party.planted(), tick
+        party.close()
+
+    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
+        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
+
+    @property
+    def verdicts(self) -> list[str]:
+        return [each["verdict"] for each in self.of("examiner_goal")]
+
+
+def answers(after_ticks: int = 30, for_ticks: int = 200) -> SystemSpeaks:
+    """A system that begins so long after the examiner's words, and speaks so long."""
+
+    def speaks(tick: int, silent_since: int | None) -> bool:
+        return silent_since is not None and 0 <= tick - silent_since - after_ticks < for_ticks
+
+    return speaks
+
+
+def never(tick: int, silent_since: int | None) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(("pacing", "reaction_ms"), [("fdb2-slow", 500), ("fdb2-fast", 600)])
+def test_it_speaks_so_long_after_the_system_as_the_profile_says(
+    tmp_path: Path, synthesiser: str, pacing: str, reaction_ms: int
+) -> None:
+    held = Held(examiner(tmp_path, synthesiser, brief([], [], []), f"pacing={pacing}"), answers())
+    said = held.of("examiner_says")
+    assert [each["cue"] for each in said] == ["opening", "answered", "answered", "answered"]
+    assert [each["reaction_ms"] for each in said[1:]] == [reaction_ms] * 3
+    # By hand: its words, 30 ticks, the system's 200 ticks, and the silence of the profile.
+    assert np.diff([each["tick"] for each in said]).tolist() == [SAYING_TICKS + 230 + reaction_ms // 10] * 3
+    assert said[0]["tick"] == 50
+    assert held.verdicts == ["not heard"] * 3
+    assert held.left == "finished"
+
+
+@pytest.mark.parametrize("pacing", ["slow", "fast"])
+def test_its_own_profiles_vary_by_seed_within_their_limits(tmp_path: Path, synthesiser: str, pacing: str) -> None:
+    def reactions(seed: int) -> list[int]:
+        party = examiner(tmp_path, synthesiser, brief(*[[]] * 12), f"pacing={pacing}&seed={seed}")
+        return [each["reaction_ms"] for each in Held(party, answers()).of("examiner_says", cue="answered")]
+
+    least, most = {"slow": (1000, 1300), "fast": (250, 350)}[pacing]
+    assert reactions(1) == reactions(1) != reactions(2)
+    assert least <= min(reactions(1)) < max(reactions(1)) <= most
+
+
+def test_a_system_that_says_nothing_is_asked_again_and_given_up(tmp_path: Path, synthesiser: str) -> None:
+    held = Held(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), never)
+    said = held.of("examiner_says")
+    assert [(each.get("goal"), each.get("saying")) for each in said] == [(1, 1), (1, 2), (2, 1), (2, 2), (None, None)]
+    assert {each["cue"] for each in said[1:]} == {"no answer"}
+    assert np.diff([each["tick"] for each in said]).tolist() == [SAYING_TICKS + 600] * 4
+    assert held.verdicts == ["unmet", "unmet"]
+    insists = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), never)
+    assert insists.verdicts == ["unmet"], "without ears there is nothing to insist on"
+
+
+def test_silence_of_the_system_and_limits_end_it(tmp_path: Path, synthesiser: str) -> None:
+    silent = Held(examiner(tmp_path, synthesiser, brief(*[[]] * 9), "pacing=slow"), never)
+    assert silent.of("examiner_ends")[0]["reason"] == "silence"
+    assert silent.verdicts[-2:] == ["not reached"] * 2
+    turns = Held(examiner(tmp_path, synthesiser, brief(*[[]] * 9, most_turns=3), "pacing=slow"), answers())
+    assert (turns.of("examiner_ends")[0]["reason"], len(turns.of("examiner_says", what="goal"))) == ("turn limit", 3)
+    assert turns.verdicts == ["not heard"] * 3 + ["not reached"] * 6
+    monologue = Held(examiner(tmp_path, synthesiser, brief([], most_s=20.0), "pacing=slow"), answers(30, 10_000))
+    (ends,) = monologue.of("examiner_ends")
+    assert (ends["reason"], ends["tick"], monologue.left) == ("time limit", 2000, "finished")
+
+
+def test_the_slow_one_yields_and_says_it_again(tmp_path: Path, synthesiser: str) -> None:
+    def talks_over(tick: int, silent_since: int | None) -> bool:
+        return 70 <= tick < 300  # 20 ticks after its first words
+
+    held = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), talks_over)
+    said, stopped = held.of("examiner_says"), held.of("examiner_said")
+    # A profile that yields after 100 ms: in the tick after, 20 ms of fading.
+    assert (stopped[0]["of_ms"], stopped[0]["said_ms"]) == (1000, 320)
+    assert (said[1]["goal"], said[1]["saying"]) == (1, 1), "what was cut before its half is said once more"
+    assert said[1]["tick"] == 300 + 50
+    stubborn = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-fast"), talks_over)
+    assert all(each["said_ms"] == each["of_ms"] for each in stubborn.of("examiner_said"))
+
+
+def test_the_fast_one_gives_backchannels_and_breaks_in(tmp_path: Path, synthesiser: str) -> None:
+    begins = 30 + SAYING_TICKS + 30
+
+    def holds_forth(tick: int, silent_since: int | None) -> bool:
+        return begins <= tick < begins + 1300
+
+    held = Held(examiner(tmp_path, synthesiser, brief([], []), "pacing=fast"), holds_forth)
+    said = held.of("examiner_says")
+    assert [(each["what"], each["cue"]) for each in said[:5]] == [
+        ("goal", "opening"),
+        ("backchannel", "system speaks"),
+        ("backchannel", "system speaks"),
+        ("goal", "breaks in"),
+        ("backchannel", "system speaks"),
+    ]
+    assert [each["tick"] for each in said[:4]] == [30, begins + 250, begins + 500, begins + 700]
+    interruption = next(each for each in held.planted if each.kind == "interruption")
+    assert interruption == Planted("interruption", begins + 700, begins + 700 + SAYING_TICKS)
+    assert [each.kind for each in held.planted[:3]] == ["backchannel", "backchannel", "interruption"]
+    slow = Held(examiner(tmp_path, synthesiser, brief([], []), "pacing=slow"), holds_forth)
+    assert slow.planted == []
+
+
+def test_a_system_that_speaks_first_is_let_finish(tmp_path: Path, synthesiser: str) -> None:
+    held = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-slow"), lambda tick, silent: 10 <= tick < 210)
+    assert held.of("spoke_before_examiner")
+    assert held.of("examiner_says")[0]["tick"] == 260
+
+
+def test_what_it_plants_becomes_labels_of_the_recording(tmp_path: Path, synthesiser: str) -> None:
+    party = examiner(tmp_path, synthesiser, brief([], []), "pacing=fast")
+    settings = LiveSettings(vad="energy", realtime=False, max_s=30)
+    system = Caller([160 <= tick < 1460 and tick % 100 < 90 for tick in range(2000)])  # dips, as speech has them
+    recording = converse(party, system, tmp_path / "call", settings, {}, Event())
+    assert recording.meta["outcome"]["kind"] == "done"
+    assert recording.meta["parties"]["A"]["pacing"]["name"] == "fast"
+    found = given_labels(recording.path)
+    assert found is not None
+    kinds = [label.kind for label in sorted(found[1], key=lambda label: label.start_s)]
+    assert kinds[:4] == ["backchannel", "backchannel", "interruption", "backchannel"]
+    # The early start is known after 60 ms, but lies where the system began; the detector hears its first tick.
+    assert min(label.start_tick for label in found[1]) == 160 + 250
+
+
+class Words(Transcriber):
+    """Hears the next of some texts each time it is asked."""
+
+    name = "words"
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        return self.texts.pop(0) if self.texts else "nothing more"
+
+
+def hearing(folder: Path, synthesiser: str, of: Brief, pacing: str, *texts: str) -> Examiner:
+    party = Examiner(of, pacing, voice=synthesiser, transcriber=Words(*texts))
+    party.open("A")
+    return party
+
+
+def test_with_ears_a_goal_is_met_by_words_or_left_unmet(tmp_path: Path, synthesiser: str) -> None:
+    goals = brief([["latte", "lattes"], ["oat"]], [["hot"]], [["nine"]])
+    texts = ["Two lattes.", "Two lattes, with oat milk!", "Iced it is.", "Iced.", "At nine."]
+    held = Held(hearing(tmp_path, synthesiser, goals, "slow", *texts), answers())
+    assert held.verdicts == ["met", "unmet", "met"]
+    assert [each["sayings"] for each in held.of("examiner_goal")] == [2, 2, 1]
+    assert [each["text"] for each in held.of("transcript", of="partner")] == texts
+    insists = Held(hearing(tmp_path, synthesiser, brief([["hot"]]), "fdb2-slow", *["Iced."] * 5, "Hot."), answers())
+    assert insists.of("examiner_goal")[0]["sayings"] == 6
+    assert insists.verdicts == ["met"]
+
+
+def test_the_fast_one_moves_on_as_soon_as_a_goal_is_met(tmp_path: Path, synthesiser: str) -> None:
+    begins = 30 + SAYING_TICKS + 30
+    party = hearing(tmp_path, synthesiser, brief([["hot"]], []), "fast", "Let me see.", "Hot, yes.", "Fine.")
+    held = Held(party, lambda tick, silent_since: begins <= tick < begins + 650)
+    second = held.of("examiner_says", what="goal")[1]
+    assert (second["cue"], second["goal"]) == ("goal met", 2)
+    assert second["tick"] == begins + 400, "it looks each 2 s"
+    assert Planted("interruption", second["tick"], second["tick"] + SAYING_TICKS) in held.planted
+
+
+def test_an_examiner_that_goes_deaf_says_so(tmp_path: Path, synthesiser: str) -> None:
+    class Deaf(Words):
+        def transcribe(self, wav: bytes, language: str) -> str:
+            raise SettingsError("the recogniser is gone")
+
+    party = Examiner(brief([["hot"]]), "slow", voice=synthesiser, transcriber=Deaf())
+    party.open("A")
+    assert Held(party, answers()).left == "the examiner cannot hear: the recogniser is gone"
+
+
+def naive_edges(active: Sequence[bool]) -> list[tuple[int, str, int]]:
+    """(tick in which it is known, edge, tick of the edge): each looks back over the whole past."""
+    found: list[tuple[int, str, int]] = []
+    speaks = False
+    for tick in range(len(active)):
+        needed = 20 if speaks else 6
+        last = active[max(0, tick + 1 - needed) : tick + 1]
+        if len(last) == needed and all(each != speaks for each in last):
+            speaks = not speaks
+            found.append((tick, "start" if speaks else "end", tick + 1 - needed))
+    return found
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 40)), max_size=30))
+def test_early_edges_are_those_of_a_naive_search(runs: list[tuple[bool, int]]) -> None:
+    active = [each for each, length in runs for _ in range(length)]
+    edges, found = EarlyEdges(), []
+    for tick, each in enumerate(active):
+        if (edge := edges.push(tick, each)) is not None:
+            found.append((tick, edge, edges.since_tick))
+    assert found == naive_edges(active)
+
+
+def test_an_early_edge_that_no_final_event_confirms_is_told_once() -> None:
+    check = FinalCheck()
+    check.acted_on("start", 100)
+    check.acted_on("end", 300)
+    check.notice(TurnEvent("speech_start", "B", 104, None, 130))
+    check.notice(TurnEvent("speech_end", "B", 104, 420, 460))
+    assert check.contradicted(174) == []
+    assert check.contradicted(176) == [], "a final start lies near"
+    assert [(each.edge, each.tick) for each in check.contradicted(500)] == [("end", 300)]
+    assert check.contradicted(900) == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "words", "is_met"),
+    [
+        ([["latte"], ["oat", "oat milk"]], "Two LATTE, with oat-milk.", True),
+        ([["latte"]], "Two lattes.", False),  # a whole word
+        ([["can't", "cannot"]], "I can\u2019t do that.", True),
+        ([["9 30", "half past nine"]], "Half past nine, then.", True),
+        ([["火曜"], ["2時", "二時"]], "では、火曜日の２時にお待ちしております。", True),
+        ([["火曜"], ["3時"]], "では、火曜日の2時に。", False),
+        ([], "anything", False),
+    ],
+)
+def test_words_meet_a_goal(groups: list[list[str]], words: str, is_met: bool) -> None:
+    assert Goal("", (), "", groups, "en").is_met_by(words) is is_met
+
+
+def test_a_brief_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "brief.json"
+    for text, told in [("{", "brief"), ('{"schema": "x/1"}', "schema"), ('{"schema": "fdbcore.brief/1"}', "goals")]:
+        path.write_text(text)
+        with pytest.raises(SettingsError, match=told) as error:
+            read_brief(path)
+        assert "\n" not in str(error.value)
+        assert str(path) in str(error.value)
+    silent = Brief("a", "en", "", "", [Goal("g", (), "", [], "en")], "Bye.", 20, 100)
+    path.write_text(json.dumps(silent.to_json()))
+    assert json.dumps(read_brief(path).to_json()) == path.read_text()
+    for address in ("examiner:", f"examiner:{path}", f"examiner:{path}?pacing=brisk", "examiner:nowhere.json"):
+        with pytest.raises(SettingsError):
+            endpoint(address)
