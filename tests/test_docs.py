@@ -76,6 +76,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for block in blocks(ROOT / "docs" / "systems.md"):
         if named := re.match(r"# (\w+\.(py|toml))\n", block.text):
             (folder / named[1]).write_text(block.text)
+    (brief,) = (block.text for block in blocks(ROOT / "docs" / "examiner.md") if block.language == "json")
+    (folder / "coffee.json").write_text(brief)
     command = ["replay", "--quiet", str(folder / "calls"), "--meta", str(folder / "calls.csv")]
     ran = CliRunner().invoke(main, [*command, "--out", str(folder / "RUN")])
     assert ran.exit_code == 0, ran.stderr
