@@ -13,7 +13,7 @@ from fdbcore.runtime.redaction import write_no_secrets
 from .entry import begin_work
 from .lazy import LazyCommands
 
-COMMANDS = ("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "dataset", "models")
+COMMANDS = ("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "dataset", "scenarios", "models")
 """In the order in which a newcomer needs them."""
 
 FIRST_STEPS = """\

@@ -94,7 +94,9 @@ class SuiteCommand(click.Command):
 def _parameter(option: Option) -> click.Parameter:
     kind = _TYPES[option.kind]
     if not option.flag.startswith("-"):
-        return click.Argument([option.name], type=kind, metavar=option.flag, required=option.required)
+        count = -1 if option.several else 1
+        metavar = f"{option.flag}..." if option.several else option.flag
+        return click.Argument([option.name], type=kind, metavar=metavar, nargs=count, required=option.required)
     return click.Option(
         [option.flag, option.name],
         type=kind,
@@ -119,11 +121,14 @@ def given(context: click.Context, names: Sequence[str]) -> list[str]:
 
 
 class SuiteCommands(LazyCommands):
-    """A group of the benchmarks' commands; --suite decides if several benchmarks have one of the same name."""
+    """A group of the benchmarks' commands: those whose `Command.group` is the name of this one.
+
+    --suite decides if several benchmarks have one of the same name.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands of all benchmarks."""
-        return list(dict.fromkeys(command.name for suite in every_suite() for command in suite.commands))
+        return list(dict.fromkeys(command.name for _, command in self._commands(ctx)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command with that name, of the first benchmark that has it."""
@@ -138,13 +143,19 @@ class SuiteCommands(LazyCommands):
         return super().resolve_command(ctx, args)
 
     def _commands_named(self, ctx: click.Context, name: str) -> dict[str, Command]:
-        suites = [ctx.params["suite"]] if ctx.params.get("suite") else every_suite()
-        return {suite.name: command for suite in suites for command in suite.commands if command.name == name}
+        return {suite: command for suite, command in self._commands(ctx) if command.name == name}
+
+    def _commands(self, ctx: click.Context) -> Iterator[tuple[str, Command]]:
+        """The commands of this group, each with the name of its benchmark: of all, or of that in --suite."""
+        named: Suite | None = ctx.params.get("suite")
+        of_suites = {suite.name: suite.commands for suite in ([named] if named else every_suite())}
+        for suite, commands in (of_suites if named else of_suites | registry.commands_without_suite()).items():
+            yield from ((suite, command) for command in commands if command.group == self.name)
 
 
 def _command(command: Command) -> click.Command:
     def callback(quiet: bool, **values: Any) -> None:  # noqa: ANN401
-        name = f"fdbcore dataset {command.name}"
+        name = f"fdbcore {command.group} {command.name}"
         with one_line(name, "run the same command again to continue", command.failed), Status(quiet) as show:
             done = command.do(values, _Console(name, quiet, show))
         sys.exit(DONE if done else FAILED)

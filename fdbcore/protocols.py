@@ -376,7 +376,7 @@ class Console(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that a suite adds to `fdbcore dataset`.
+    """A command that a suite adds: `fdbcore GROUP NAME`.
 
     do: called with the values of the options by name; returns whether everything was done. failed: printed after an
     error, to say how to go on.
@@ -387,6 +387,7 @@ class Command:
     options: Sequence[Option]
     do: Callable[[Mapping[str, Any], Console], bool]
     failed: str = ""
+    group: Literal["dataset", "scenarios"] = "dataset"
 
 
 class Suite(Protocol):
@@ -404,7 +405,7 @@ class Suite(Protocol):
     score_options: Sequence[Option] = ()
     """The options that the suite adds to `fdbcore score --suite NAME`."""
     commands: Sequence[Command] = ()
-    """The commands that it adds to `fdbcore dataset`."""
+    """The commands that it adds to `fdbcore dataset` and `fdbcore scenarios`."""
     kept: Collection[str] = ()
     """The files that `score` writes into the results folder before it is done, so that it can resume."""
     labels: str = ""

@@ -1,0 +1,124 @@
+"""What is wrong with a scenario of the right form, and what it lacks so that not everybody can use it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from fdbcore.errors import nearest
+from fdbcore.suites.staged.families import Family
+from fdbcore.suites.staged.scenarios import Scenario, StagedGoal, closings
+from fdbcore.suites.staged.shape import unexpected
+from fdbcore.types import Problem
+
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""An id is part of file names."""
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
+_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+"""Kana and Chinese characters: they stand for about half a word each."""
+FEWEST_WORDS, MOST_WORDS = 8, 40
+"""What one says in one go."""
+_MOST_GROUPS: Final = 3
+
+
+def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
+    """Why a scenario cannot be used. where: "FILE: ID"."""
+    family = families.get(scenario.family)
+    if not _ID.fullmatch(scenario.id):
+        yield unexpected(f"{where}: id", "letters, digits, '.', '_' and '-'", scenario.id)
+    if family is None:
+        near = nearest(scenario.family, families)
+        yield Problem(f"{where}: family", f"expected one of {', '.join(families)}, got {scenario.family!r}{near}")
+    elif scenario.class_ not in family.classes:
+        known = ", ".join(family.classes)
+        near = nearest(scenario.class_, family.classes)
+        yield Problem(f"{where}: class", f"expected one of {known}, got {scenario.class_!r}{near}")
+    for language in scenario.languages:
+        if not _LANGUAGE.fullmatch(language):
+            yield unexpected(f"{where}: language", "a code of ISO 639-1 such as en", language)
+    if not scenario.closing:
+        known = ", ".join(closings())
+        yield Problem(f"{where}: closing", f"expected one, as the language is none of {known}; got none")
+    if scenario.most_turns < len(scenario.goals):
+        yield unexpected(f"{where}: limits: turns", f"{len(scenario.goals)} or more, one a goal", scenario.most_turns)
+    if scenario.most_s <= 0:
+        yield unexpected(f"{where}: limits: max_s", "more than 0", scenario.most_s)
+    for number, goal in enumerate(scenario.goals, 1):
+        yield from _goal_faults(goal, f"{where}: goal {number}")
+        if not goal.say and any(each.say for each in scenario.goals):
+            yield Problem(f"{where}: goal {number}: say", "expected a text, as other goals have one, got none")
+    yield from _part_faults(scenario, where)
+
+
+def _goal_faults(goal: StagedGoal, where: str) -> Iterator[Problem]:
+    if (goal.rephrase or goal.probe) and not goal.say:
+        yield Problem(f"{where}: say", "expected a text beside rephrase and probe, got none")
+    for text in goal.words:
+        if goal.words.count(text) > 1:
+            yield unexpected(where, "say, rephrase and probe in words of their own", text)
+            break
+    for number, group in enumerate(goal.heard, 1):
+        for phrase in group:
+            if phrase != phrase.lower() or phrase != " ".join(phrase.split()) or not re.search(r"\w", phrase):
+                yield unexpected(f"{where}: heard {number}", "words in lower case, with a space between them", phrase)
+
+
+def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:
+    count = len(scenario.goals)
+    for number, correction in enumerate(scenario.corrections, 1):
+        place = f"{where}: correction {number}"
+        if not 1 <= correction.stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", correction.stage)
+        elif not 1 <= correction.of <= correction.stage:
+            yield unexpected(f"{place}: of", f"1 to {correction.stage}", correction.of)
+        if correction.before and correction.before == correction.after:
+            yield unexpected(f"{place}: after", "another value than before", correction.after)
+    for number, reference in enumerate(scenario.references, 1):
+        place = f"{where}: reference {number}"
+        if not 1 <= reference.stage <= count:
+            yield unexpected(f"{place}: stage", f"1 to {count}", reference.stage)
+            continue
+        say = scenario.goals[reference.stage - 1].say
+        if say and reference.says.casefold() not in say.casefold():
+            yield unexpected(f"{place}: says", f"words in `say` of goal {reference.stage}", reference.says)
+    if scenario.safety is not None and scenario.safety.policy != scenario.class_:
+        yield unexpected(f"{where}: safety: policy", f"the class, {scenario.class_}", scenario.safety.policy)
+
+
+def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
+    """What a scenario without faults lacks, and what this means for its use."""
+    if not scenario.has_words:
+        yield "goals without say: a keyless examiner cannot play it"
+    elif not all(goal.heard for goal in scenario.goals):
+        yield "goals without heard: a keyless examiner cannot tell whether they are met"
+    if not all(goal.met for goal in scenario.goals):
+        yield "goals without met: a judge has the goal's text alone"
+    if not all(correction.before and correction.after for correction in scenario.corrections):
+        yield "corrections without before and after: a judge has the goals' texts alone"
+    has = {"correction": scenario.corrections, "reference": scenario.references, "safety": scenario.safety}
+    for part in family.parts:
+        if not has[part]:
+            yield f"no {part}, which scenarios of family {family.id} have"
+    for number, goal in enumerate(scenario.goals, 1):
+        if len(goal.heard) > _MOST_GROUPS:
+            yield f"goal {number}: more than {_MOST_GROUPS} groups in heard: fair answers may be missed"
+        if goal.say and not FEWEST_WORDS <= (words := word_count(goal.say)) <= MOST_WORDS:
+            yield f"goal {number}: say: {words:.0f} words; {FEWEST_WORDS} to {MOST_WORDS} are natural in one go"
+
+
+def word_count(text: str) -> float:
+    """The words of a text; of Japanese and Chinese, two characters are taken for a word."""
+    return len(_UNSPACED.findall(text)) / 2 + len(_UNSPACED.sub(" ", text).split())
+
+
+def by_reason(lacking: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each reason, with the ids that it applies to: (id, reason) of each."""
+    ids: dict[str, list[str]] = {}
+    for id_, reason in lacking:
+        ids.setdefault(reason, []).append(id_)
+    return [f"{_listed(found)}: {reason}" for reason, found in ids.items()]
+
+
+def _listed(ids: Sequence[str], most: int = 3) -> str:
+    return ", ".join(ids) if len(ids) <= most else f"{len(ids)} scenarios ({', '.join(ids[:most])}, ...)"

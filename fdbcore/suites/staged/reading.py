@@ -1,0 +1,124 @@
+"""Reads files of scenarios. Each fault is one line: the file, the scenario, the field, what was expected and found."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.errors import InputError
+from fdbcore.suites.staged.checks import scenario_faults
+from fdbcore.suites.staged.families import Family, builtin_families, family_faults
+from fdbcore.suites.staged.scenario_types import FamilyEntry, ScenarioEntry, ScenarioFile
+from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.suites.staged.shape import misfits
+from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+SCHEMA: Final = "fdbcore.scenarios/1"
+
+BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
+"""The sets that come with fdbcore: the folder of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSet:
+    """Scenarios, and the families that they may belong to, by id.
+
+    entries: the table of each scenario, as its file has it. own_families: those of families that do not come with
+    fdbcore. credits: whose scenarios they are, where files say so.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    families: Mapping[str, Family]
+    entries: tuple[ScenarioEntry, ...]
+    own_families: tuple[FamilyEntry, ...]
+    credits: tuple[str, ...]
+
+
+def read_set(name: str) -> ScenarioSet:
+    """The scenarios of "builtin", "builtin-ja", a file, or a folder of files.
+
+    Raises InputError for the first fault; `fdbcore scenarios validate` lists them all.
+    """
+    found, faults = look_at([name])
+    if faults:
+        more = f"; {len(faults) - 1} more: fdbcore scenarios validate {name}" if faults[1:] else ""
+        raise InputError(f"{faults[0].where}: {faults[0].reason}{more}")
+    return found
+
+
+def look_at(names: Sequence[str]) -> tuple[ScenarioSet, list[Problem]]:
+    """All well-formed scenarios of these sets, and all faults. A family of one file is known in all."""
+    faults: list[Problem] = []
+    contents: dict[str, ScenarioFile] = {}
+    for place, file in [each for name in names for each in _files(name)]:
+        try:
+            content = _content(file)
+        except InputError as error:
+            faults.append(Problem(place, str(error)))
+            continue
+        faults += misfits(content, ScenarioFile, place)
+        contents[place] = _well_formed(content)
+    families, own = dict(builtin_families()), list[FamilyEntry]()
+    for place, each in contents.items():
+        for entry in each.get("family", ()):
+            family = Family.from_entry(entry)
+            faults += family_faults(family, families, f"{place}: {family.id}")
+            own.append(entry)
+            families.setdefault(family.id, family)
+    tables = [(place, table) for place, each in contents.items() for table in each.get("scenario", ())]
+    scenarios = [Scenario.from_entry(table) for _, table in tables]
+    for scenario, (place, _) in zip(scenarios, tables, strict=True):
+        faults += scenario_faults(scenario, families, f"{place}: {scenario.id}")
+    faults += _repeated(scenarios, [place for place, _ in tables])
+    credit = dict.fromkeys(each["credit"] for each in contents.values() if "credit" in each)
+    entries = tuple(table for _, table in tables)
+    return ScenarioSet(tuple(scenarios), families, entries, tuple(own), tuple(credit)), faults
+
+
+def _well_formed(content: Mapping[str, Any]) -> ScenarioFile:
+    """What of a file keeps to the types: tables of scenarios and families that do not are left out."""
+    kept: dict[str, Any] = {"credit": content["credit"]} if isinstance(content.get("credit"), str) else {}
+    for name, kind in (("family", FamilyEntry), ("scenario", ScenarioEntry)):
+        if isinstance(tables := content.get(name), list):
+            kept[name] = [table for table in tables if not any(misfits(table, kind, ""))]
+    return cast("ScenarioFile", {"schema": SCHEMA, **kept})
+
+
+def _repeated(scenarios: Sequence[Scenario], places: Sequence[str]) -> Iterator[Problem]:
+    """Ids that several scenarios of one language have: a twin in another language has the same one."""
+    first: dict[tuple[str, str], str] = {}
+    for scenario, place in zip(scenarios, places, strict=True):
+        key = scenario.id, scenario.language
+        if key in first:
+            yield Problem(f"{place}: {scenario.id}: id", f"expected an id of its own, got that of one in {first[key]}")
+        first.setdefault(key, place)
+
+
+def _files(name: str) -> list[tuple[str, Traversable]]:
+    """The files of a set, each with its name in messages; a file that cannot be read is one, too."""
+    if name in BUILTIN:
+        folder: Traversable = files("fdbcore.suites.staged") / "data" / "scenarios" / BUILTIN[name]
+        found = [folder / f"{family}.toml" for family in builtin_families()]
+        return [(f"{name}: {file.name}", file) for file in found if file.is_file()]
+    path = Path(name)
+    return [(str(each), each) for each in sorted(path.glob("*.toml"))] if path.is_dir() else [(name, path)]
+
+
+def _content(file: Traversable) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        names = ", ".join(BUILTIN)
+        raise InputError(f"expected a file of scenarios, or one of {names}, got: {error.strerror}") from error
+    except ValueError as error:  # not UTF-8, or not TOML; the message names the line
+        raise InputError(f"expected TOML in UTF-8, got: {error}") from error
+    if content.get("schema") != SCHEMA:
+        raise InputError(f'expected schema = "{SCHEMA}", got {content.get("schema", "none")!r}')
+    return content

@@ -1,0 +1,170 @@
+"""Scenarios: what side A wants of the system, goal by goal, and how one tells that it got it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.scenario_types import (
+        CorrectionEntry,
+        GoalEntry,
+        ReferenceEntry,
+        ReferenceKind,
+        SafetyEntry,
+        ScenarioEntry,
+    )
+
+MOST_TURNS: Final = 20
+MOST_S: Final = 180.0
+"""The limits of a session, if a scenario has none of its own: turns of side A, and seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedGoal:
+    """One thing that side A wants of the system.
+
+    goal: an instruction to an actor. say: A's words as spoken. rephrase: other wordings. probe: asks for what is
+    missing. met: how a reader tells that the goal is met. heard: how a program tells: since the stage began, B said a
+    phrase of each group. language: of the texts, ISO 639-1. What a file leaves out is empty here.
+    """
+
+    goal: str
+    say: str
+    rephrase: tuple[str, ...]
+    probe: str
+    met: str
+    heard: tuple[tuple[str, ...], ...]
+    language: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All texts that A may say for this goal."""
+        return tuple(text for text in (self.say, *self.rephrase, self.probe) if text)
+
+    @classmethod
+    def from_entry(cls, entry: GoalEntry, language: str) -> StagedGoal:
+        """The goal of a table in a file. language: that of the scenario."""
+        return cls(
+            goal=entry["goal"],
+            say=entry.get("say", ""),
+            rephrase=tuple(entry.get("rephrase", ())),
+            probe=entry.get("probe", ""),
+            met=entry.get("met", ""),
+            heard=tuple(map(tuple, entry.get("heard", ()))),
+            language=entry.get("language", language),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A repair of side A: in goal `stage` (from 1) the value of goal `of` changes; the same number: within one turn.
+
+    before, after: what held, and what holds from here on; "" where a file does not say it.
+    """
+
+    stage: int
+    of: int
+    before: str
+    after: str
+
+    @classmethod
+    def from_entry(cls, entry: CorrectionEntry) -> Correction:
+        """The correction of a table in a file."""
+        return cls(entry["stage"], entry["of"], entry.get("before", ""), entry.get("after", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class EntityReference:
+    """A reference that the system has to resolve. says: A's words in goal `stage` (from 1). means: what they mean."""
+
+    stage: int
+    kind: ReferenceKind
+    says: str
+    means: str
+
+    @classmethod
+    def from_entry(cls, entry: ReferenceEntry) -> EntityReference:
+        """The reference of a table in a file."""
+        return cls(entry["stage"], entry["kind"], entry["says"], entry["means"])
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyBoundary:
+    """What the system must not give, by which policy, and where a good answer leads instead."""
+
+    policy: str
+    boundary: str
+    alternatives: tuple[str, ...]
+
+    @classmethod
+    def from_entry(cls, entry: SafetyEntry) -> SafetyBoundary:
+        """The boundary of a table in a file."""
+        return cls(entry["policy"], entry["boundary"], tuple(entry["alternatives"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One case. closing: A's last words. most_turns: of side A. class_: the class within the family.
+
+    corrections, references, safety: what scenarios of those families have beside goals.
+    """
+
+    id: str
+    family: str
+    class_: str
+    title: str
+    language: str
+    role: str
+    background: str
+    goals: tuple[StagedGoal, ...]
+    closing: str
+    most_turns: int
+    most_s: float
+    corrections: tuple[Correction, ...]
+    references: tuple[EntityReference, ...]
+    safety: SafetyBoundary | None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that A speaks, its own first."""
+        return tuple(dict.fromkeys([self.language, *(goal.language for goal in self.goals)]))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it says what A says, so that an examiner without a language model can play it."""
+        return all(goal.say for goal in self.goals)
+
+    @classmethod
+    def from_entry(cls, entry: ScenarioEntry) -> Scenario:
+        """The scenario of a table in a file; the table is of the right shape."""
+        language, limits = entry["language"], entry.get("limits", {})
+        safety = entry.get("safety")
+        return cls(
+            id=entry["id"],
+            family=entry["family"],
+            class_=entry["class"],
+            title=entry["title"],
+            language=language,
+            role=entry["role"],
+            background=entry.get("background", ""),
+            goals=tuple(StagedGoal.from_entry(goal, language) for goal in entry["goal"]),
+            closing=entry.get("closing") or closings().get(language, ""),
+            most_turns=limits.get("turns", MOST_TURNS),
+            most_s=limits.get("max_s", MOST_S),
+            corrections=tuple(map(Correction.from_entry, entry.get("correction", ()))),
+            references=tuple(map(EntityReference.from_entry, entry.get("reference", ()))),
+            safety=SafetyBoundary.from_entry(safety) if safety else None,
+        )
+
+
+@cache
+def closings() -> Mapping[str, str]:
+    """The closing statement by language, for scenarios without one of their own."""
+    text = (files("fdbcore.suites.staged") / "data" / "closings.toml").read_text(encoding="utf-8")
+    statements: dict[str, str] = tomllib.loads(text)
+    return statements

@@ -1,0 +1,142 @@
+"""Files of scenarios as people write them: what is read, and what `fdbcore scenarios` says about what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fdbcore.cli.main import main
+from fdbcore.errors import InputError
+from fdbcore.suites.staged.reading import read_set
+
+GOOD = """\
+schema = "fdbcore.scenarios/1"
+
+[[scenario]]
+id = "mine.01"
+family = "correction"
+class = "next-turn"
+title = "A coffee order that turns hot"
+language = "en"
+role = "Maya, who orders coffee for her office."
+background = "Maya's meeting starts at ten."
+
+[[scenario.goal]]
+goal = "Order two large lattes with oat milk, cold."
+say = "Hi, I'd like two large lattes with oat milk, please, iced."
+rephrase = ["Could you put down two iced oat lattes for me, large ones?"]
+probe = "So what did you note down for me?"
+met = "The system confirms two large oat lattes, cold."
+heard = [["latte", "lattes"], ["oat"]]
+
+[[scenario.goal]]
+goal = "Make them hot instead."
+say = "Oh wait, please make the second one hot, and the first one too."
+met = "The system says that they are hot."
+heard = [["hot"]]
+
+[[scenario.correction]]
+stage = 2
+of = 1
+before = "iced"
+after = "hot"
+
+[[scenario.reference]]
+stage = 2
+kind = "ordinal"
+says = "The second one"
+means = "the second latte"
+"""
+
+
+def fdbcore(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, ["scenarios", *arguments])), catch_exceptions=False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+def test_a_scenario_is_read_with_what_it_leaves_out(file: Path) -> None:
+    (scenario,) = read_set(str(file)).scenarios
+    assert [goal.heard for goal in scenario.goals] == [(("latte", "lattes"), ("oat",)), (("hot",),)]
+    assert scenario.goals[1].probe == ""
+    assert (scenario.most_turns, scenario.most_s) == (20, 180.0)
+    assert "conversation ends" in scenario.closing
+    assert scenario.languages == ("en",)
+    assert fdbcore("validate", file).output == "1 scenario: 1 correction\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("next-turn", "next-turns", "mine.01: class: expected one of within-turn, next-turn, earlier-turn, got "
+                                    "'next-turns'; perhaps next-turn"),
+        ('family = "correction"', 'family = "corection"', "mine.01: family: expected one of daily, correction, entity, "
+                                                         "safety, got 'corection'; perhaps correction"),
+        ('"lattes"', '"Lattes"', "mine.01: goal 1: heard 1: expected words in lower case, with a space between them, "
+                                 "got 'Lattes'"),
+        ("of = 1", "of = 3", "mine.01: correction 1: of: expected 1 to 2, got 3"),
+        ("stage = 2\nof", "stage = 0\nof", "mine.01: correction 1: stage: expected 1 to 2, got 0"),
+        ("of = 1", 'of = "1"', "mine.01: correction 1: of: expected a whole number, got '1'"),
+        ('"hot"\n', '"iced"\n', "mine.01: correction 1: after: expected another value than before, got 'iced'"),
+        ("The second one", "the third one", "mine.01: reference 1: says: expected words in `say` of goal 2, "
+                                            "got 'the third one'"),
+        ('kind = "ordinal"', 'kind = "order"', "mine.01: reference 1: kind: expected one of ordinal, attribute, "
+                                               "landmark, got 'order'"),
+        ('id = "mine.01"', 'id = "../1"', "../1: id: expected letters, digits, '.', '_' and '-', got '../1'"),
+        ('language = "en"', 'language = "tlh"', "mine.01: closing: expected one, as the language is none of de, "
+                                                "en, es, fr, ja; got none"),
+        ('title = "A coffee', 'titel = "A coffee', "mine.01: expected title, got none"),
+        ('say = "Oh', 'rephrase = ["Oh', "got: Unclosed array (at line 23, column 1)"),
+        ('fdbcore.scenarios/1', "fdbcore.scenarios/2", 'expected schema = "fdbcore.scenarios/1", got '
+                                                       "'fdbcore.scenarios/2'"),
+        ('["hot"]', '"hot"', "mine.01: goal 2: heard 1: expected a list of a text, got 'hot'"),
+        ('say = "Oh wait, please make the second one hot, and the first one too."\n', "",
+         "mine.01: goal 2: say: expected a text, as other goals have one, got none"),
+        ('"So what did you note down for me?"', '"Could you put down two iced oat lattes for me, large ones?"',
+         "mine.01: goal 1: expected say, rephrase and probe in words of their own, got "),
+        ("[[scenario.correction]]", "[scenario.limits]\nturns = 1\n\n[[scenario.correction]]",
+         "mine.01: limits: turns: expected 2 or more, one a goal, got 1"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_one_line_with_its_place(file: Path, old: str, new: str, said: str) -> None:
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new), encoding="utf-8")
+    result = fdbcore("validate", file)
+    assert result.exit_code == 1
+    assert any(line.startswith(f"fdbcore scenarios validate: {file}: ") and said in line
+               for line in result.stderr.splitlines()), result.stderr  # fmt: skip
+    with pytest.raises(InputError, match=f"^{file}: "):
+        read_set(str(file))
+
+
+def test_one_broken_scenario_hides_no_fault_of_another(file: Path) -> None:
+    again = GOOD.partition("\n\n")[2]
+    file.write_text(GOOD + again.replace("mine.01", "mine.02").replace("of = 1", "of = 2.5") + again, encoding="utf-8")
+    assert [line.partition("mine.toml: ")[2] for line in fdbcore("validate", file).stderr.splitlines()[:2]] == [
+        "mine.02: correction 1: of: expected a whole number, got 2.5",
+        f"mine.01: id: expected an id of its own, got that of one in {file}",
+    ]
+
+
+def test_scenarios_that_are_much_alike_are_named(file: Path) -> None:
+    twin = GOOD.partition("\n\n")[2].replace("mine.01", "mine.02").replace("latte", "mocha").replace("Maya", "Ada")
+    file.write_text(GOOD + twin, encoding="utf-8")
+    result = fdbcore("validate", file)
+    assert result.exit_code == 0
+    assert "warning: mine.01 and mine.02 (en): near-duplicates: " in result.stderr
+
+
+def test_a_scenario_without_words_is_no_fault(file: Path) -> None:
+    kept = [line for line in GOOD.splitlines() if not line.startswith(("say ", "rephrase", "probe", "heard", "met"))]
+    file.write_text("\n".join(kept), encoding="utf-8")
+    result = fdbcore("validate", file)
+    assert result.exit_code == 0
+    assert "warning: mine.01: goals without say: a keyless examiner cannot play it" in result.stderr
+    assert not read_set(str(file)).scenarios[0].has_words
