@@ -140,3 +140,13 @@ def test_a_scenario_without_words_is_no_fault(file: Path) -> None:
     assert result.exit_code == 0
     assert "warning: mine.01: goals without say: a keyless examiner cannot play it" in result.stderr
     assert not read_set(str(file)).scenarios[0].has_words
+
+
+@pytest.mark.parametrize(("pairs", "is_long"), [(40, False), (41, True)])
+def test_two_japanese_characters_count_as_a_word_and_punctuation_as_none(file: Path, pairs: int, is_long: bool) -> None:
+    say = "はい、" * pairs
+    old = "Oh wait, please make the second one hot, and the first one too."
+    file.write_text(GOOD.replace(old, say).replace("The second one", "はい"), encoding="utf-8")
+    result = fdbcore("validate", file)
+    assert result.exit_code == 0
+    assert ("goal 2: say: 41 words" in result.stderr) == is_long == ("natural in one go" in result.stderr)

@@ -108,8 +108,9 @@ def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
 
 
 def word_count(text: str) -> float:
-    """The words of a text; of Japanese and Chinese, two characters are taken for a word."""
-    return len(_UNSPACED.findall(text)) / 2 + len(_UNSPACED.sub(" ", text).split())
+    """The words of a text; of Japanese and Chinese, two characters are taken for a word. Punctuation is none."""
+    spaced = _UNSPACED.sub(" ", text).split()
+    return len(_UNSPACED.findall(text)) / 2 + sum(bool(re.search(r"\w", word)) for word in spaced)
 
 
 def by_reason(lacking: Iterable[tuple[str, str]]) -> list[str]:
