@@ -82,7 +82,7 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
     for call in calls:
         reading, verdict, why_no_audio = call.recording, verdicts.get(call.name), None
         if shown.embed:
-            told = _write_alone(reading, document(reading, read_scores(reading)), verdict)
+            told = _write_alone(reading, document(reading, read_scores(reading)), verdict, shown.words)
         else:
             if shown.audio:
                 try:
@@ -91,19 +91,21 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
                     why_no_audio = str(error)
                     click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
             content = document(reading, read_scores(reading))
-            told = str(write_report(reading, content, CallPage(shown.audio, why_no_audio, verdict=verdict)))
+            told = str(
+                write_report(reading, content, CallPage(shown.audio, shown.words, why_no_audio, verdict=verdict))
+            )
         if not quiet:
             click.echo(told)
 
 
-def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None) -> str:
+def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None, words: bool) -> str:
     """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
     from fdbcore.report.call.alone import BIT_RATES, MOST_BYTES, write_alone
     from fdbcore.sources.recorded import changed_source
 
     if (changed := changed_source(reading)) is not None:
         raise AudioError(f"{reading.name}: {changed}")
-    path, bit_rate = write_alone(reading, content, verdict)
+    path, bit_rate = write_alone(reading, content, verdict, words)
     lower = f", to stay below {MOST_BYTES / 1e6:g} MB" if bit_rate < BIT_RATES[0] else ""
     return f"{path} ({path.stat().st_size / 1e6:.1f} MB, audio at {bit_rate / 1000:g} kb/s{lower})"
 

@@ -10,6 +10,7 @@ import numpy as np
 from fdbcore.measures.costs import call_cost, recipients
 from fdbcore.measures.system_turns import system_turns
 from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.measures.transcript import transcript
 from fdbcore.recording.reader import Arrivals, Recording
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -40,6 +41,8 @@ def live_record(recording: Recording) -> Held | None:
     }
     if "tools" in meta:
         held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
+    if lines := transcript(recording):
+        held["transcript"] = lines
     if (turns := system_turns(recording)) is not None:
         held["system_turns"] = turns
     if (cost := call_cost(recording)) is not None:

@@ -67,6 +67,24 @@ class HeldTools(TypedDict):
     calls: list[HeldToolCall]
 
 
+class HeldCut(TypedDict):
+    """How much of a line was heard that was cut short."""
+
+    heard_ms: Count
+    said_ms: Annotated[Count | None, Meta(description="how much of it had come by then; null if that is not known")]
+
+
+class HeldLine(TypedDict):
+    """Words that one side said, as a party tells them."""
+
+    side: Annotated[Side, Meta(description="who said them")]
+    told_by: Annotated[Side, Meta(description="the side itself, or the other one, which heard them so")]
+    text: str
+    start_tick: Annotated[Tick, Meta(description="as the party states it, or else by what was heard")]
+    end_tick: Annotated[Tick | None, Meta(description="null if it is not known")]
+    cut: NotRequired[Annotated[HeldCut, Meta(description="missing unless it was cut short")]]
+
+
 class HeldCost(TypedDict):
     """What live calls cost by the table of models."""
 
@@ -112,6 +130,9 @@ class Held(TypedDict):
     ]
     arrivals: ArrivalsOfSides
     tools: NotRequired[Annotated[HeldTools, Meta(description="missing if the system had none")]]
+    transcript: NotRequired[
+        Annotated[list[HeldLine], Meta(description="by their start; missing if no party told any words")]
+    ]
     system_turns: NotRequired[Annotated[HeldSystemTurns, Meta(description="missing if the system told none")]]
     cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
     recipients: NotRequired[

@@ -60,7 +60,7 @@ def write_results(
     gated = given.gated(run)
     found = write_tables(run, lambda number, calls: on_call("tables", number + 1, calls), gated)
     verdicts = gated.calls if gated else {}
-    listed = write_call_pages(run, shown.audio, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
+    listed = write_call_pages(run, shown, jobs, lambda done, calls: on_call("pages", done, calls), verdicts)
     write_index(found, shown, heard, listed, given.comparison)
     if given.is_empty:
         (run.path / COMPARE).unlink(missing_ok=True)
@@ -73,19 +73,19 @@ def write_results(
 
 def write_call_pages(
     run: Run,
-    audio: bool = True,
+    shown: PageParts = WHOLE,
     jobs: int | None = None,
     on_call: Callable[[int, int], None] = lambda done, calls: None,
     verdicts: Mapping[str, CallVerdict] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Write the page of each call of a run, and the lists of moments of all; the titles of these by their addresses.
 
-    audio: False for pages without audio and without the paths of files. verdicts: what gates say of each call, by its
+    shown: without audio, pages have no paths of files either. verdicts: what gates say of each call, by its
     name.
     """
     share(run.path)
     found: dict[str, str] = {}
-    work = partial(_write_page, audio=audio)
+    work = partial(_write_page, parts=shown)
     calls = [(call.path, call.unscored, verdicts.get(call.name)) for call in run.calls]
     written = spread(work, calls, jobs or len(os.sched_getaffinity(0)))
     with _lists(run.path / PAGES) as add:
@@ -96,7 +96,7 @@ def write_call_pages(
     return found
 
 
-def _write_page(call: tuple[Path, str | None, CallVerdict | None], audio: bool) -> Mapping[str, MomentList]:
+def _write_page(call: tuple[Path, str | None, CallVerdict | None], parts: PageParts) -> Mapping[str, MomentList]:
     """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored.
 
     A call that the run does not score may have a recording that an earlier replay made: its page has no figures.
@@ -108,11 +108,11 @@ def _write_page(call: tuple[Path, str | None, CallVerdict | None], audio: bool) 
         if unscored is not None:
             scores = {**scores, "measures": {}, "findings": [], "unscored": unscored}
         content = document(reading, scores)
-        heard = call_audio(reading, path) if audio else CallAudio()
+        heard = call_audio(reading, path) if parts.audio else CallAudio()
         lists = moment_lists(reading) if content["unscored"] is None else {}
     except FdbError:  # the survey says so
         return {}
-    shown = CallPage(audio, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
+    shown = CallPage(parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict)
     write_report(reading, content, shown, lists)
     return lists
 

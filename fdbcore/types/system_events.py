@@ -16,7 +16,8 @@ names one; `start_ms` and `end_ms` of the session, if it says when that was."""
 
 SYSTEM_TURN: Final = "system_turn"
 """The system's own detector decided on the partner's speech. Fields: `name` ("speech_started" or "speech_stopped");
-`claimed_ms`, what the system states, if it states a time; `at_ms`, the same without its padding, in ms of the session.
+`claimed_ms`, what the system states, if it states a time; `at_ms`, the same without its padding, in ms of the session;
+`item`, that of the transcript of this speech, if the system names it.
 """
 
 GOING_AWAY: Final = "going_away"

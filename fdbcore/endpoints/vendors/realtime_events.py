@@ -191,7 +191,7 @@ class RealtimeEvents:
             start, end = detection.get("prefix_padding_ms") or 0, -(detection.get("silence_duration_ms") or 0)
             at_ms = self._line.session_ms(claimed_ms + (start if name == "speech_started" else end))
             times = {"claimed_ms": claimed_ms, "at_ms": round(at_ms, 1)}
-        self._line.note(SYSTEM_TURN, name=name, **times)
+        self._line.note(SYSTEM_TURN, name=name, item=str(event.get("item_id")), **times)
         if name == "speech_started" and detection.get("interrupt_response") is not False:
             self._line.interrupt()
 

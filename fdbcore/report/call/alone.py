@@ -25,19 +25,21 @@ BIT_RATES: Final = (32_000, 24_000, 16_000)
 _BASE64: Final = 4 / 3
 
 
-def write_alone(reading: Reading, content: Document, verdict: CallVerdict | None = None) -> tuple[Path, int]:
+def write_alone(
+    reading: Reading, content: Document, verdict: CallVerdict | None = None, words: bool = True
+) -> tuple[Path, int]:
     """Write the page of a recording with all that it needs, NAME/NAME.html; return its path and the bit rate.
 
-    verdict: what gates say of the call. The bit rate is the highest with which the page stays below MOST_BYTES. Raises
-    AudioError if there is none, or if the audio cannot be read, and RecordingError if the page cannot be written. The
-    caller must check that the source has not changed.
+    verdict: what gates say of the call. words: whether the page has what was said. The bit rate is the highest with
+    which the page stays below MOST_BYTES. Raises AudioError if there is none, or if the audio cannot be read, and
+    RecordingError if the page cannot be written. The caller must check that the source has not changed.
     """
     seconds = ticks_to_s(reading.n_ticks)
-    room = MOST_BYTES - len(page(reading, content, CallPage(sound=b"", verdict=verdict)).encode())
+    room = MOST_BYTES - len(page(reading, content, CallPage(words=words, sound=b"", verdict=verdict)).encode())
     for bit_rate in BIT_RATES:
         if seconds * bit_rate / 8 * _BASE64 <= room and len(sound := webm(reading, bit_rate)) * _BASE64 <= room:
             path = reading.path / f"{reading.name}.html"
-            write_text(path, page(reading, content, CallPage(sound=sound, verdict=verdict)))
+            write_text(path, page(reading, content, CallPage(words=words, sound=sound, verdict=verdict)))
             return path, bit_rate
     most_s = max(room, 0) * 8 / _BASE64 / BIT_RATES[-1]
     raise AudioError(

@@ -17,7 +17,7 @@ from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, write_text
 from fdbcore.report.call import agent_log as marks
-from fdbcore.report.call import certificate, health, sections, tools
+from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
@@ -40,13 +40,14 @@ FULL_SCALE: Final = 32_768
 class CallPage:
     """What the page of a call shows beside its document.
 
-    audio: False for a page without audio and without the paths of files. silent: why there is no audio, if there should
-    be some. unplayable: why browsers cannot play the audio that there is. is_in_run: whether index.html will link the
-    page, if there is none yet. sound: the audio as WebM, for a page that contains all that it needs. verdict: what
-    gates say of the call.
+    audio: False for a page without audio and without the paths of files. words: False for one without what was said.
+    silent: why there is no audio, if there should be some. unplayable: why browsers cannot play the audio that there
+    is. is_in_run: whether index.html will link the page, if there is none yet. sound: the audio as WebM, for a page
+    that contains all that it needs. verdict: what gates say of the call.
     """
 
     audio: bool = True
+    words: bool = True
     silent: str | None = None
     unplayable: str | None = None
     is_in_run: bool = False
@@ -86,6 +87,12 @@ def page(
             "labels": _without_places(content["labels"]),
             "marks": _without_places(content["marks"]),
         }
+    if not shown.words:
+        content = {
+            **content,
+            "recording": _without_words(content["recording"]),
+            "held": _without_words(content["held"]),
+        }
     if shown.silent is not None:
         content = {**content, "warnings": [f"no audio: {shown.silent}", *content["warnings"]]}
     is_linked = shown.audio and shown.silent is None and shown.unplayable is None and shown.sound is None
@@ -116,7 +123,9 @@ def page(
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
         marks=marks.section(content["marks"], link) if content["marks"] else None,
+        transcript=transcript.section(content),
         tools=tools.section(content),
+        settings=system_settings.section(content),
         outcome=certificate.outcome_text(content),
         timing=certificate.section(content),
         evidence=sections.evidence(content),
@@ -142,6 +151,15 @@ def _without_places(value: Any) -> Any:  # noqa: ANN401
     kept = {key: _without_places(each) for key, each in value.items() if key not in ("sha256", "modified_ns")}
     places = {key: Path(each).name for key, each in kept.items() if key in ("path", "source") and isinstance(each, str)}
     return kept | places
+
+
+def _without_words(value: Any) -> Any:  # noqa: ANN401
+    """A JSON value without transcripts and without the texts of scripts."""
+    if isinstance(value, list):
+        return [_without_words(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_words(each) for key, each in value.items() if key not in ("transcript", "say")}
 
 
 def _scored(

@@ -1,0 +1,200 @@
+"""What was said in a live call, as its parties tell it: their own words, and what they heard of their partner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.recording.reader import Recording
+from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRIPT
+
+if TYPE_CHECKING:
+    from fdbcore.measures.live_record_types import HeldCut, HeldLine
+
+LINE_START: Final = "line_start"
+LINE_END: Final = "line_end"
+TEXT: Final = "text"
+"""The kind of event in which Moshi tells its words, piece by piece."""
+
+JOINED_TICKS: Final = TICKS_PER_S
+"""Pieces that belong to no item are one line if at most so much time lies between them."""
+
+
+def transcript(recording: Recording) -> list[HeldLine]:
+    """The lines of both sides by their start; none if nobody told any words.
+
+    A line stands where its party says that it was spoken. If the party does not say so, a line of its own stands where
+    its audio was heard, and what it heard stands at the partner's speech that ended since the line before.
+    """
+    found = [line for side in SIDES for line in (*_scripted(recording, side), *_told(recording, side))]
+    return sorted(found, key=lambda line: (line["start_tick"], line["told_by"] != line["side"]))
+
+
+def _scripted(recording: Recording, side: Side) -> Iterator[HeldLine]:
+    """The lines that a scripted party began to say."""
+    party = (recording.original_meta.get("parties") or {}).get(side) or {}
+    if party.get("kind") != "scripted":
+        return
+    events = [event for event in recording.events if event["side"] == side and event["kind"] in (LINE_START, LINE_END)]
+    for number, event in enumerate(events):
+        text = party["lines"][event["line"] - 1].get("say")
+        if event["kind"] == LINE_END or not text:
+            continue
+        end = next(iter(events[number + 1 :]), None)
+        line: HeldLine = {
+            "side": side,
+            "told_by": side,
+            "text": text,
+            "start_tick": event["tick"],
+            "end_tick": end["tick"] if end else None,
+        }
+        if end and end["stopped"]:
+            line["cut"] = {"heard_ms": (end["tick"] - event["tick"]) * TICK_MS, "said_ms": None}
+        yield line
+
+
+@dataclass
+class _Line:
+    """A line in the making: its pieces, and the ticks at which the first and the last of them were told.
+
+    start_ms, end_ms: where the party says that it was spoken; None if it does not say.
+    """
+
+    item: str | None
+    text: str
+    told_tick: int
+    last_tick: int
+    start_ms: float | None = None
+    end_ms: float | None = None
+
+    def add(self, text: str, tick: int, end_ms: float | None) -> None:
+        """Add a piece. A text that begins with all that is known is a later form of it."""
+        if self.item is None:
+            self.text += text
+        else:
+            self.text = text if text.startswith(self.text) else f"{self.text} {text}"
+        self.last_tick, self.end_ms = tick, end_ms
+
+
+def _told(recording: Recording, side: Side) -> Iterator[HeldLine]:
+    """What a party told of its own words, and of those that it heard."""
+    events = sorted((event for event in recording.events if event["side"] == side), key=lambda event: event["tick"])
+    if not any(event["kind"] in (TRANSCRIPT, TEXT) for event in events):
+        return
+    own, heard = _lines(events)
+    for speaker, lines in ((side, own), (other_side(side), heard)):
+        places = _Places(recording, events, speaker, is_own=speaker == side)
+        for line in lines:
+            if text := line.text.strip():
+                start_tick, end_tick = places.of(line)
+                cut = places.cuts.get(line.item)
+                found: HeldLine = {
+                    "side": speaker,
+                    "told_by": side,
+                    "text": text,
+                    "start_tick": start_tick,
+                    "end_tick": end_tick,
+                }
+                if cut:
+                    found["cut"] = cut[1]
+                yield found
+
+
+def _lines(events: Sequence[Mapping[str, Any]]) -> tuple[list[_Line], list[_Line]]:
+    """The party's own lines, and those of its partner."""
+    found: dict[str, list[_Line]] = {"self": [], "partner": []}
+    for event in events:
+        if event["kind"] not in (TRANSCRIPT, TEXT) or not isinstance(event.get("text"), str):
+            continue
+        lines = found[event.get("of", "self")]
+        item, tick = event.get("item"), event["tick"]
+        start_ms, end_ms = event.get("start_ms"), event.get("end_ms")
+        if item is not None:
+            same = next((line for line in lines if line.item == item), None)
+        else:
+            same = lines[-1] if lines and _goes_on(lines[-1], tick, start_ms) else None
+        if same is not None:
+            same.add(event["text"], tick, end_ms)
+        else:
+            lines.append(_Line(item, event["text"], tick, tick, start_ms, end_ms))
+    return found["self"], found["partner"]
+
+
+def _goes_on(line: _Line, tick: int, start_ms: float | None) -> bool:
+    """Whether a piece without an item belongs to a line."""
+    if start_ms is not None and line.end_ms is not None:
+        return start_ms - line.end_ms <= JOINED_TICKS * TICK_MS
+    return tick - line.last_tick <= JOINED_TICKS
+
+
+@dataclass
+class _Places:
+    """Where the lines of a speaker lie that one party tells. is_own: whether the party is the speaker.
+
+    cuts: of each item that was cut, when, and how much of it was heard.
+    """
+
+    recording: Recording
+    events: Sequence[Mapping[str, Any]]
+    speaker: Side
+    is_own: bool
+    cuts: dict[str | None, tuple[int, HeldCut]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._wholes: dict[str, tuple[int, int]] = {}  # the span of each item that was heard to its end
+        self._turns: dict[tuple[str, str], int] = {}
+        self._last_tick = 0  # the end of the line before
+        for event in self.events if self.is_own else ():
+            if event["kind"] == ITEM:
+                end_tick = event["tick"] + 1
+                self._wholes[event["item"]] = (end_tick - event["said_samples"] // FRAME_SAMPLES, end_tick)
+            elif event["kind"] == INTERRUPTED:
+                cut: HeldCut = {"heard_ms": event["heard_ms"], "said_ms": event["said_ms"]}
+                self.cuts[event["item"]] = (event["tick"], cut)
+        for event in () if self.is_own else self.events:
+            if event["kind"] == SYSTEM_TURN and "item" in event and "at_ms" in event:
+                self._turns[event["item"], event["name"]] = _tick(event["at_ms"])
+        self._speech = [
+            (event.start_tick, event.end_tick)
+            for event in self.recording.turn_events
+            if event.kind == "speech_end" and event.side == self.speaker and event.end_tick is not None
+        ]
+
+    def of(self, line: _Line) -> tuple[int, int | None]:
+        """The first tick of a line, and the one after its last; None if that is not known."""
+        start_tick, end_tick = self._place(line)
+        start_tick = min(max(start_tick, 0), max(self.recording.n_ticks - 1, 0))
+        if end_tick is not None:
+            end_tick = max(start_tick, end_tick)
+        self._last_tick = start_tick if end_tick is None else end_tick
+        return start_tick, end_tick
+
+    def _place(self, line: _Line) -> tuple[int, int | None]:
+        if line.start_ms is not None:
+            return _tick(line.start_ms), None if line.end_ms is None else _tick(line.end_ms)
+        if (turn := self._turns.get((line.item or "", "speech_started"))) is not None:
+            return turn, self._turns.get((line.item or "", "speech_stopped"))
+        if line.item in self._wholes:
+            return self._within(line, *self._wholes[line.item])
+        if line.item in self.cuts:
+            cut_tick, cut = self.cuts[line.item]
+            return self._within(line, cut_tick - cut["heard_ms"] // TICK_MS, cut_tick)
+        return self._by_speech(line)
+
+    def _within(self, line: _Line, start_tick: int, end_tick: int) -> tuple[int, int]:
+        """Gaps in the audio of an item put its start before what its length says: then words came first."""
+        return max(self._last_tick, min(start_tick, line.told_tick)), end_tick
+
+    def _by_speech(self, line: _Line) -> tuple[int, int | None]:
+        """The speaker's speech since the line before that had begun when this one was told."""
+        since = [span for span in self._speech if self._last_tick <= span[0] <= line.last_tick]
+        over = [span for span in since if span[1] <= line.last_tick]
+        if not since:
+            return line.told_tick, None
+        return since[0][0], (over or since)[-1][1]
+
+
+def _tick(ms: float) -> int:
+    return round(ms / TICK_MS)

@@ -1,0 +1,121 @@
+"""The page of a live call: what was said, and how its systems were set."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from fakes.browser import opened_page
+from fakes.recordings import drawn_recording, sample_recording
+from helpers.documents import document_of
+from helpers.schema import validator
+
+from fdbcore.cli.main import main
+from fdbcore.measures.reading import Reading
+from fdbcore.report.call.page import page, write_report
+
+INSTRUCTIONS = "You are a baker.\nSell bread & be brief."
+PARTY = {
+    "kind": "openai-realtime",
+    "name": "openai-realtime:gpt-realtime-2.1",
+    "server": "https://api.openai.com/v1",
+    "asked": {"instructions": INSTRUCTIONS, "audio": {"output": {"voice": "marin", "speed": 1.2}}},
+    "session": {
+        "id": "sess_1",
+        "instructions": INSTRUCTIONS,
+        "truncation": "auto",
+        "prompt": None,
+        "audio": {"output": {"voice": "alloy", "speed": 1.2}},
+    },
+    "differs": [{"setting": "audio.output.voice", "asked": "marin", "confirmed": "alloy"}],
+}
+META: dict[str, Any] = {
+    "created": "2026-11-23T07:00:00Z",
+    "outcome": {"kind": "done", "side": None, "reason": None},
+    "parties": {"A": {"kind": "clip", "path": "a.wav"}, "B": PARTY},
+    "sent_to": {
+        "B": [{"takes": "audio", "host": "api.openai.com", "vendor": "openai-realtime", "model": "gpt-realtime"}]
+    },
+}
+WORDS: list[dict[str, Any]] = [
+    {"tick": 260, "side": "B", "kind": "transcript", "of": "partner", "text": "<b>Bread</b>, please."},
+    {"tick": 300, "side": "B", "kind": "transcript", "of": "self", "text": "How many loaves?", "item": "x"},
+    {"tick": 420, "side": "B", "kind": "interrupted", "item": "x", "said_ms": 2000, "heard_ms": 800},
+]
+
+
+def told(recording: Reading, *events: dict[str, Any]) -> Reading:
+    with open(recording.path / "events.jsonl", "a") as lines:
+        lines.writelines(json.dumps(event) + "\n" for event in events)
+    return Reading(recording.path)
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Reading:
+    return told(drawn_recording(tmp_path / "run" / "call", "A 0-2.5 5-6 | B 3.4-4.2", **META), *WORDS)
+
+
+def text_of(html: str) -> str:
+    """The text of a page, without its scripts, in single spaces."""
+    html = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_the_words_of_both_sides_are_in_the_document_and_on_the_page(call: Reading) -> None:
+    document = document_of(call)
+    validator("replay").validate(json.loads(json.dumps(document)))
+    assert [(line["side"], line["start_tick"], line.get("cut")) for line in document["held"]["transcript"]] == [
+        ("A", 0, None),
+        ("B", 300, {"heard_ms": 800, "said_ms": 2000}),
+    ]
+    text = text_of(page(call, document))
+    assert "0:00 A &lt;b&gt;Bread&lt;/b&gt;, please. as B heard it" in text
+    assert "B How many loaves? cut short: 0.80 s heard of the 2.00 s that had come" in text
+
+
+def test_a_page_without_words_has_none_of_them(call: Reading) -> None:
+    run = call.path.parent
+    for asked in (["report", str(run)], ["report", str(run), "--call", "call"]):
+        assert CliRunner().invoke(main, asked).exit_code == 0
+        html = (call.path / "report.html").read_text()
+        assert "How many loaves?" in html
+        assert CliRunner().invoke(main, [*asked, "--no-words"]).exit_code == 0
+        html = (call.path / "report.html").read_text()
+        assert "What was said" not in html
+        assert "loaves" not in html
+
+
+def test_a_click_on_a_line_plays_from_there(tmp_path: Path) -> None:
+    line = {"tick": 3000, "side": "B", "kind": "transcript", "of": "self", "text": "Hi.", "start_ms": 20_000}
+    recording = told(sample_recording(tmp_path / "run" / "sample", **META), line)
+    path = write_report(recording, document_of(recording))
+    with opened_page() as (shown, complaints):
+        shown.goto(path.as_uri())
+        shown.wait_for_selector("html[data-drawn]")
+        shown.click("text=Hi.")
+        shown.wait_for_function("document.getElementById('audio').currentTime >= 19")
+        assert shown.evaluate("document.getElementById('audio').currentTime") < 20
+        assert shown.inner_text("#detail").startswith("0:20.00")
+        assert complaints == []
+
+
+def test_what_was_asked_for_stands_beside_what_was_confirmed(call: Reading) -> None:
+    html = page(call, document_of(call))
+    section = html[html.index('id="settings-title"') :]
+    text = text_of(section[: section.index("</section>")])
+    assert "audio.output.voice marin alloy not as asked for" in text
+    assert "audio.output.speed 1.2 1.2" in text
+    assert "What else the server chose setting confirmed truncation auto" in text
+    assert "You are a baker. Sell bread &amp; be brief." in text
+    assert "sess_1" not in text
+    assert "prompt" not in text
+    assert re.search(r"audio of side A to OpenAI \(api.openai.com\): gpt-realtime, ends in \d+ days", text)
+
+
+def test_recorded_files_have_no_settings_of_a_system(tmp_path: Path) -> None:
+    recording = drawn_recording(tmp_path / "call", "A 0-2 | B 3-4")
+    assert "settings-title" not in page(recording, document_of(recording))
