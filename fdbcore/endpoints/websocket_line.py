@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -48,7 +49,8 @@ class WebSocketLine:
     farewell: gives the last message for the other end, from the reason for leaving; "" for none. parting: gives the
     reason for leaving when the other end has gone; None if the party goes on over another connection. answered: takes
     what comes after the farewell, until it returns True; None to wait for nothing.
-    sent_audio: how many messages with audio were sent, or lost with the connection on their way.
+    passed_audio: how many messages with audio were sent, were lost with the connection on their way, or dropped.
+    dropped_audio: those that were dropped: while there is no connection, the oldest audio makes room for the new.
     """
 
     def __init__(
@@ -58,12 +60,15 @@ class WebSocketLine:
         parting: Callable[[Ending], Awaitable[str | None]] = _in_words,
         answered: Callable[[Message], bool] | None = None,
     ) -> None:
-        self.sent_audio = 0
+        self.passed_audio = self.dropped_audio = 0
         self._stream = stream
         self._farewell = farewell
         self._parting = parting
         self._answered = answered
-        self._outgoing: asyncio.Queue[tuple[int | None, Message]] = asyncio.Queue()
+        self._outgoing: deque[tuple[int | None, Message]] = deque()
+        self._filled = asyncio.Event()
+        self._tick = 0
+        self._connected_tick: int | None = None  # None while there is no connection
         self._sockets: list[socket.socket] = []
 
     async def hold(
@@ -102,13 +107,29 @@ class WebSocketLine:
     def put(self, tick: int | None, messages: Sequence[Message]) -> None:
         """Send messages, in their order. On the network's loop. tick: whose audio they carry; None if they do not.
 
-        A party that has stopped reading is made to leave.
+        A party that takes nothing for as long as MOST_UNSENT_FRAMES is made to leave. While there is no connection that
+        is not its fault: as much of the newest audio waits for the next one.
         """
-        if self._outgoing.qsize() > MOST_UNSENT_FRAMES:
-            self._stream.leave(f"stopped reading: {MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent")
-            return
-        for message in messages:
-            self._outgoing.put_nowait((tick, message))
+        if tick is not None:
+            self._tick = tick
+            if self._connected_tick is None:
+                self._drop_until(tick - MOST_UNSENT_FRAMES)
+            elif (oldest := self._oldest_audio()) is not None:
+                if tick - max(oldest[0], self._connected_tick) >= MOST_UNSENT_FRAMES:
+                    waiting = f"{MOST_UNSENT_FRAMES // TICKS_PER_S} s of audio wait to be sent"
+                    self._stream.leave(f"stopped reading: {waiting}")
+                    return
+        self._outgoing.extend((tick, message) for message in messages)
+        self._filled.set()
+
+    def _drop_until(self, tick: int) -> None:
+        while (oldest := self._oldest_audio()) is not None and oldest[0] <= tick:
+            self._outgoing.remove(oldest)
+            self.passed_audio += 1
+            self.dropped_audio += 1
+
+    def _oldest_audio(self) -> tuple[int, Message] | None:
+        return next(((tick, message) for tick, message in self._outgoing if tick is not None), None)
 
     def _socket(self, where: aiohttp.AddrInfoType) -> socket.socket:
         family, kind, protocol, _, _ = where
@@ -120,6 +141,7 @@ class WebSocketLine:
     async def _converse(self, ws: aiohttp.ClientWebSocketResponse, take: Callable[[Message], None]) -> None:
         import aiohttp
 
+        self._connected_tick = self._tick
         sender = asyncio.create_task(self._send(ws))
         try:
             while self._stream.left is None:
@@ -134,13 +156,17 @@ class WebSocketLine:
             self._stream.leave("closed")
             raise
         finally:
+            self._connected_tick = None
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
 
     async def _send(self, ws: aiohttp.ClientWebSocketResponse) -> None:
         while True:
-            tick, message = await self._outgoing.get()
-            self.sent_audio += tick is not None
+            while not self._outgoing:
+                self._filled.clear()
+                await self._filled.wait()
+            tick, message = self._outgoing.popleft()
+            self.passed_audio += tick is not None
             if isinstance(message, str):
                 await ws.send_str(message)
             else:

@@ -148,7 +148,9 @@ class Caller(Voice):
             raise _Refused(1008, "BidiGenerateContent session not found")
         if not before.ws.closed:
             raise _Refused(1011, "Internal error encountered.")
+        await asyncio.sleep(self.quirks.resume_s)
         self.n_replies, self.n_voices, self.n_turns = before.n_replies, before.n_voices, before.n_turns
+        self._cues = before._cues  # those that are left
 
     async def _take_realtime(self, told: Mapping[str, Any]) -> None:
         _check(told, REALTIME, " at 'realtime_input'")

@@ -50,18 +50,20 @@ MODELS: Mapping[str, Model] = {
 class Quirks:
     """How the server behaves, and where it goes wrong.
 
-    setup_s: how long the set-up takes. refuses: why a session is not taken (one of REFUSALS, or an HTTP status in place
-    of the WebSocket); "no answer": the set-up is never confirmed. cues: see `Party`; methods of `Voice`. mute: it
-    answers no turn. deaf: it finds no turns in what it hears, so that only cues and other input move it.
-    think_s: from a turn's end to the answer. faster: how much faster than real time audio comes.
-    assumes_playback: turn_complete comes when the audio would have been played; otherwise at once, and an interruption
-    may come after it. late_chunks: chunks that still come after `interrupted`. ends: turn_complete_reason.
-    signals_activity: voice_activity is sent. words: what the caller is taken to have said, turn by turn.
+    setup_s: how long the set-up takes, and how much longer (resume_s) that of a session that is resumed. refuses:
+    why a session is not taken (one of REFUSALS, or an HTTP status in place of the WebSocket); "no answer": the
+    set-up is never confirmed. cues: see `Party`; methods of `Voice`. mute: it answers no turn. deaf: it finds no
+    turns in what it hears, so that only cues and other input move it. think_s: from a turn's end to the answer.
+    faster: how much faster than real time audio comes. assumes_playback: turn_complete comes when the audio would
+    have been played; otherwise at once, and an interruption may come after it. late_chunks: chunks that still come
+    after `interrupted`. completes: turn_complete follows it. ends: turn_complete_reason. signals_activity:
+    voice_activity is sent. words: what the caller is taken to have said, turn by turn.
     """
 
     replies: Sequence[Reply] = (Reply(),)
     cues: Mapping[int, str] = field(default_factory=dict)
     setup_s: float = 0.0
+    resume_s: float = 0.0
     refuses: str | int | None = None
     mute: bool = False
     deaf: bool = False
@@ -69,6 +71,7 @@ class Quirks:
     faster: float = 8.0
     assumes_playback: bool = True
     late_chunks: int = 0
+    completes: bool = True
     ends: str | None = None
     signals_activity: bool = True
     words: Sequence[str] = ("what is the time",)
@@ -141,7 +144,8 @@ class Voice(Conversant):
             for _ in range(self.quirks.late_chunks):
                 await self._say_chunk(self.said[-1][-CHUNK:] if self.said else samples(bytes(2 * CHUNK)))
             await self.cancel_tools()
-            await self._complete()
+            if self.quirks.completes:
+                await self._complete()
         elif time.monotonic() < self._plays_until:
             await self._content(interrupted=True)
         self._plays_until = 0.0

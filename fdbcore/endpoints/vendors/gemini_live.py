@@ -80,6 +80,9 @@ _BY_CODE: Final = {1001: GOING, 1007: SETTING, 1008: SETTING, 1011: SERVER, 1012
 _MODERATED: Final = re.compile(r"REJECTED|PROHIBITED|SAFETY|BLOCKLIST|UNSAFE")
 """Reasons for which a turn is over because of its content; the session goes on."""
 
+LATE_S: Final = 0.5
+"""Audio of an interrupted turn that still comes so long after `interrupted` belongs to another one."""
+
 _RESUMABLE: Final = (LIMIT, GOING, SERVER)
 
 
@@ -112,7 +115,9 @@ class GeminiLive(VendorParty):
         self._calls: dict[str, str] = {}  # the names of calls by their ids
         self._handle: tuple[str, int] | None = None  # to resume with, and when it came
         self._lost_ns = 0
-        self._before_ms = 0.0  # how much audio was sent over earlier connections
+        self._before_ms = 0.0  # how much audio was sent over earlier connections, or dropped between them
+        self._dropped = 0  # packets, as far as they were told
+        self._cut_until_ns: int | None = None  # until then, audio may still belong to the turn that was interrupted
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
@@ -183,10 +188,12 @@ class GeminiLive(VendorParty):
 
     def _note_resumed(self) -> None:
         assert self._handle is not None
-        self._before_ms = float(self._line.sent_audio * self.uplink.packet_ms)
+        self._before_ms = float(self._line.passed_audio * self.uplink.packet_ms)
+        dropped, self._dropped = self._line.dropped_audio - self._dropped, self._line.dropped_audio
         self.note(
             RESUMED,
             gap_ms=_ms_since(self._lost_ns),
+            dropped_ms=dropped * self.uplink.packet_ms,
             state_ms=_ms_since(self._handle[1]),
             claimed_ms=self._before_ms,
             at_ms=round(self.uplink.session_ms(self._before_ms), 1),
@@ -265,6 +272,9 @@ class GeminiLive(VendorParty):
         return f"turn_{self._turn}"
 
     def _begin_turn(self) -> None:
+        if self._cut_until_ns is not None and now_ns() >= self._cut_until_ns:
+            self.note("event", name="no turnComplete", data={"item": self._item})
+            self._end_turn()
         if not self._is_in_turn:
             self._is_in_turn = True
             self.log_usage(self._usage({}, due=True))
@@ -275,12 +285,18 @@ class GeminiLive(VendorParty):
         self._tell("self")
         self._turn += 1
         self._is_in_turn = False
+        self._cut_until_ns = None
 
     def _interrupt(self) -> None:
-        """Drop what was not yet heard, and all that still comes of the turn that goes on."""
+        """Drop what was not yet heard, and all that still comes of the turn that goes on.
+
+        Its end is told by `turnComplete`. Where that does not come, the next turn begins with what comes after the
+        partner has stopped speaking, or LATE_S later.
+        """
         self.cut_short()
         if self._is_in_turn:
             self.items.drop(self._item)
+            self._cut_until_ns = now_ns() + round(LATE_S * 1e9)
 
     def _hear(self, data: object) -> None:
         try:
@@ -289,6 +305,8 @@ class GeminiLive(VendorParty):
             self.odd("not audio", str(data))
 
     def _transcribe(self, of: str, told: Json) -> None:
+        if of == "self" and self._cut_until_ns is not None:
+            self._begin_turn()
         self._words[of].append(str(told.get("text") or ""))
         if told.get("finished"):
             self._tell(of)
@@ -312,6 +330,8 @@ class GeminiLive(VendorParty):
         name = kinds.get(str(activity.get("type") or activity.get("voiceActivityType")))
         if name is None:
             return
+        if name == "speech_stopped" and self._cut_until_ns is not None:
+            self._cut_until_ns = now_ns()
         times = {}
         if (offset_s := _seconds(activity.get("audioOffset"))) is not None:
             claimed_ms = self._before_ms + 1000 * offset_s

@@ -328,6 +328,48 @@ def test_a_session_is_resumed_only_if_asked_and_says_so(tmp_path: Path) -> None:
     assert started == [pytest.approx(2000, abs=30), pytest.approx(2300, abs=30)]
 
 
+def test_a_gap_that_is_longer_than_what_may_wait_is_not_the_servers_fault(tmp_path: Path) -> None:
+    """The newest 3 s of it are sent when the session is resumed; the rest is dropped, and the server's clock knows."""
+    quirks = Quirks(cues={500: "answer", 1000: "deadline"}, replies=[Reply(0.2)], think_s=0, resume_s=6.5)
+    with GeminiLiveServer(quirks) as server:
+        party = at(server, settings="resumption=true&silence_duration_ms=200")
+        recording = held(tmp_path / "call", speaks((300, 320), (650, 680), (780, 810), ticks=850), party)
+        first, second = server.parties
+    assert recording.outcome == DONE
+    (resumed,) = of_kind(recording, "resumed")
+    assert resumed["gap_ms"] == pytest.approx(6500, abs=200)
+    assert resumed["dropped_ms"] == pytest.approx(resumed["gap_ms"] - 3000, abs=60)
+    n_heard = sum(map(len, first.heard)) + sum(map(len, second.heard))
+    assert n_heard == pytest.approx(16 * (8500 - resumed["dropped_ms"]), abs=1600)
+    started = [event["at_ms"] for event in of_kind(recording, "system_turn") if event["name"] == "speech_started"]
+    assert started == [pytest.approx(6500, abs=30), pytest.approx(7800, abs=30)], "the first words were dropped"
+
+
+@pytest.mark.parametrize("signals", [True, False])
+def test_an_interrupted_turn_that_is_never_completed_does_not_swallow_the_next_one(
+    tmp_path: Path, signals: bool
+) -> None:
+    quirks = Quirks(
+        [Reply(3.0, "one two three"), Reply(0.5, "very well")],
+        think_s=0.1,
+        late_chunks=2,
+        completes=False,
+        signals_activity=signals,
+    )
+    with GeminiLiveServer(quirks) as server:
+        party = at(server, settings="silence_duration_ms=300")
+        recording = held(tmp_path / "call", speaks((20, 40), (150, 190), ticks=350), party)
+        (leg,) = server.parties
+    (cut,) = of_kind(recording, "interrupted")
+    assert (cut["item"], cut["said_ms"]) == ("turn_1", 3000)
+    assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]
+    assert find(said(recording), leg.said[1], 24_000)[1] == 24_000, "the next answer is heard whole"
+    assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
+    words = {event["item"]: event["text"] for event in of_kind(recording, "transcript") if event["of"] == "self"}
+    assert words["turn_2"] == "very well"
+    assert "no turnComplete" in [event["name"] for event in of_kind(recording, "event")]
+
+
 def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Be brief.\n")
     asked = (
