@@ -20,6 +20,8 @@ cdef enum:
     ITEMS = 256  # items known at a time; older ones are forgotten once they are over
     LONG_BLOCK_SAMPLES = 16_384  # about 15 us of work; from this length on the GIL is released
 
+MOST_ITEMS = ITEMS
+
 assert FRAME == _FRAME_SAMPLES and SAMPLES_PER_MS * 1000 == _SAMPLE_RATE_HZ
 
 # Adding and subtracting 1.5 * 2**52 leaves no bit for a fraction: the FPU rounds half to even, in four lanes at once.
@@ -348,6 +350,22 @@ cdef class PlayoutQueue:
         flushed_samples are counted from the next pop on.
         """
         return [self.heard_item(number) for number in range(max(0, self.opened - ITEMS), self.opened)]
+
+    def item(self, number):
+        """How much was heard of the item of this number; None if it has not begun, or is older than the last 256."""
+        if not max(0, self.opened - ITEMS) <= number < self.opened:
+            return None
+        return self.heard_item(number)
+
+    @property
+    def begun_items(self):
+        """How many items have begun; the number of the latest is one less."""
+        return self.opened
+
+    @property
+    def waiting_items(self):
+        """How many items are still to be heard, or to be heard to their end. No more than MOST_ITEMS can wait."""
+        return self.opened - self.current
 
     def stats(self):
         """The counts so far; see PlayoutStats."""

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, get_args
 import numpy as np
 
 from fdbcore._ext.pacer import LatenessHistogram
-from fdbcore._ext.pcm import HeardItem
+from fdbcore._ext.pcm import MOST_ITEMS, HeardItem
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.playout import MOST_AHEAD_S, Playout
 from fdbcore.errors import SettingsError
@@ -84,13 +84,15 @@ class FrameStream:
     `say` must wait for each answer, none may be left out, and the party's events keep their place among the answers.
 
     most_ahead_s: how much audio a live party may send ahead of its playout. names_its_ends: the party says where each
-    utterance ends; otherwise a burst that pauses for PAUSE_TICKS counts as ended.
+    utterance ends; otherwise a burst that pauses for PAUSE_TICKS counts as ended. lead_samples: how late a live party's
+    audio is in what is received, which counts as delay; it may be set until `start`.
     """
 
     def __init__(
         self, pace: Pace, answer_timeout_s: float, most_ahead_s: int = MOST_AHEAD_S, names_its_ends: bool = False
     ) -> None:
         self.pace = pace
+        self.lead_samples = 0
         self.left: str | None = None
         self._answer_timeout_s = answer_timeout_s
         self._most_ahead_s = most_ahead_s
@@ -142,19 +144,32 @@ class FrameStream:
         else:
             self.receive_audio(np.frombuffer(data, _WIRE_FORMAT).astype(np.int16, copy=False))
 
-    def receive_audio(self, pcm: Pcm) -> None:
-        """Take audio of a live party, int16 (n,) at 48 kHz, of any length. Before tick 0 it is dropped and counted."""
+    def receive_audio(self, pcm: Pcm) -> int:
+        """Take audio of a live party, int16 (n,) at 48 kHz, of any length; return how many samples were taken.
+
+        Before tick 0 it is dropped and counted.
+        """
         if not self._started:
             self.early_samples += len(pcm)
-        elif self.left is None:
-            taken = self._playout.push(pcm, now_ns())
-            self.received_samples += taken
-            if taken < len(pcm):
-                self.leave(f"sent {self._most_ahead_s} s of audio more than was played")
+            return 0
+        if self.left is not None:
+            return 0
+        are_too_many = self._playout.waiting_items == MOST_ITEMS
+        taken = self._playout.push(pcm, now_ns())
+        self.received_samples += taken
+        if taken < len(pcm):
+            much = f"{MOST_ITEMS} utterances more than were"
+            self.leave(f"sent {much if are_too_many else f'{self._most_ahead_s} s of audio more than was'} played")
+        return taken
 
-    def heard(self) -> Sequence[HeardItem]:
-        """How much of each utterance was heard: see `PlayoutQueue.heard`. From any thread."""
-        return self._playout.heard()
+    def item(self, number: int) -> HeardItem | None:
+        """How much of an utterance was heard: see `PlayoutQueue.item`. From any thread."""
+        return self._playout.item(number)
+
+    @property
+    def begun_items(self) -> int:
+        """How many utterances were received so far. From any thread."""
+        return self._playout.begun_items
 
     def flush(self) -> None:
         """Drop the queued audio. Does nothing in lockstep, where each frame answers one that was heard."""
@@ -334,8 +349,8 @@ class FrameStream:
         played = self._playout.play(self._tick, to_the_end=left is not None)
         if slips := self._playout.slipped_samples - slipped_samples:
             self._note(self._tick, "slip", {"samples": slips})
-            if slipped_samples + slips > MOST_AHEAD_S * SAMPLE_RATE_HZ:
-                self.leave(f"sent {MOST_AHEAD_S} s of audio more than was played")
+            if slipped_samples + slips > self._most_ahead_s * SAMPLE_RATE_HZ:
+                self.leave(f"sent {self._most_ahead_s} s of audio more than was played")
         if played:
             self._dry_ticks = 0
             return self._playout.frame
@@ -351,4 +366,4 @@ class FrameStream:
         step = self.pace.step_ticks
         # A realtime party has its own clock, so its frames may come at any point of our tick: keep one in reserve.
         kept_frames = {"input": 0, "realtime": 1}.get(self.pace.clocking)
-        return Playout(step, kept_frames, MOST_BEHIND_TICKS + step, self._most_ahead_s)
+        return Playout(step, kept_frames, MOST_BEHIND_TICKS + step, self._most_ahead_s, self.lead_samples)

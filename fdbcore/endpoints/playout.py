@@ -54,7 +54,8 @@ class Playout:
     The transport's thread calls `push`, `end_item` and `flush`; the thread of the ticks calls the rest.
 
     kept_frames: how many frames may always wait; None for bursts, of which nothing is left out. most_behind_frames:
-    None for no limit. most_ahead_s: how much audio it can hold.
+    None for no limit. most_ahead_s: how much audio it can hold. lead_samples: how late the audio already is in what is
+    pushed, which counts as delay.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Playout:
         kept_frames: int | None = None,
         most_behind_frames: int | None = None,
         most_ahead_s: int = MOST_AHEAD_S,
+        lead_samples: int = 0,
     ) -> None:
         self.frame: Pcm = np.zeros(FRAME_SAMPLES, dtype=np.int16)
         self.slipped_samples = self.missed_samples = 0
@@ -70,6 +72,7 @@ class Playout:
         self._unlisted_changes = 0
         self._step_samples = step_ticks * FRAME_SAMPLES
         self._kept_frames = kept_frames
+        self._lead_samples = lead_samples
         self._most_behind_frames = most_behind_frames
         self._origin_ns: int | None = None
         self._queue = PlayoutQueue(most_ahead_s * 1000)
@@ -122,17 +125,29 @@ class Playout:
     @property
     def delay_samples(self) -> int:
         """How much later than with the minimum transit the party is heard now; 0 before it was heard."""
-        if self._kept_frames is None or self._offset_samples is None:
-            return self._burst_delay_samples
-        return self._offset_samples - self._transit.at(self._tick * FRAME_SAMPLES)
+        if self._offset_samples is None:
+            return 0
+        if self._kept_frames is None:
+            return self._lead_samples + self._burst_delay_samples
+        return self._lead_samples + self._offset_samples - self._transit.at(self._tick * FRAME_SAMPLES)
 
     def stats(self) -> PlayoutStats:
         """The counts of the queue. They count samples that were left out here as heard."""
         return self._queue.stats()
 
-    def heard(self) -> Sequence[HeardItem]:
-        """See `PlayoutQueue.heard`. From any thread."""
-        return self._queue.heard()
+    def item(self, number: int) -> HeardItem | None:
+        """See `PlayoutQueue.item`. From any thread."""
+        return self._queue.item(number)
+
+    @property
+    def begun_items(self) -> int:
+        """See `PlayoutQueue.begun_items`. From any thread."""
+        return self._queue.begun_items
+
+    @property
+    def waiting_items(self) -> int:
+        """See `PlayoutQueue.waiting_items`. From any thread."""
+        return self._queue.waiting_items
 
     def counts(self) -> dict[str, int]:
         """The counts since tick 0, for `Endpoint.measured`. Samples that were left out here do not count as heard."""

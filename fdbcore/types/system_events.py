@@ -8,7 +8,8 @@ ITEM: Final = "item"
 """An utterance of the system was heard to its end. Fields: `item` (its name), `said_samples` (at 48 kHz)."""
 
 INTERRUPTED: Final = "interrupted"
-"""An utterance was cut short. Fields: `item`, `said_ms` (how much of it had come), `heard_ms` (how much was heard)."""
+"""An utterance was cut short, or began before tick 0, when nothing is heard. Fields: `item`, `said_ms` (how much of it
+had come), `heard_ms` (how much was heard)."""
 
 TRANSCRIPT: Final = "transcript"
 """The system's own transcript. Fields: `of` ("partner": what it heard; "self": what it says), `text`; `item`, if it
@@ -24,9 +25,10 @@ GOING_AWAY: Final = "going_away"
 """The system announces that it ends the connection. Fields: `time_left_s` (null if it does not say)."""
 
 RESUMED: Final = "resumed"
-"""The session was cut, and goes on over a new connection. Fields: `gap_ms`, how long there was none; `state_ms`, how
-old the state is from which it goes on: it may have forgotten what came later; `claimed_ms`, how much audio the system
-had been sent before, after which it counts from 0 again; `at_ms`, the same in ms of the session.
+"""The session was cut, and goes on over a new connection. Fields: `gap_ms`, how long there was none; `dropped_ms`, how
+much of what was said then the system is not sent; `state_ms`, how old the state is from which it goes on: it may have
+forgotten what came later; `claimed_ms`, how much audio came before what it is sent now, of which it counts from 0
+again; `at_ms`, the same in ms of the session.
 """
 
 STAGE: Final = "stage"

@@ -149,6 +149,19 @@ def test_a_flood_is_bounded_and_named(clocking: Clocking) -> None:
     assert stream.left == f"sent {MOST_AHEAD_S} s of audio more than was played"
 
 
+def test_what_is_left_out_is_bounded_by_what_the_party_may_send_ahead() -> None:
+    stream = FrameStream(Pace("realtime"), 1, most_ahead_s=5)
+    stream.start(now_ns())
+    frame = frames(1)[0]
+    for tick in range(400):
+        for _ in range(3):
+            stream.receive(frame)
+        if stream.say(tick) is None:
+            break
+    assert stream.left == "sent 5 s of audio more than was played"
+    assert tick < 300
+
+
 @pytest.mark.parametrize(("clocking", "left"), [("burst", None), ("realtime", "sent nothing for 10 s")])
 def test_silence_is_the_right_of_those_who_send_in_bursts(clocking: Clocking, left: str | None) -> None:
     stream = live(clocking)

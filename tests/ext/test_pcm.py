@@ -337,6 +337,9 @@ def test_more_items_than_the_queue_can_tell_apart_wait() -> None:
     pop(queue, 2)
     assert queue.push(ramp(1)) == 1
     assert [item.number for item in queue.heard()] == list(range(1, 257))
+    assert queue.begun_items == 257
+    assert [queue.item(number) for number in range(1, 257)] == queue.heard()
+    assert [queue.item(number) for number in (-1, 0, 257)] == [None] * 3
 
 
 def test_a_producer_and_a_consumer_thread_lose_nothing() -> None:

@@ -19,11 +19,20 @@ PAUSE_S: Final = 0.2
 
 
 class Said(NamedTuple):
-    """An item so far, in samples at 48 kHz: said_samples came, and heard_samples of them were played."""
+    """An item so far, in samples at 48 kHz: said_samples came, and heard_samples of them were played.
+
+    lost_samples: of them came before tick 0, when nothing is heard, or after the party had left.
+    """
 
     item: str
     said_samples: int
     heard_samples: int
+    lost_samples: int = 0
+
+    @property
+    def said_ms(self) -> int:
+        """How much came, in whole ms."""
+        return self.said_samples // SAMPLES_PER_MS
 
     @property
     def heard_ms(self) -> int:
@@ -33,7 +42,7 @@ class Said(NamedTuple):
 
 class Items:
     """Puts the audio of items into a FrameStream, and keeps what was heard of each. On the network's thread, but for
-    `heard_to_the_end`.
+    `played_out`.
 
     An item is whole once `end` says so; until then, running dry is an underrun. After `cut`, the audio that is not yet
     heard is dropped, and so is all that still comes of these items.
@@ -42,7 +51,8 @@ class Items:
     for PAUSE_S more. Its audio must not wait in the resampler for what follows, so it is late by `lead_samples` (at
     48 kHz) of silence, and the last `lead_samples` before a pause are dropped.
 
-    rate_hz: of the party's audio, int16 mono. stream: one that `names_its_ends`, which these items do.
+    rate_hz: of the party's audio, int16 mono. stream: one that `names_its_ends`, which these items do; it counts
+    `lead_samples` as delay.
     """
 
     def __init__(self, stream: FrameStream, rate_hz: int, named: bool = True) -> None:
@@ -51,15 +61,17 @@ class Items:
         self.lead_samples = (
             0 if named or rate_hz == SAMPLE_RATE_HZ else Resampler(rate_hz, SAMPLE_RATE_HZ).delay_samples
         )
+        stream.lead_samples = self.lead_samples
         self._utterances = 1
         self._pause: asyncio.TimerHandle | None = None
         self._stream = stream
         self._resampler: Resampler | None = None
         self._current: str | None = None
         self._parts: dict[str, list[int]] = {}  # the numbers of each item in the stream: more than one if it went on
+        self._lost: dict[str, int] = {}  # samples of each item that the stream did not take
         self._cut: set[str] = set()
         self._whole: list[str] = []  # ended, and not yet heard to the end
-        self._to_report: deque[str] = deque()  # ended; `heard_to_the_end` has not yet said so
+        self._to_report: deque[str] = deque()  # ended; `played_out` has not yet said so
 
     def push(self, item: str, pcm: Pcm) -> None:
         """Take audio of an item, int16 (n,) at the party's rate. It is dropped and counted if the item was cut."""
@@ -111,12 +123,19 @@ class Items:
 
     def said(self, item: str) -> Said:
         """How much of an item was said and heard so far; nothing if it is not known."""
-        numbers = self._parts.get(item, ())
-        heard = [each for each in self._stream.heard() if each.number in numbers]
-        return Said(item, sum(each.pushed_samples for each in heard), sum(each.heard_samples for each in heard))
+        said_samples = lost_samples = self._lost.get(item, 0)
+        heard_samples = 0
+        for number in self._parts.get(item, ()):
+            if (part := self._stream.item(number)) is not None:
+                said_samples += part.pushed_samples
+                heard_samples += part.heard_samples
+        return Said(item, said_samples, heard_samples, lost_samples)
 
-    def heard_to_the_end(self) -> list[Said]:
-        """The items that ended, and were heard to their end since this was last asked. On the thread of the ticks."""
+    def played_out(self) -> list[Said]:
+        """The items that ended, and of which nothing waits to be heard, since this was last asked.
+
+        On the thread of the ticks.
+        """
         over = []
         while self._to_report:
             item = self._to_report.popleft()
@@ -131,15 +150,17 @@ class Items:
     def _waits(self, item: str) -> bool:
         """Whether audio of the item is still to be heard."""
         said = self.said(item)
-        return said.heard_samples < said.said_samples
+        return said.heard_samples + said.lost_samples < said.said_samples
 
     def _play(self, item: str, pcm: Pcm) -> None:
         if not len(pcm):
             return
-        self._stream.receive_audio(pcm)
-        heard = self._stream.heard()
-        if heard and heard[-1].number not in (numbers := self._parts.setdefault(item, [])):
-            numbers.append(heard[-1].number)
+        taken = self._stream.receive_audio(pcm)
+        if taken < len(pcm):
+            self._lost[item] = self._lost.get(item, 0) + len(pcm) - taken
+        latest = self._stream.begun_items - 1
+        if taken and latest not in (numbers := self._parts.setdefault(item, [])):
+            numbers.append(latest)
 
     def _end_current(self) -> None:
         if self._current is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import FrameStream, Pace
-from fdbcore.endpoints.vendors.items import Items
+from fdbcore.endpoints.vendors.items import Items, Said
 from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.uplink import Uplink
@@ -179,7 +179,7 @@ class VendorParty(LoggedParty):
         """Drop what was not yet heard. Returns of each item that is cut short: {"item", "heard_ms", "said_ms"}."""
         found = []
         for said in self.items.cut():
-            found.append({"item": said.item, "heard_ms": said.heard_ms, "said_ms": said.said_samples // 48})
+            found.append(_cut_off(said))
             self.note(INTERRUPTED, **found[-1])
         return found
 
@@ -285,20 +285,13 @@ class VendorParty(LoggedParty):
         event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
 
     def log(self) -> Sequence[Happening]:
-        """What happened, with each item once it was heard to its end."""
-        happened = [self._with_lead(happening) for happening in self.stream.log()]
-        happened += [
-            Happening(self._tick, ITEM, {"item": said.item, "said_samples": said.said_samples})
-            for said in self.items.heard_to_the_end()
-        ]
+        """What happened, with each item once nothing more of it is to be heard."""
+        happened = list(self.stream.log())
+        for said in self.items.played_out():
+            whole = {"item": said.item, "said_samples": said.said_samples}
+            kind, fields = (INTERRUPTED, _cut_off(said)) if said.lost_samples else (ITEM, whole)
+            happened.append(Happening(self._tick, kind, fields))
         return happened
-
-    def _with_lead(self, happening: Happening) -> Happening:
-        """An event of the stream, whose delays count from the resampler's lead on."""
-        if not self.items.lead_samples or "delay_samples" not in happening.fields:
-            return happening
-        delay_samples = happening.fields["delay_samples"] + self.items.lead_samples
-        return happening._replace(fields={**happening.fields, "delay_samples": delay_samples})
 
     def measured(self) -> Mapping[str, Any]:
         """Counts of samples, our own delays, and the lateness of the packets sent, as JSON values."""
@@ -321,3 +314,7 @@ class VendorParty(LoggedParty):
         """End the session."""
         self.stream.leave("closed")
         self._background.close()
+
+
+def _cut_off(said: Said) -> Json:
+    return {"item": said.item, "heard_ms": said.heard_ms, "said_ms": said.said_ms}

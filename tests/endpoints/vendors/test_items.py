@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.items import Items, Said, from_pcm16
-from fdbcore.types import FRAME_SAMPLES, Pcm
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 
 MS = 48
 
@@ -23,11 +24,12 @@ def loud(ms: int, rate_hz: int = 24_000) -> Pcm:
 class Line:
     """A stream whose ticks the test plays."""
 
-    def __init__(self, rate_hz: int = 24_000) -> None:
+    def __init__(self, rate_hz: int = 24_000, started: bool = True) -> None:
         self.stream = FrameStream(Pace("burst"), 1, 300, names_its_ends=True)
         self.items = Items(self.stream, rate_hz)
         self.tick = 0
-        self.stream.start(now_ns())
+        if started:
+            self.stream.start(now_ns())
 
     def play(self, ticks: int) -> list[bool]:
         """Play so many ticks; whether each had sound."""
@@ -44,10 +46,10 @@ def test_an_item_is_heard_whole() -> None:
     line = Line()
     line.items.push("one", loud(95))
     line.items.end("one")
-    assert line.items.heard_to_the_end() == []
+    assert line.items.played_out() == []
     assert line.play(12) == [True] * 10 + [False] * 2
-    assert line.items.heard_to_the_end() == [Said("one", 95 * MS, 95 * MS)]
-    assert line.items.heard_to_the_end() == []
+    assert line.items.played_out() == [Said("one", 95 * MS, 95 * MS)]
+    assert line.items.played_out() == []
 
 
 @pytest.mark.parametrize("played", [0, 1, 7, 30])
@@ -73,7 +75,7 @@ def test_late_audio_of_what_was_cut_is_dropped_and_the_next_item_is_heard() -> N
     line.items.push("two", loud(30))
     line.items.end("two")
     assert line.play(4) == [True] * 3 + [False]
-    assert [said.item for said in line.items.heard_to_the_end()] == ["two"]
+    assert [said.item for said in line.items.played_out()] == ["two"]
 
 
 def test_all_that_waits_is_cut_and_what_was_heard_is_not() -> None:
@@ -82,7 +84,7 @@ def test_all_that_waits_is_cut_and_what_was_heard_is_not() -> None:
         line.items.push(item, loud(50))
     line.play(7)
     assert [(said.item, said.heard_ms) for said in line.items.cut()] == [("two", 20), ("three", 0)]
-    assert [said.item for said in line.items.heard_to_the_end()] == ["one"]
+    assert [said.item for said in line.items.played_out()] == ["one"]
     assert line.items.cut() == []
 
 
@@ -97,6 +99,43 @@ def test_an_item_that_stalls_runs_dry_and_one_that_ended_pauses() -> None:
         line.play(10)
     assert stalled.stream.measured()["underruns"] == 1
     assert paused.stream.measured()["underruns"] == 0
+
+
+def test_what_came_before_tick_0_was_not_heard() -> None:
+    line = Line(SAMPLE_RATE_HZ, started=False)
+    for item in ("early", "half"):
+        line.items.push(item, loud(100, SAMPLE_RATE_HZ))
+    line.stream.start(now_ns())
+    line.items.push("half", loud(50, SAMPLE_RATE_HZ))
+    line.items.push("late", loud(20, SAMPLE_RATE_HZ))
+    line.items.end("late")
+    assert line.items.played_out() == [Said("early", 100 * MS, 0, 100 * MS)]
+    assert line.play(8) == [True] * 7 + [False]
+    assert line.items.played_out() == [Said("half", 150 * MS, 50 * MS, 100 * MS), Said("late", 20 * MS, 20 * MS)]
+    assert line.stream.measured()["dropped_samples"] == 200 * MS
+
+
+def test_an_item_is_found_at_once_after_many() -> None:
+    """Asking for one costs no more after 400 than at first: 15 to 100 us, it was."""
+    line = Line(SAMPLE_RATE_HZ)
+    lasted_s = []
+    for number in range(400):
+        line.items.push(str(number), loud(10, SAMPLE_RATE_HZ))
+        began_s = time.perf_counter()
+        line.items.said(str(number))
+        lasted_s.append(time.perf_counter() - began_s)
+        line.items.end(str(number))
+        line.play(1)
+    assert np.median(lasted_s[-100:]) < 4 * np.median(lasted_s[:10])
+    assert line.items.said("399").heard_samples == 10 * MS
+
+
+def test_more_items_than_may_wait_are_told_as_such() -> None:
+    line = Line(SAMPLE_RATE_HZ)
+    for number in range(257):
+        line.items.push(str(number), loud(1, SAMPLE_RATE_HZ))
+        line.items.end(str(number))
+    assert line.stream.left == "sent 256 utterances more than were played"
 
 
 def test_an_odd_byte_is_dropped() -> None:
@@ -119,7 +158,7 @@ def test_an_utterance_without_a_name_is_heard_at_once_and_ends_with_a_pause() ->
             assert frame is not None
             heard.append(bool((np.abs(frame) > 1000).any()))
             await asyncio.sleep(0.01)
-            said += items.heard_to_the_end()
+            said += items.played_out()
         assert stream.measured()["underruns"] == 0
         return heard, said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import soxr
 from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
+from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice, hold, silence
 from helpers.live_calls import held, of_kind, said, speaks
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
@@ -91,6 +92,25 @@ def test_an_interruption_is_heard_where_it_is_said_to_be(tmp_path: Path, key: No
     assert whole["said_samples"] == pytest.approx(len(second) * 2, abs=2)
     words = [(event["of"], event["text"].strip()) for event in of_kind(recording, "transcript")]
     assert words == [("partner", "Book a table."), ("self", "a b"), ("partner", "Stop."), ("self", "d")]
+
+
+@pytest.mark.parametrize(("late_s", "heard_ms"), [(0.6, 0), (0.2, 400)])
+def test_what_it_says_before_tick_0_is_not_told_as_heard(late_s: float, heard_ms: int, key: None) -> None:
+    """The server speaks in real time from the moment it is ready; the call begins later."""
+    plan = Plan([Reply("a", pcm=tones(0.6))], pace=Pace(speed=1, first_s=0))
+    with RealtimeServer(plan, faults=Faults(speaks_first=True)) as server:
+        party = at(server)
+        try:
+            party.open("B")
+            time.sleep(late_s)
+            found = hold(party, 100, speech=silence).happenings
+        finally:
+            party.close()
+    (cut,) = [each.fields for each in found if each.kind == "interrupted"]
+    assert [each for each in found if each.kind == "item"] == []
+    assert cut["said_ms"] == 600
+    assert cut["heard_ms"] == pytest.approx(heard_ms, abs=0 if late_s > 0.5 else 130), "the server sends 100 ms at once"
+    assert party.measured()["dropped_samples"] / 48 == pytest.approx(600 - cut["heard_ms"], abs=1)
 
 
 def test_the_servers_turns_stand_on_our_clock(tmp_path: Path, key: None) -> None:

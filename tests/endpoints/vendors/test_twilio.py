@@ -76,6 +76,13 @@ def test_marks_come_back_when_their_audio_has_played(tmp_path: Path) -> None:
     place = place_of(soxr.resample(bot.said[0], 8_000, 48_000), audio[:, 1])
     (delay,) = [event for event in of_kind(recording, "delay") if event["why"] == "anchor"]
     assert place - delay["tick"] * FRAME_SAMPLES == 144, "the lead of the resampler, 3 ms at 8 kHz"
+    arrived_us = of_kind(recording, "arrivals")[0]["at_us"][0]
+    assert delay["delay_samples"] == place - arrived_us * 48 // 1000, "from its arrival until it is heard"
+    certified = recording.measured("B")
+    assert certified is not None
+    assert certified["delay_samples"] == delay["delay_samples"]
+    shown = {name: delay[name] for name in ("tick", "why", "delay_samples")}
+    assert certified["delay_changes"] == [shown]
 
 
 def test_a_clear_is_heard_at_once_and_returns_the_marks(tmp_path: Path) -> None:

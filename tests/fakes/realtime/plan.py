@@ -114,7 +114,7 @@ class Faults:
     at_once: the upgrade succeeds; an error with this code comes in place of the greeting, and the connection is closed.
     mute: never greets, never confirms `session.update`, or never replies.
     cap_s: how long a session may last. late_deltas: so many deltas of a cancelled response come after its end.
-    garbage: before each reply comes what nobody can read.
+    garbage: before each reply comes what nobody can read. speaks_first: it replies as soon as its session is confirmed.
     """
 
     http_status: int | None = None
@@ -125,3 +125,4 @@ class Faults:
     cap_s: float | None = None
     late_deltas: int = 0
     garbage: bool = False
+    speaks_first: bool = False

@@ -191,6 +191,8 @@ class Session:
         self.settings = after
         if "updates" not in self.faults.mute:
             await self.send("session.updated", session=after)
+        if self.faults.speaks_first and not self.responses:
+            await self._respond({})
 
     # What it hears.
 
