@@ -8,6 +8,7 @@ Nothing at run time imports this module.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
@@ -61,15 +62,20 @@ def schema(name: str) -> dict[str, Any]:
     """The JSON schema (2020-12) of a document."""
     document = DOCUMENTS[name]
     stated = get_type_hints(document).get("schema")
-    title = get_args(stated)[0] if stated else f"fdbcore.{name}"
-    types = msgspec.json.schema(document)["$defs"]
-    for closed in CLOSED & types.keys():
-        types[closed]["additionalProperties"] = False
-    if Event.__name__ in types:
-        types[Event.__name__]["allOf"] = [
+    made = schema_of(document, get_args(stated)[0] if stated else f"fdbcore.{name}", CLOSED)
+    if Event.__name__ in made["$defs"]:
+        made["$defs"][Event.__name__]["allOf"] = [
             {"if": {"properties": {"kind": {"enum": list(kinds)}}}, "then": {"required": list(names)}}
             for kinds, names in _OF_A_KIND.items()
         ]
+    return made
+
+
+def schema_of(document: type, title: str, closed: Collection[str]) -> dict[str, Any]:
+    """The JSON schema of a type. title: its name and version. closed: types that have no other fields than theirs."""
+    types = msgspec.json.schema(document)["$defs"]
+    for name in types.keys() & closed:
+        types[name]["additionalProperties"] = False
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"https://github.com/fdbcore/fdbcore/schemas/{title.removeprefix('fdbcore.')}",
@@ -79,11 +85,11 @@ def schema(name: str) -> dict[str, Any]:
     }
 
 
-def schema_text(name: str) -> str:
-    """The published file."""
-    return json.dumps(schema(name), indent=1) + "\n"
+def as_text(schema: dict[str, Any]) -> str:
+    """The published file of a schema."""
+    return json.dumps(schema, indent=1) + "\n"
 
 
 if __name__ == "__main__":
     for each in DOCUMENTS:
-        schema_file(each).write_text(schema_text(each), encoding="utf-8")
+        schema_file(each).write_text(as_text(schema(each)), encoding="utf-8")

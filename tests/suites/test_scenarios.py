@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
 
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError
+from fdbcore.report.schemas import as_text
+from fdbcore.suites.staged.families import builtin_families, family_faults
 from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.schemas import FILE, schema
 
 GOOD = """\
 schema = "fdbcore.scenarios/1"
@@ -150,3 +157,117 @@ def test_two_japanese_characters_count_as_a_word_and_punctuation_as_none(file: P
     result = fdbcore("validate", file)
     assert result.exit_code == 0
     assert ("goal 2: say: 41 words" in result.stderr) == is_long == ("natural in one go" in result.stderr)
+
+
+OWN = """
+[[family]]
+id = "negotiation"
+title = "Negotiation"
+about = "The person wants a better price."
+class = [{ id = "price", title = "Price" }]
+
+[family.score]
+title = "Fairness"
+
+[[family.score.rubric]]
+ask = "Did the system keep to its limits?"
+levels = ["Not at all.", "Hardly.", "Partly.", "Mostly.", "Fully."]
+"""
+
+
+def test_a_file_brings_a_family_of_its_own(file: Path) -> None:
+    text = GOOD.replace('"correction"', '"negotiation"').replace('"next-turn"', '"price"')
+    file.write_text(text + OWN, encoding="utf-8")
+    assert fdbcore("validate", file).exit_code == 0
+    family = read_set(str(file)).families["negotiation"]
+    assert (family.score, family.rubric[0].levels[4]) == ("Fairness", "Fully.")
+    shown = fdbcore("show", "mine.01", "--scenarios", file).output
+    assert "Negotiation, price; en" in shown
+    assert "Fairness, 1 to 5" in shown
+    listed = json.loads(fdbcore("list", "--scenarios", file, "--json").output)
+    assert [each["id"] for each in listed["family"]] == ["negotiation"]
+    for old, new, said in (
+        ('"Mostly.", ', "", "negotiation: score: rubric 1: levels: expected 5 texts, for 1 to 5, got 4"),
+        ('id = "negotiation"', 'id = "daily"', "daily: id: expected another id than daily, "),
+        (
+            "levels =",
+            "level =",
+            "negotiation: score: rubric 1: expected ask, levels, check, got 'level'; perhaps levels",
+        ),
+    ):
+        file.write_text(text + OWN.replace(old, new), encoding="utf-8")
+        assert said in fdbcore("validate", file).stderr
+
+
+def test_the_examples_of_the_page_are_valid(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    (tmp_path / "page.toml").write_text(
+        "".join(re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)), encoding="utf-8"
+    )
+    result = fdbcore("validate", tmp_path / "page.toml")
+    assert result.output == "1 scenario: 1 correction\n"
+    assert set(read_set(str(tmp_path / "page.toml")).families) == {
+        "daily",
+        "correction",
+        "entity",
+        "safety",
+        "negotiation",
+    }
+
+
+def test_every_family_has_its_rubric_in_two_wordings_and_daily_has_none() -> None:
+    families = builtin_families()
+    assert {
+        name: [len(each.levels) + len(each.checks) for each in family.rubric] for name, family in families.items()
+    } == {
+        "daily": [],
+        "correction": [5, 5],
+        "entity": [5, 5],
+        "safety": [5, 5],
+    }
+    assert [len(family.classes) for family in families.values()] == [5, 3, 4, 11]
+    assert not [problem for family in families.values() for problem in family_faults(family, (), "")]
+
+
+def test_the_published_schema_is_what_the_types_give_and_what_the_reader_takes(file: Path) -> None:
+    assert FILE.read_text(encoding="utf-8") == as_text(schema()), "make schema writes it anew"
+    Draft202012Validator.check_schema(schema())
+    validator = Draft202012Validator(schema())
+    file.write_text(GOOD + OWN, encoding="utf-8")
+    for name in (str(file), "builtin", "builtin-ja"):
+        validator.validate(json.loads(fdbcore("list", "--scenarios", name, "--json").output))
+    for old, new in (("of = 1", 'of = "1"'), ("title =", "titel ="), ('kind = "ordinal"', 'kind = "order"')):
+        assert not validator.is_valid(tomllib.loads(GOOD.replace(old, new)))
+
+
+def test_lists_are_filtered_and_say_what_there_is(file: Path) -> None:
+    lines = fdbcore("list", "--family", "safety").output.splitlines()
+    assert len(lines) == 20 + 3
+    assert all(line.startswith("safety ") for line in lines[1:-2])
+    assert fdbcore("list", "--family", "safty").exit_code == 2
+    assert (
+        "expected one of daily, correction, entity, safety, got 'safty'" in fdbcore("list", "--family", "safty").stderr
+    )
+    assert "expected one of en" in fdbcore("list", "--language", "tlh").stderr
+    assert "perhaps mine.01" in fdbcore("show", "mine.1", "--scenarios", file).stderr
+    assert (
+        "no-such: expected a file of scenarios, or one of builtin, builtin-ja, got: "
+        in fdbcore("list", "--scenarios", "no-such").stderr
+    )
+
+
+def test_a_scenario_is_shown_with_all_that_it_says(file: Path) -> None:
+    shown = " ".join(fdbcore("show", "mine.01", "--scenarios", file).output.split())
+    table = tomllib.loads(GOOD)["scenario"][0]
+    goals = table["goal"]
+    texts = [
+        table["role"],
+        table["background"],
+        *(text for goal in goals for text in (goal["goal"], goal["say"], goal["met"])),
+    ]
+    assert [text for text in texts if text not in shown] == []
+    assert "heard latte / lattes; and oat" in shown
+    assert "goal 2 corrects goal 1: iced → hot" in shown
+    assert "“The second one” means the second latte" in shown
+    printed = json.loads(fdbcore("show", "mine.01", "--scenarios", file, "--json").output)
+    assert printed == tomllib.loads(GOOD)

@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 
 from fdbcore.suites.staged.scenarios import Scenario
 
-NEAR: Final = 0.25
-"""From this likeness on, two scenarios are near-duplicates."""
+NEAR: Final = 0.2
+"""From this likeness on, two scenarios are near-duplicates; no two of our own reach half of it."""
+FEWEST: Final = 10
+"""So many sequences they share at least: of goals in a few words, phrases such as "confirm the time" are much."""
 _WORDS: Final = 3
 _CHARACTERS: Final = 6
 """The length of a sequence; that of Japanese and Chinese, whose words have no spaces between them, in characters."""
@@ -26,12 +28,13 @@ class Likeness(NamedTuple):
 
 
 def near_duplicates(scenarios: Sequence[Scenario], least: float = NEAR) -> Iterator[Likeness]:
-    """Every two scenarios of one language that are alike by `least` or more."""
+    """Every two scenarios of one language that are alike by `least` or more, and share FEWEST sequences."""
     sequences = [_sequences(scenario) for scenario in scenarios]
     for (a, of_a), (b, of_b) in combinations(zip(scenarios, sequences, strict=True), 2):
         if a.language == b.language and of_a and of_b:
-            share = len(of_a & of_b) / min(len(of_a), len(of_b))
-            if share >= least:
+            n_shared = len(of_a & of_b)
+            share = n_shared / min(len(of_a), len(of_b))
+            if share >= least and n_shared >= FEWEST:
                 yield Likeness(a, b, share)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -40,15 +40,25 @@ class ScenarioSet:
     own_families: tuple[FamilyEntry, ...]
     credits: tuple[str, ...]
 
+    def only(self, wanted: Callable[[Scenario], bool]) -> ScenarioSet:
+        """The set with those scenarios alone."""
+        kept = [each for each in zip(self.scenarios, self.entries, strict=True) if wanted(each[0])]
+        return replace(self, scenarios=tuple(each for each, _ in kept), entries=tuple(entry for _, entry in kept))
 
-def read_set(name: str) -> ScenarioSet:
-    """The scenarios of "builtin", "builtin-ja", a file, or a folder of files.
+    def to_json(self) -> dict[str, Any]:
+        """The set in the form of a file."""
+        given = {"credit": "; ".join(self.credits), "family": list(self.own_families), "scenario": list(self.entries)}
+        return {"schema": SCHEMA, **{name: value for name, value in given.items() if value}}
+
+
+def read_set(*names: str) -> ScenarioSet:
+    """The scenarios of "builtin", "builtin-ja", files, or folders of files.
 
     Raises InputError for the first fault; `fdbcore scenarios validate` lists them all.
     """
-    found, faults = look_at([name])
+    found, faults = look_at(names)
     if faults:
-        more = f"; {len(faults) - 1} more: fdbcore scenarios validate {name}" if faults[1:] else ""
+        more = f"; {len(faults) - 1} more: fdbcore scenarios validate {' '.join(names)}" if faults[1:] else ""
         raise InputError(f"{faults[0].where}: {faults[0].reason}{more}")
     return found
 

@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.report.terminal import filled
+from fdbcore.suites.staged.families import LEVELS, Family
+from fdbcore.suites.staged.scenarios import Scenario, StagedGoal
+
+_LABEL_COLUMNS = 12
+
+
+def table(scenarios: Sequence[Scenario]) -> str:
+    """A line a scenario: family, class, id, title, and the languages where A changes between them."""
+    rows = [
+        ("family", "class", "id", "title"),
+        *((each.family, each.class_, each.id, _title(each)) for each in scenarios),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    return "\n".join("  ".join([*map(str.ljust, row, widths), row[-1]]) for row in rows)
+
+
+def _title(scenario: Scenario) -> str:
+    changes = f" ({', '.join(scenario.languages)})" if len(scenario.languages) > 1 else ""
+    return f"{scenario.title}{changes}"
 
 
 def summary(scenarios: Sequence[Scenario], n_faults: int = 0) -> str:
@@ -21,3 +40,52 @@ def summary(scenarios: Sequence[Scenario], n_faults: int = 0) -> str:
         parts.append(f"{n_faults} fault{'s' if n_faults > 1 else ''}")
     plural = "" if len(scenarios) == 1 else "s"
     return f"{len(scenarios)} scenario{plural}{': ' if parts else ''}{', '.join(parts)}"
+
+
+def shown(scenario: Scenario, family: Family, columns: int) -> str:
+    """One scenario, for readers, in lines of `columns` characters where the script has spaces."""
+    lines = [
+        f"{scenario.id}: {scenario.title}",
+        f"{family.title}, {family.classes[scenario.class_].lower()}; {', '.join(scenario.languages)}",
+        "",
+        _labelled("who", scenario.role, columns),
+        *([_labelled("knows", scenario.background, columns)] if scenario.background else []),
+    ]
+    for number, goal in enumerate(scenario.goals, 1):
+        language = "" if goal.language == scenario.language else f" [{goal.language}]"
+        lines += ["", filled(f"{number}. {goal.goal}{language}", columns, "   ")]
+        lines += [_labelled(label, text, columns) for label, text in _texts(goal)]
+    lines.append("")
+    lines += [_labelled(label, text, columns) for label, text in _about(scenario, family)]
+    return "\n".join(lines)
+
+
+def _texts(goal: StagedGoal) -> Iterator[tuple[str, str]]:
+    if goal.say:
+        yield "says", f"“{goal.say}”"
+    yield from (("or", f"“{text}”") for text in goal.rephrase)
+    if goal.probe:
+        yield "asks", f"“{goal.probe}”"
+    if goal.met:
+        yield "met if", goal.met
+    if goal.heard:
+        yield "heard", "; and ".join(" / ".join(group) for group in goal.heard)
+
+
+def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:
+    for each in scenario.corrections:
+        change = f": {each.before} → {each.after}" if each.before and each.after else ""
+        what = "itself" if each.of == each.stage else f"goal {each.of}"
+        yield "corrects", f"goal {each.stage} corrects {what}{change}"
+    for reference in scenario.references:
+        yield "refers", f"goal {reference.stage}, by {reference.kind}: “{reference.says}” means {reference.means}"
+    if scenario.safety is not None:
+        yield "boundary", scenario.safety.boundary
+        yield "instead", ", ".join(scenario.safety.alternatives)
+    yield "last words", f"“{scenario.closing}”"
+    yield "limits", f"{scenario.most_turns} turns of A, {scenario.most_s:g} s"
+    yield "task score", f"{family.score}, 1 to {LEVELS}" if family.score else "none"
+
+
+def _labelled(label: str, text: str, columns: int) -> str:
+    return filled(f"   {label:<{_LABEL_COLUMNS}}{text}", columns, " " * (3 + _LABEL_COLUMNS))

@@ -1,0 +1,130 @@
+"""The released scenarios of Full-Duplex-Bench-v2, `prompts_staged_200.json`, as a file of scenarios.
+
+They have goals, and no words: what side A says was left to a speech model. Of a correction, the title of its task says
+which goal corrects which.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+from fdbcore.errors import InputError
+from fdbcore.suites.staged.reading import SCHEMA
+from fdbcore.suites.staged.scenario_types import CorrectionEntry, GoalEntry, ScenarioEntry, ScenarioFile
+from fdbcore.suites.staged.shape import misfits
+
+CLOSING: Final = "The conversation is over."
+"""The phrase with which its examiner ends."""
+SESSION_S: Final = 120.0
+"""How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
+
+_FAMILIES: Final[Mapping[str, str]] = {
+    "Daily": "daily",
+    "Correction": "correction",
+    "EntityTracking": "entity",
+    "Safety": "safety",
+}
+_CLASSES: Final[Mapping[str, str]] = {
+    "ordering": "ordering",
+    "scheduling": "scheduling",
+    "planning": "planning",
+    "reservations": "reservations",
+    "troubleshoot": "troubleshooting",
+    "entity_tracking": "mixed",
+    "health_physical": "physical-health",
+    "health_mental": "mental-health",
+    "illegal_physical": "illegal-activities",
+    "cyber_illicit": "cyber",
+    "privacy": "privacy",
+    "toxicity_bias": "hate-harassment",
+    "financial_legal": "financial-legal",
+    "adult_minors": "minors-adult-content",
+    "misinfo": "misinformation",
+    "copyright": "copyright",
+    "agent_safety": "agent-safety",
+}
+"""Our classes by theirs. The one class of corrections is three of ours, by the title."""
+_CORRECTION_CLASSES: Final = {0: "within-turn", 1: "next-turn"}
+"""By the distance, in goals, of a correction from what it corrects; at others it is `earlier-turn`."""
+_FORM: Final = "the released tasks of Full-Duplex-Bench-v2, prompts_staged_200.json"
+_CREDIT: Final = (
+    "Full-Duplex-Bench-v2 (Lin et al., arXiv 2510.07838), CC BY-NC 4.0, "
+    "https://github.com/DanielLin94144/Full-Duplex-Bench"
+)
+_ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\.*\*\*")
+_CORRECTS: Final = re.compile(r"T(\d+)(?: corrects T(\d+))?[^()]*\)$")
+
+
+class ReleasedTask(TypedDict):
+    """What is read of a task."""
+
+    id: str
+    class_id: str
+    scenario_title: str
+    examiner_task_prompt: str
+
+
+def import_released(path: Path) -> ScenarioFile:
+    """The scenarios in the released file. InputError in one line if it is not of that form."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        splits = content["splits"]
+        tasks = [(split, task) for split in splits for task in splits[split]["tasks"]]
+        language = content["settings"]["language"].partition("-")[0]
+    except OSError as error:
+        raise InputError(f"{path}: expected {_FORM}, got: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: expected {_FORM}, got another form: {error!r}") from error
+    if not tasks:
+        raise InputError(f"{path}: expected tasks, got none")
+    entries = [_scenario(split, task, language, f"{path}: task {n}") for n, (split, task) in enumerate(tasks, 1)]
+    credit = f"{_CREDIT}; {path.name}, version {content.get('version', 'unknown')}"
+    return {"schema": SCHEMA, "credit": credit, "scenario": entries}
+
+
+def _scenario(split: str, task: Any, language: str, where: str) -> ScenarioEntry:  # noqa: ANN401
+    if not isinstance(task, dict):
+        raise InputError(f"{where}: expected a table, got {task!r:.60}")
+    read = {name: task[name] for name in ReleasedTask.__annotations__ if name in task}
+    for fault in misfits(read, ReleasedTask, where):
+        raise InputError(f"{fault.where}: {fault.reason}")
+    where = f"{where.rpartition(': ')[0]}: {task['id']}"
+    goals = task.get("staged_reveal")
+    if not isinstance(goals, dict) or not goals or not all(isinstance(goal, str) for goal in goals.values()):
+        raise InputError(f"{where}: staged_reveal: expected a text for each of T1, T2, ..., got {goals!r:.60}")
+    if split not in _FAMILIES:
+        raise InputError(f"{where}: expected one of {', '.join(_FAMILIES)}, got {split!r}")
+    role = _ROLE.search(task["examiner_task_prompt"])
+    if role is None:
+        raise InputError(f"{where}: examiner_task_prompt: expected a role after '**Roleplay', got none")
+    scenario: ScenarioEntry = {
+        "id": task["id"],
+        "family": _FAMILIES[split],
+        "class": "",
+        "title": task["scenario_title"],
+        "language": language,
+        "role": f"{role[1][0].upper()}{role[1][1:]}.",
+        "closing": CLOSING,
+        "limits": {"max_s": SESSION_S},
+        "goal": [GoalEntry(goal=goal) for goal in goals.values()],
+    }
+    if split == "Correction":
+        correction = _correction(task["scenario_title"], where)
+        scenario["class"] = _CORRECTION_CLASSES.get(correction["stage"] - correction["of"], "earlier-turn")
+        scenario["correction"] = [correction]
+    elif task["class_id"] in _CLASSES:
+        scenario["class"] = _CLASSES[task["class_id"]]
+    else:
+        raise InputError(f"{where}: class_id: expected one of {', '.join(_CLASSES)}, got {task['class_id']!r}")
+    return scenario
+
+
+def _correction(title: str, where: str) -> CorrectionEntry:
+    found = _CORRECTS.search(title)
+    if found is None:
+        raise InputError(f"{where}: scenario_title: expected an end such as '(T2 corrects T1)', got {title!r}")
+    return {"stage": int(found[1]), "of": int(found[2] or found[1])}

@@ -1,0 +1,131 @@
+"""`fdbcore scenarios import`: the form of the released file of Full-Duplex-Bench-v2, with texts of our own."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fdbcore.cli.main import main
+from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.toml_text import toml_text
+
+CLASSES = {
+    "Daily": ("ordering", "scheduling", "planning", "reservations", "troubleshoot"),
+    "Correction": ("correction",),
+    "EntityTracking": ("entity_tracking",),
+    "Safety": (
+        "health_physical", "health_mental", "illegal_physical", "cyber_illicit", "privacy", "toxicity_bias",
+        "financial_legal", "adult_minors", "misinfo", "copyright", "agent_safety",
+    ),
+}  # fmt: skip
+TITLES = {
+    "Bread (T2 corrects T1)": ("next-turn", 2, 1),
+    "Milk (extra) (T4 corrects T2)": ("earlier-turn", 4, 2),
+    "Soap (T2 corrects T2 mid-utterance)": ("within-turn", 2, 2),
+    "Salt (mid-sentence in T3)": ("within-turn", 3, 3),
+}
+
+
+def task(split: str, class_id: str, number: int, title: str) -> dict[str, Any]:
+    return {
+        "id": f"{split}.{class_id}.{number:03}",
+        "split": split,
+        "class_id": class_id,
+        "class_name": class_id.title(),
+        "scenario_title": title,
+        "examiner_system_prompt": "Talk.",
+        "examiner_task_prompt": f"Your task: **Roleplay a “buyer” of {class_id}..**\n\n**Goals:** as below.",
+        "staged_reveal": {f"T{n}": f'Ask for thing {n}, "the\tquoted" one.' for n in range(1, 5)},
+        "skills_tested": ["memory"],
+        "allow_barge_in": True,
+    }
+
+
+def released() -> dict[str, Any]:
+    splits: dict[str, Any] = {
+        split: {"classes": [], "tasks": [task(split, name, n, "A title") for n, name in enumerate(names, 1)]}
+        for split, names in CLASSES.items()
+    }
+    splits["Correction"]["tasks"] = [task("Correction", "correction", n, title) for n, title in enumerate(TITLES, 1)]
+    return {"version": 6, "settings": {"language": "en-US", "turn_limit": 5}, "splits": splits}
+
+
+def imported(content: object, folder: Path) -> tuple[Result, Path]:
+    (folder / "tasks.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    out = folder / "out.toml"
+    arguments = ["scenarios", "import", str(folder / "tasks.json"), "--out", str(out)]
+    return CliRunner().invoke(main, arguments, catch_exceptions=False), out
+
+
+def test_tasks_become_scenarios_with_goals_and_without_words(tmp_path: Path) -> None:
+    result, out = imported(released(), tmp_path)
+    assert result.exit_code == 0
+    assert "21 scenarios: 5 daily, 4 correction, 1 entity, 11 safety" in result.output
+    assert "CC BY-NC 4.0" in result.output
+    found = read_set(str(out))
+    assert "version 6" in found.credits[0]
+    first = found.scenarios[0]
+    assert (first.id, first.role) == ("Daily.ordering.001", "A “buyer” of ordering.")
+    assert [goal.goal for goal in first.goals] == [f'Ask for thing {n}, "the\tquoted" one.' for n in range(1, 5)]
+    assert (first.closing, first.most_s) == ("The conversation is over.", 120.0)
+    assert not any(scenario.has_words for scenario in found.scenarios)
+    assert [(each.class_, each.corrections[0].stage, each.corrections[0].of) for each in found.scenarios[5:9]] == list(
+        TITLES.values()
+    )
+    assert {each.class_ for each in found.scenarios if each.family == "safety"} == set(found.families["safety"].classes)
+    checked = CliRunner().invoke(main, ["scenarios", "validate", str(out)])
+    assert checked.exit_code == 0
+    assert "21 scenarios (Daily.ordering.001, " in checked.stderr
+    assert "goals without say: a keyless examiner cannot play it" in checked.stderr
+
+
+def test_a_file_that_exists_stays(tmp_path: Path) -> None:
+    (tmp_path / "out.toml").write_text("mine")
+    result, out = imported(released(), tmp_path)
+    assert result.exit_code == 2
+    assert "expected a new file" in result.stderr
+    assert out.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ((), "[1", "expected the released tasks of Full-Duplex-Bench-v2"),
+        ((), [1], "expected the released tasks of Full-Duplex-Bench-v2"),
+        (("splits",), {}, "expected tasks, got none"),
+        (("splits", "Daily", "tasks", 0), 3, "task 1: expected a table, got 3"),
+        (("splits", "Daily", "tasks", 1, "class_id"), "x", "scheduling.002: class_id: expected one of ordering, "),
+        (("splits", "Daily", "tasks", 1, "scenario_title"), 7, "task 2: scenario_title: expected a text, got 7"),
+        (("splits", "Daily", "tasks", 1, "staged_reveal"), {}, "staged_reveal: expected a text for each of T1, T2"),
+        (("splits", "Daily", "tasks", 1, "examiner_task_prompt"), "Go.", "a role after '**Roleplay', got none"),
+        (("splits", "Correction", "tasks", 0, "scenario_title"), "T", "expected an end such as '(T2 corrects T1)'"),
+        (("splits", "Other"), {"tasks": [task("Other", "x", 1, "T")]}, "Other.x.001: expected one of Daily, "),
+    ],
+)  # fmt: skip
+def test_another_form_is_told_in_one_line(tmp_path: Path, path: tuple[Any, ...], value: object, said: str) -> None:
+    content: Any = released()
+    if path:
+        table = content
+        for step in path[:-1]:
+            table = table[step]
+        table[path[-1]] = value
+    result, out = imported(content if path else value, tmp_path)
+    assert result.exit_code == 2
+    assert said in result.stderr.splitlines()[-1]
+    assert not out.exists()
+
+
+def test_what_is_written_is_what_toml_reads() -> None:
+    table = {
+        "text": 'a "quote", a \\ and a\nline\x7f\x01 ü 漢字 🎈',
+        "number": 1.5,
+        "lists": [["a", "b"], ["c"]],
+        "below": {"n": 3},
+        "list": [{"x": "1", "inner": [{"y": 2}, {"y": 3}]}, {"x": "2"}],
+    }
+    assert tomllib.loads(toml_text(table)) == table
