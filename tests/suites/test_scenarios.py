@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
+from rich.cells import cell_len
 
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError
@@ -271,3 +272,11 @@ def test_a_scenario_is_shown_with_all_that_it_says(file: Path) -> None:
     assert "“The second one” means the second latte" in shown
     printed = json.loads(fdbcore("show", "mine.01", "--scenarios", file, "--json").output)
     assert printed == tomllib.loads(GOOD)
+
+
+def test_a_text_without_spaces_is_wrapped_by_the_width_of_its_characters(file: Path) -> None:
+    text = "山田さんは赤い自転車を八千円で、鈴木さんはライトつきの青いのを一万二千円で売っています。" * 3
+    file.write_text(GOOD.replace("Maya's meeting starts at ten.", text), encoding="utf-8")
+    shown = fdbcore("show", "mine.01", "--scenarios", file).output
+    assert text in re.sub(r"\n *", "", shown)
+    assert max(map(cell_len, shown.splitlines())) <= 100

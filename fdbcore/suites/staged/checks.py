@@ -15,7 +15,7 @@ from fdbcore.types import Problem
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """An id is part of file names."""
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
-_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """Kana and Chinese characters: they stand for about half a word each."""
 FEWEST_WORDS, MOST_WORDS = 8, 40
 """What one says in one go."""
@@ -109,8 +109,8 @@ def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
 
 def word_count(text: str) -> float:
     """The words of a text; of Japanese and Chinese, two characters are taken for a word. Punctuation is none."""
-    spaced = _UNSPACED.sub(" ", text).split()
-    return len(_UNSPACED.findall(text)) / 2 + sum(bool(re.search(r"\w", word)) for word in spaced)
+    spaced = UNSPACED.sub(" ", text).split()
+    return len(UNSPACED.findall(text)) / 2 + sum(bool(re.search(r"\w", word)) for word in spaced)
 
 
 def by_reason(lacking: Iterable[tuple[str, str]]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from fdbcore.suites.staged.checks import UNSPACED
 from fdbcore.suites.staged.scenarios import Scenario
 
 NEAR: Final = 0.2
@@ -16,7 +17,6 @@ FEWEST: Final = 10
 _WORDS: Final = 3
 _CHARACTERS: Final = 6
 """The length of a sequence; that of Japanese and Chinese, whose words have no spaces between them, in characters."""
-_UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 class Likeness(NamedTuple):
@@ -42,7 +42,7 @@ def _sequences(scenario: Scenario) -> set[tuple[str, ...]]:
     texts = [text for goal in scenario.goals for text in (goal.goal, *goal.words)]
     found = set()
     for text in (scenario.role, scenario.background, *texts):
-        units = re.findall(rf"{_UNSPACED.pattern}|\w+?(?={_UNSPACED.pattern}|\b)", text.casefold())
-        length = _CHARACTERS if _UNSPACED.search(text) else _WORDS
+        units = re.findall(rf"{UNSPACED.pattern}|\w+?(?={UNSPACED.pattern}|\b)", text.casefold())
+        length = _CHARACTERS if UNSPACED.search(text) else _WORDS
         found |= {tuple(units[start : start + length]) for start in range(len(units) - length + 1)}
     return found

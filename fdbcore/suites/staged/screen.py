@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fdbcore.report.terminal import filled
+from fdbcore.suites.staged.checks import UNSPACED
 from fdbcore.suites.staged.families import LEVELS, Family
 from fdbcore.suites.staged.scenarios import Scenario, StagedGoal
 
@@ -43,7 +44,7 @@ def summary(scenarios: Sequence[Scenario], n_faults: int = 0) -> str:
 
 
 def shown(scenario: Scenario, family: Family, columns: int) -> str:
-    """One scenario, for readers, in lines of `columns` characters where the script has spaces."""
+    """One scenario, for readers, in lines of at most `columns` cells."""
     lines = [
         f"{scenario.id}: {scenario.title}",
         f"{family.title}, {family.classes[scenario.class_].lower()}; {', '.join(scenario.languages)}",
@@ -53,7 +54,7 @@ def shown(scenario: Scenario, family: Family, columns: int) -> str:
     ]
     for number, goal in enumerate(scenario.goals, 1):
         language = "" if goal.language == scenario.language else f" [{goal.language}]"
-        lines += ["", filled(f"{number}. {goal.goal}{language}", columns, "   ")]
+        lines += ["", _wrapped(f"{number}. ", f"{goal.goal}{language}", columns)]
         lines += [_labelled(label, text, columns) for label, text in _texts(goal)]
     lines.append("")
     lines += [_labelled(label, text, columns) for label, text in _about(scenario, family)]
@@ -88,4 +89,16 @@ def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:
 
 
 def _labelled(label: str, text: str, columns: int) -> str:
-    return filled(f"   {label:<{_LABEL_COLUMNS}}{text}", columns, " " * (3 + _LABEL_COLUMNS))
+    return _wrapped(f"   {label:<{_LABEL_COLUMNS}}", text, columns)
+
+
+def _wrapped(head: str, text: str, columns: int) -> str:
+    """`text` after `head`, in lines of at most `columns` cells, which are indented below `text`.
+
+    Japanese and Chinese have no spaces to break at, and characters that are two cells wide.
+    """
+    if not UNSPACED.search(text):
+        return filled(f"{head}{text}", columns, " " * len(head))
+    from rich.cells import chop_cells
+
+    return head + f"\n{' ' * len(head)}".join(line.strip() for line in chop_cells(text, columns - len(head)))
