@@ -174,6 +174,8 @@ class _Places:
     def _place(self, line: _Line) -> tuple[int, int | None]:
         if line.start_ms is not None:
             return _tick(line.start_ms), None if line.end_ms is None else _tick(line.end_ms)
+        if self.is_own and line.item is None:
+            return line.told_tick, None
         if (turn := self._turns.get((line.item or "", "speech_started"))) is not None:
             return turn, self._turns.get((line.item or "", "speech_stopped"))
         if line.item in self._wholes:

@@ -156,6 +156,9 @@ def test_the_slow_one_yields_and_says_it_again(tmp_path: Path, synthesiser: str)
     said, stopped = held.of("examiner_says"), held.of("examiner_said")
     # A profile that yields after 100 ms: in the tick after, 20 ms of fading.
     assert (stopped[0]["of_ms"], stopped[0]["said_ms"]) == (1000, 320)
+    (cut,) = held.of("interrupted")
+    assert cut["item"] == held.of("transcript", of="self")[0]["item"]
+    assert (cut["said_ms"], cut["heard_ms"]) == (1000, 320)
     assert (said[1]["goal"], said[1]["saying"]) == (1, 1), "what was cut before its half is said once more"
     assert said[1]["tick"] == 300 + 50
     stubborn = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-fast"), talks_over)

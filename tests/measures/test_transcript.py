@@ -75,6 +75,7 @@ def test_pieces_make_one_line_and_a_later_form_replaces_the_one_before() -> None
         words(705, "partner", "Book a table.", item="i"),
         words(710, "partner", "For two.", item="i"),
         words(720, "partner", "  "),
+        spoken=(("B", 15, 60),),
     )
     assert found == [
         ("B", "B", "Good day.", 10, 60),

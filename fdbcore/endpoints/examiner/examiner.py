@@ -42,7 +42,7 @@ from fdbcore.types import (
     other_side,
 )
 from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
-from fdbcore.types.system_events import TRANSCRIPT
+from fdbcore.types.system_events import INTERRUPTED, TRANSCRIPT
 from fdbcore.types.usage import ModelUsage, Service
 
 SETTINGS: Final = (
@@ -118,6 +118,7 @@ class Examiner(Endpoint):
         self._cues = Cues(self._pacing, Random(seed))
         self._agenda = Agenda(brief, self._pacing.insists and self._ears is not None)
         self._said: _Utterance | None = None
+        self._sayings = 0
         self._turns = 0
         self._backchannels = 0
         self._closed_tick: int | None = None
@@ -303,11 +304,20 @@ class Examiner(Endpoint):
             fields["reaction_ms"] = (tick - self._cues.other.since_tick) * TICK_MS
         self._listened = False
         self._note(tick, SAYS, what=what, cue=cue, **fields)
-        self._note(tick, TRANSCRIPT, of="self", text=text)
+        self._sayings += 1
+        self._note(tick, TRANSCRIPT, of="self", text=text, item=self._saying, start_ms=tick * TICK_MS)
+
+    @property
+    def _saying(self) -> str:
+        """The name of what it says, or has said last."""
+        return f"saying {self._sayings}"
 
     def _end_saying(self, tick: int, said: _Utterance) -> None:
         of_ticks, said_ticks = len(said.frames), tick - said.start
         self._note(tick, SAID, said_ms=said_ticks * TICK_MS, of_ms=of_ticks * TICK_MS)
+        if said_ticks < of_ticks:
+            whole_ms, heard_ms = of_ticks * TICK_MS, said_ticks * TICK_MS
+            self._note(tick, INTERRUPTED, item=self._saying, said_ms=whole_ms, heard_ms=heard_ms)
         if said.planted:
             self._planted.append(Planted(said.planted, said.start, tick))
         if said.what != "backchannel":
