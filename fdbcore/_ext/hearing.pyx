@@ -3,6 +3,7 @@
 cimport cython
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t
+from libc.stdlib cimport abs
 from libc.string cimport memcpy, memset
 
 from fdbcore._ext.dot cimport fdb_filter
@@ -17,6 +18,8 @@ cdef enum:
     FACTOR = 12
     LOW_FRAME = FRAME // FACTOR
     MOST_TAPS = 96
+    LEAST_RUN = 3
+    LARGEST_SMOOTH_STEP = 8  # beside the flat top of a sine
     HOLE = FRAME  # the least length of a hole (digital silence), so that none lies within one tick
 
 assert FRAME == _FRAME_SAMPLES
@@ -51,7 +54,8 @@ cdef class Ear:
         """Measure the next n ticks, int16 (480 n,); return (powers, means, peaks, flat, low, holes).
 
         powers, means: the variance and the mean of each tick, with full scale 1, float32 (n,). peaks: its largest
-        absolute sample, uint16 (n,). flat: how many of its samples have that value, uint16 (n,). low: the stream at
+        absolute sample, uint16 (n,). flat: how many of its samples have that value, uint16 (n,), if some of them
+        look cut off: three in a row or more, with a step beside them; else 0. low: the stream at
         4 kHz, int16 (40 n,). holes: start and end, in samples of the stream, of each digital silence of 10 ms or more
         that ended in these ticks, int64 (m, 2). FrameError for any other `pcm`.
         """
@@ -108,10 +112,35 @@ cdef void _measure(const int16_t *tick, float *power, float *mean, uint16_t *pea
         largest = max(largest, magnitude)
     for i in range(FRAME):
         times += (tick[i] == largest) | (tick[i] == -largest)
+    if times < LEAST_RUN or not _is_cut_off(tick, largest):
+        times = 0
     power[0] = <float>((<double>(FRAME * squares - <int64_t>total * total)) / (FRAME * FRAME * FULL_SCALE * FULL_SCALE))
     mean[0] = <float>(total / (FRAME * FULL_SCALE))
     peak[0] = <uint16_t>largest
     flat[0] = <uint16_t>times
+
+
+cdef bint _is_cut_off(const int16_t *tick, int32_t largest) noexcept nogil:
+    """Whether a run of equal samples at the peak begins or ends with a step, or fills the tick. The top of a sine is
+    flat too, if it is low enough, but what surrounds it is at most 5 smaller."""
+    cdef int i = 0, first
+    cdef int32_t value, step
+    while i < FRAME:
+        value, first = tick[i], i
+        while i < FRAME and tick[i] == value:
+            i += 1
+        if i - first < LEAST_RUN or (value != largest and value != -largest):
+            continue
+        if first == 0 and i == FRAME:
+            return True
+        step = 0
+        if first > 0:
+            step = abs(<int32_t>(value - tick[first - 1]))
+        if i < FRAME:
+            step = max(step, abs(<int32_t>(value - tick[i])))
+        if step > LARGEST_SMOOTH_STEP:
+            return True
+    return False
 
 
 cdef const int16_t[::1] _whole_ticks(pcm):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,27 @@ def test_levels_are_those_of_numpy_in_double_precision() -> None:
     np.testing.assert_allclose(means, (ticks / 32_768).mean(axis=1), rtol=1e-6, atol=1e-12)
     largest = np.abs(ticks).max(axis=1)
     np.testing.assert_array_equal(peaks, largest)
-    np.testing.assert_array_equal(flat, (np.abs(ticks) == largest[:, None]).sum(axis=1))
+    np.testing.assert_array_equal(flat, [_flat(tick) for tick in ticks.astype(int).tolist()])
+
+
+def _flat(tick: list[int]) -> int:
+    """How many samples are at the peak, if a run of three or more of them has a step of more than 8 beside it."""
+    peak = max(map(abs, tick))
+    runs = [(value, len(list(run))) for value, run in groupby(tick)]
+    for number, (value, length) in enumerate(runs):
+        beside = [other for other, _ in (*runs[max(number - 1, 0) : number], *runs[number + 1 : number + 2])]
+        if length >= 3 and abs(value) == peak and max((abs(value - other) for other in beside), default=9) > 8:
+            return sum(abs(sample) == peak for sample in tick)
+    return 0
+
+
+@given(st.integers(30, 6000), st.integers(100, 32_767), st.floats(0, 6.28))
+def test_the_top_of_a_sine_is_not_flat_and_that_of_a_clipped_one_is(hz: int, peak: int, phase: float) -> None:
+    sine = np.cos(2 * np.pi * hz * np.arange(10 * FRAME_SAMPLES) / 48_000 + phase)
+    assert not Ear(TAPS).hear(np.rint(peak * sine).astype(np.int16))[3].any()
+    if hz <= 1000 and peak >= 2048:
+        clipped = np.clip(np.rint(peak * sine), -0.9 * peak, 0.9 * peak).astype(np.int16)
+        assert Ear(TAPS).hear(clipped)[3].max() >= 4
 
 
 def test_the_low_band_is_the_filtered_stream_each_twelfth_sample() -> None:

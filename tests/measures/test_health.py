@@ -293,6 +293,15 @@ FAULTS: Final[dict[str, tuple[Callable[[], Stereo], set[tuple[str, str | None]]]
 }
 
 
+@pytest.mark.parametrize("hz", [100, 240, 300, 800, 1000])
+@pytest.mark.parametrize("peak", [9000, 32_767])
+def test_a_pure_tone_is_not_clipped_and_a_clipped_one_is(hz: int, peak: int) -> None:
+    wave = peak * np.cos(2 * np.pi * hz * np.arange(5 * SAMPLE_RATE_HZ) / SAMPLE_RATE_HZ)
+    pure, clipped = (np.stack([np.zeros_like(each), each], axis=1) for each in (wave, np.clip(wave, -8000, 8000)))
+    assert ("clipping", "B") not in found(clipped16(pure))
+    assert ("clipping", "B") in found(clipped16(clipped))
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_and_nothing_else(fault: str) -> None:
     make, expected = FAULTS[fault]
