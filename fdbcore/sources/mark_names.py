@@ -27,6 +27,7 @@ _EVENTS: Final[Mapping[str, Sequence[str]]] = {
         r"final transcript\w*( received)?|(stt |asr )?transcript(ion)? (is )?final",
         r"(stt|asr) (final|ends|done|completed?)",
     ),
+    "transcribed": (r"transcribed",),
     "first token": (
         r".*\bfirst (llm )?token( received)?|(llm )?(ttft|time to first token)",
         r"llm node first output",

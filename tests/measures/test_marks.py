@@ -130,6 +130,16 @@ def test_known_events_keep_their_order_where_a_system_does_two_things_at_once() 
     ]
 
 
+def test_stages_of_one_tick_stand_in_the_order_of_an_answer() -> None:
+    """In lockstep all of an answer comes in the tick in which the turn is over."""
+    drawing, found = exchanges(np.random.default_rng(12))
+    names = ("speech final", "transcribed", "first token", "first audio")
+    marks = [Mark(each.onset_s - 0.01, name) for each in found for name in names]
+    table = stage_table([laid(marks, dialogue(drawing), LogClock(0.0))])
+    assert table is not None
+    assert tuple(table.events) == names
+
+
 def test_a_found_clock_with_jitter_and_gaps_gives_the_stages_within_the_jitter() -> None:
     rng = np.random.default_rng(9)
     drawing, found = exchanges(rng, 150)
