@@ -26,12 +26,14 @@ CHAT, TRANSCRIPTIONS = "/v1/chat/completions", "/v1/audio/transcriptions"
 @dataclass(frozen=True)
 class Turn:
     """An answer of the model. calls: (name, arguments as JSON) each; call_id: of all of them, as servers with a fault
-    have it. status: of HTTP. word_s: from word to word.
+    have it. status: of HTTP. first_s, word_s: to the first word, and from
+    word to word.
     """
 
     text: str = ""
     calls: Sequence[tuple[str, str]] = ()
     status: int = 200
+    first_s: float = 0.0
     word_s: float = 0.0
     refusal: str = ""
     call_id: str = ""
@@ -106,6 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        time.sleep(turn.first_s)
         number = len(self.server.asked)
         for choice, usage in _pieces(turn, number):
             named = {"id": f"chatcmpl-fake{number}", "object": "chat.completion.chunk", "created": 1, "model": model}

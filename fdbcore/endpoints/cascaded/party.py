@@ -235,7 +235,7 @@ class Cascade(Endpoint):
         self._answers += 1
         self._note(tick, STAGE, name="speech final")
         answer = SpokenAnswer(self._parts, list(self._messages), heard, self._tools, self._used_ids)
-        self._saying = Saying(answer, f"answer {self._answers}", self._origin_ns)
+        self._saying = Saying(answer, f"answer {self._answers}", self._origin_ns, self._settings.answer_timeout_s)
 
     def _keep(self, saying: Saying) -> None:
         """Make what was heard of an answer part of the conversation; what the partner says now is a new turn."""

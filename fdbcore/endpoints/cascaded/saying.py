@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import Empty
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,6 @@ from fdbcore.types.chat import ChatMessage
 from fdbcore.types.system_events import STAGE, TRANSCRIPT
 from fdbcore.types.tools import ToolCall, ToolResult
 from fdbcore.types.usage import ModelUsage
-
-ANSWER_TIMEOUT_S: Final = 180.0
-"""In lockstep, how long to wait for the next piece of an answer: more than the time limit of a model."""
 
 
 @dataclass(eq=False)
@@ -39,17 +35,20 @@ class _Sentence:
 
 
 class Saying:
-    """One answer. name: of its events. origin_ns: as `Endpoint.start` is given it.
+    """One answer. name: of its events. origin_ns: as `Endpoint.start` is given it. timeout_s: in
+    lockstep, how long to wait for the next piece of the answer.
 
     error: why it could not be made; None while it may be.
     """
 
-    def __init__(self, answer: SpokenAnswer, name: str, origin_ns: int | None) -> None:
+    def __init__(self, answer: SpokenAnswer, name: str, origin_ns: int | None, timeout_s: float) -> None:
         self.name = name
         self.is_made = False
         self.error: FdbError | None = None
         self._answer = answer
         self._origin_ns = origin_ns
+        self._timeout_s = timeout_s
+        self._stage = ""
         self._n_before = len(answer.messages)
         self._sentences: list[_Sentence] = []
         self._calls: deque[ToolCall] = deque()
@@ -83,14 +82,20 @@ class Saying:
         while not self.is_made:
             waits_for_it = self._origin_ns is None and not self._waits
             try:
-                at_ns, piece = self._answer.pieces.get(waits_for_it, ANSWER_TIMEOUT_S)
+                at_ns, piece = self._answer.pieces.get(waits_for_it, self._timeout_s)
             except Empty:
                 if waits_for_it:
-                    self.is_made, self.error = True, PartyError(f"no answer within {ANSWER_TIMEOUT_S:g} s")
+                    self.is_made, self.error = True, self._no_answer()
                 break
             at_tick = tick if self._origin_ns is None else max(0, at_ns - self._origin_ns) // TICK_NS
             happened += self._take(min(tick, at_tick), piece)
         return happened
+
+    def _no_answer(self) -> PartyError:
+        """The error that nothing more comes of the answer, with whoever is to blame."""
+        asr, llm = self._answer.parts.asr.name, self._answer.parts.llm.name
+        late = {"": asr, "transcribed": llm}.get(self._stage, f"{llm} or its speaker")
+        return PartyError(f"nothing came from {late} within {self._timeout_s:g} s (answer_timeout_s)", transient=True)
 
     def next_frame(self) -> Pcm | None:
         """The next frame, int16 (480,); None if there is none now."""
@@ -133,6 +138,7 @@ class Saying:
     def _take(self, tick: int, piece: Piece) -> list[Happening]:
         match piece:
             case AnswerStage(name):
+                self._stage = name
                 return [Happening(tick, STAGE, {"name": name})]
             case Heard(text):
                 return [Happening(tick, TRANSCRIPT, {"of": "partner", "text": text, "item": self.name})]

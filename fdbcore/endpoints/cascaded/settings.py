@@ -31,6 +31,14 @@ SETTINGS: Final = (
         step=TICK_MS,
     ),
     Setting("most_tokens", "of an answer", int, 0, unset="no limit", least=0),
+    Setting(
+        "answer_timeout_s",
+        "with `--clock virtual`: for how long nothing more may come of an answer until the call ends",
+        int,
+        30,
+        unit="s",
+        least=1,
+    ),
 )
 
 
@@ -47,6 +55,7 @@ class CascadeSettings:
     pause_ms: int
     interrupt_ms: int
     most_tokens: int | None
+    answer_timeout_s: int
 
 
 def read_settings(name: str, given: Mapping[str, Any]) -> CascadeSettings:

@@ -74,9 +74,10 @@ class SideAudio:
     """The audio of one side of a session. Powers are relative to full scale 1, without direct current.
 
     powers: per tick. peaks: the largest absolute sample per tick, of 32768. flat: how many samples of the tick have
-    that value, if it looks cut off; else 0 (see `Ear.hear`). spectrum: mean power of loud ticks by frequency, 100 Hz per bin. mean: the direct current, relative to
-    full scale. low: the side at 4 kHz, direct current included. holes: start and end of digital silence between sounds,
-    int64 (n, 2) samples at 48 kHz. end_tick: where the side's own audio ends and padding with silence begins.
+    that value, if it looks cut off, else 0 (see `Ear.hear`). spectrum: mean power of loud ticks by frequency, 100 Hz
+    per bin. mean: the direct current, relative to full scale. low: the side at 4 kHz, direct current included. holes:
+    start and end of digital silence between sounds, int64 (n, 2) samples at 48 kHz. end_tick: where the side's own
+    audio ends and padding with silence begins.
     """
 
     powers: Floats

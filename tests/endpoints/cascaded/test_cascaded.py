@@ -97,6 +97,21 @@ def loud_ticks(recording: Recording) -> npt.NDArray[np.bool_]:
     return loud
 
 
+@pytest.mark.parametrize(
+    ("turn", "slow"),
+    [
+        (Turn("Never.", first_s=5), "openai:gpt-4o"),
+        (Turn("Well then and so on and on.", word_s=0.6), "openai:gpt-4o or its speaker"),
+    ],
+)
+def test_a_model_that_never_answers_in_lockstep_ends_the_call_in_seconds(tmp_path: Path, turn: Turn, slow: str) -> None:
+    recording, _ = held(tmp_path / "x", [turn], (50, 100), ticks=400, answer_timeout_s=1)
+    outcome = recording.outcome
+    assert outcome is not None
+    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
+    assert outcome["reason"] == f"nothing came from {slow} within 1 s (answer_timeout_s)"
+
+
 def test_an_answer_comes_after_the_pause_and_is_said_whole(tmp_path: Path) -> None:
     text = "Good day to you. What can I do?"
     recording, chat = held(tmp_path / "x", [Turn(text)], (50, 100), ticks=400, instructions="Be brief.")
