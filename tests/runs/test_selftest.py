@@ -18,7 +18,7 @@ from fakes.run_parties import install
 from scipy.io import wavfile
 
 from fdbcore.cli.main import main
-from fdbcore.runs.selftest import Mirrored, reflect_clicks, timing_selftest, verdict
+from fdbcore.runs.selftest import Mirrored, drift_ppm, reflect_clicks, timing_selftest, verdict
 
 if TYPE_CHECKING:
     from fdbcore.endpoints.webrtc.rtp import RtpPacket
@@ -44,6 +44,15 @@ class Late(Mirrored):
 
     def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
         asyncio.get_running_loop().call_later(HIDDEN_DELAY_S, super()._reflect, packet, arrival_ns)
+
+
+def test_one_late_click_is_no_drift() -> None:
+    at_s = np.arange(15) * 0.2
+    steady = np.full(15, 22.5)
+    for late in range(15):
+        assert drift_ppm(at_s, steady + 12 * (np.arange(15) == late)) == pytest.approx(0)
+    assert drift_ppm(at_s, steady + 0.3 * at_s) == pytest.approx(300)
+    assert drift_ppm(at_s[:1], steady[:1]) == 0
 
 
 @pytest.mark.live
