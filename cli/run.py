@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ from fdbcore.types import SideA, User
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns, turn_settings
-from .suites import SuiteName
+from .suites import SuiteCommand, SuiteName, given
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
@@ -46,7 +46,9 @@ TOOLS_HELP = (
 )
 
 
-@click.command(short_help="Run live calls with systems, record and score them.")
+@click.command(
+    cls=SuiteCommand, suite_options="run_options", short_help="Run live calls with systems, record and score them."
+)
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option("--a", metavar="ADDRESS", help="Side A: any party, such as scripted:FILE or webrtc.")
 @click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
@@ -83,7 +85,10 @@ TOOLS_HELP = (
               "system and write nothing.")  # fmt: skip
 @options.as_json
 @options.quiet
+@click.pass_context
 def run(
+    context: click.Context,
+    /,
     systems: Sequence[str],
     a: str | None,
     clips: Sequence[str],
@@ -107,6 +112,7 @@ def run(
     dry_run: bool,
     as_json: bool,
     quiet: bool,
+    **suite_options: Any,  # noqa: ANN401
 ) -> None:
     """Run live calls with systems, record and score them.
 
@@ -126,13 +132,15 @@ def run(
 
     from .run_costs import Trial, announce, print_costs
 
+    for option in given(context, tuple(suite_options)) if suite is None or data is not None else ():
+        raise click.UsageError(f"{option} needs --suite, without --data")
     try:
         settings = LiveSettings(vad, turn_settings(changes), max_s, realtime=clock == "real")
         if tools is not None:
             options.named(tools)
         named = [_system(text) for text in systems]
         with _folder_of(named, out, again, dry_run) as path:
-            side_a = _side_a(a, clips, suite, data, path, quiet, dry_run)
+            side_a = _side_a(a, clips, suite, data, suite_options, path, quiet, dry_run)
             with told_as("--tools", "tools"):
                 world = world_of(side_a, tools)
             plan = make_plan(
@@ -185,7 +193,14 @@ def _folder_of(
 
 
 def _side_a(
-    a: str | None, clips: Sequence[str], suite: Suite | None, data: str | None, out: Path, quiet: bool, dry_run: bool
+    a: str | None,
+    clips: Sequence[str],
+    suite: Suite | None,
+    data: str | None,
+    suite_options: Mapping[str, Any],
+    out: Path,
+    quiet: bool,
+    dry_run: bool,
 ) -> SideA:
     from fdbcore.registry import endpoint
 
@@ -193,7 +208,7 @@ def _side_a(
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
     if suite is not None:
-        return _suite(suite, data, out, quiet, dry_run)
+        return _suite(suite, data, suite_options, out, quiet, dry_run)
     if data is not None:
         raise SettingsError("--data: expected --suite")
     for path in clips:
@@ -215,7 +230,9 @@ def _recorded(clips: Sequence[str]) -> list[User]:
     return users
 
 
-def _suite(suite: Suite, data: str | None, out: Path, quiet: bool, dry_run: bool) -> SideA:
+def _suite(
+    suite: Suite, data: str | None, suite_options: Mapping[str, Any], out: Path, quiet: bool, dry_run: bool
+) -> SideA:
     """Side A of a suite: from `data`, or from its shipped data, which is written beside the run.
 
     A dry run writes shipped data to a temporary folder instead, unless it is already there.
@@ -225,13 +242,14 @@ def _suite(suite: Suite, data: str | None, out: Path, quiet: bool, dry_run: bool
     from .status import Status
 
     if dry_run and data is None:
-        if shipped_in(out).is_dir():
+        if shipped_in(out).is_dir() and not suite.run_options:
             data = str(shipped_in(out))
         else:
             folder = TemporaryDirectory(prefix="fdbcore-users-")
             out = Path(click.get_current_context().with_resource(folder)) / out.name
     with Status(quiet) as show:
-        side_a = side_a_of(suite, data, out, show)
+        asked = {option.name: suite_options[option.name] for option in suite.run_options}
+        side_a = side_a_of(suite, data, out, asked, show)
     for where, reason in side_a.problems:
         click.echo(f"fdbcore run: {where}: {reason}", err=True)
     return side_a

@@ -70,7 +70,7 @@ class SuiteCommand(click.Command):
     def __init__(
         self,
         *arguments: Any,  # noqa: ANN401
-        suite_options: Literal["score_options", "agree_options"],
+        suite_options: Literal["run_options", "score_options", "agree_options"],
         **settings: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(*arguments, **settings)

@@ -402,6 +402,8 @@ class Suite(Protocol):
     schema: str
     """The schema of the documents that `score` makes. A folder with a document of another schema is never overwritten.
     """
+    run_options: Sequence[Option] = ()
+    """The options that the suite adds to `fdbcore run --suite NAME`: what `ship` shall make of the data that ship."""
     score_options: Sequence[Option] = ()
     """The options that the suite adds to `fdbcore score --suite NAME`."""
     commands: Sequence[Command] = ()
@@ -413,8 +415,11 @@ class Suite(Protocol):
     agree_options: Sequence[Option] = ()
     """The options of `fdbcore agree` for such files."""
 
-    def ship(self, folder: Path, show: Callable[[str], None]) -> None:
-        """Put the data that ship with the suite into `folder`, ready for `side_a`; data already there may stay."""
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+        """Put the data that ship with the suite into `folder`, ready for `side_a`; data already there may stay.
+
+        options: values of `run_options` by name.
+        """
         raise SettingsError(f"{self.name}: expected --data DIR: it ships no data")
 
     @abstractmethod

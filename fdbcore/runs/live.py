@@ -43,6 +43,7 @@ def run(
     clips: Sequence[str | os.PathLike[str]] = (),
     suite: str | None = None,
     data: str | os.PathLike[str] | None = None,
+    suite_options: Mapping[str, Any] | None = None,
     tools: str | os.PathLike[str] | None = None,
     trials: int = 1,
     clock: Literal["real", "virtual"] = "real",
@@ -63,7 +64,7 @@ def run(
     systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of
     three ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the
     name of a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it
-    ships, which are put into OUT-users. A warning names each item of the data that is left out. tools: what the
+    ships, which are put into OUT-users; suite_options: what its `run_options` ask of those, by name. A warning names each item of the data that is left out. tools: what the
     systems may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md).
     trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
     then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
@@ -86,7 +87,8 @@ def run(
     resolve("vad", VADS, vad)
     folder = Path(out)
     if suite is not None:
-        side_a = side_a_of(suite_of(suite), None if data is None else os.fspath(data), folder)
+        given_data = None if data is None else os.fspath(data)
+        side_a = side_a_of(suite_of(suite), given_data, folder, suite_options or {})
         for where, reason in side_a.problems:
             warnings.warn(f"{where}: {reason}", stacklevel=2)
     else:

@@ -155,15 +155,26 @@ def make_plan(
     return RunPlan(cases, decided_by, settings, _at_once(systems, parties, limits or {}), material, tools, services)
 
 
-def side_a_of(suite: Suite, data: str | None, out: Path, show: Callable[[str], None] = lambda text: None) -> SideA:
+def side_a_of(
+    suite: Suite,
+    data: str | None,
+    out: Path,
+    options: Mapping[str, Any],
+    show: Callable[[str], None] = lambda text: None,
+) -> SideA:
     """Who talks to the systems in a run of a benchmark: the users in `data`, or in the data that the suite ships.
 
-    Shipped data are put beside the run. show: called with the current step. InputError and SettingsError as
-    `Suite.ship` and `Suite.side_a` raise them.
+    Shipped data are put beside the run. options: values of some of the suite's `run_options` by name; the others have
+    their defaults. show: called with the current step. InputError and SettingsError as `Suite.ship` and `Suite.side_a`
+    raise them, SettingsError for an unknown option.
     """
+    known = {option.name: option.default for option in suite.run_options}
+    if unknown := sorted(options.keys() - known.keys()):
+        expected = ", ".join(known) or "none"
+        raise SettingsError(f"{suite.name}: {unknown[0]}: expected one of its options ({expected})")
     if data is None:
         shipped = shipped_in(out)
-        suite.ship(shipped, show)
+        suite.ship(shipped, {**known, **options}, show)
         data = str(shipped)
     return suite.side_a(data)
 

@@ -181,7 +181,7 @@ class Other(Answers):
 
     name = "other"
 
-    def ship(self, folder: Path, show: Callable[[str], None]) -> None:
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         folder.mkdir(exist_ok=True)
         for name in ("first", "second"):
             show(name)

@@ -45,7 +45,7 @@ class DialogueActs(Suite):
         Option("--as-given", "Acts: take importances as they are, whatever they sum to.", kind="flag"),
     )
 
-    def ship(self, folder: Path, show: Callable[[str], None]) -> None:
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
         """The shipped set; Open JTalk speaks what has not been spoken yet."""
         from fdbcore.suites.dialogue_acts.users import shipped
 
