@@ -105,7 +105,7 @@ def _parameter(option: Option) -> click.Parameter:
         multiple=option.several,
         required=option.required,
         is_flag=option.kind == "flag",
-        default=False if option.kind == "flag" else () if option.several else option.default,
+        default=option.unset,
         show_default=option.kind != "flag" and option.default is not None,
     )
 

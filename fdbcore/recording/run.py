@@ -71,6 +71,7 @@ def case_columns(case: PlannedCase, outcome: Outcome | None) -> dict[str, str]:
     return {
         "system": case["system"],
         "clip": clip["name"] if clip else "",
+        **case.get("columns", {}),
         "trial": str(case["trial"]),
         "outcome": outcome["kind"] if outcome else WAITING,
     }

@@ -88,6 +88,7 @@ class PlannedCase(TypedDict):
     system: str
     trial: Annotated[int, Meta(ge=1)]
     clip: PlannedClip | None
+    columns: NotRequired[Annotated[dict[str, str], Meta(description="further columns, by what a benchmark says of it")]]
 
 
 class PlannedSuite(TypedDict):

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import read_scores
@@ -64,8 +64,9 @@ def run(
     systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of
     three ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the
     name of a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it
-    ships, which are put into OUT-users; suite_options: what its `run_options` ask of those, by name. A warning names each item of the data that is left out. tools: what the
-    systems may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md).
+    ships, which are put into OUT-users. suite_options: values of the benchmark's `run_options` by name, which say what
+    to make of the data that it ships. A warning names each item of the data that is left out. tools: what the systems
+    may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md).
     trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
     then not counted. max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process.
     limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it

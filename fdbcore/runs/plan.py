@@ -64,7 +64,8 @@ class Case:
     def to_json(self) -> PlannedCase:
         """The case as JSON values without secrets: the system's name, but no address."""
         clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())
-        return {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
+        planned: PlannedCase = {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
+        return {**planned, "columns": dict(self.user.columns)} if self.user.columns else planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def side_a_of(
     their defaults. show: called with the current step. InputError and SettingsError as `Suite.ship` and `Suite.side_a`
     raise them, SettingsError for an unknown option.
     """
-    known = {option.name: option.default for option in suite.run_options}
+    known = {option.name: option.unset for option in suite.run_options}
     if unknown := sorted(options.keys() - known.keys()):
         expected = ", ".join(known) or "none"
         raise SettingsError(f"{suite.name}: {unknown[0]}: expected one of its options ({expected})")

@@ -274,6 +274,7 @@ class User:
 
     name: empty if there is only one. clip: what is played, if the user is a recording.
     length_s: the length of the clip and its tail; None if only the run's time limit ends the conversation.
+    columns: further columns of its calls in the tables of the run.
     problem: why the clip cannot be played, else None. Its cases become invalid; the other cases are held.
     """
 
@@ -282,6 +283,7 @@ class User:
     clip: Clip | None = None
     length_s: float | None = None
     problem: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +331,11 @@ class Option:
     metavar: str | None = None
     several: bool = False
     required: bool = False
+
+    @property
+    def unset(self) -> Any:  # noqa: ANN401
+        """Its value if it is not given."""
+        return False if self.kind == "flag" else () if self.several else self.default
 
     @property
     def name(self) -> str:

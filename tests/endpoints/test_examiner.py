@@ -303,6 +303,8 @@ def test_an_early_edge_that_no_final_event_confirms_is_told_once() -> None:
         ([["9 30", "half past nine"]], "Half past nine, then.", True),
         ([["火曜"], ["2時", "二時"]], "では、火曜日の２時にお待ちしております。", True),
         ([["火曜"], ["3時"]], "では、火曜日の2時に。", False),
+        ([["40", "四十"], ["300g"]], "40個ですね。300gでお包みします。", True),
+        ([["40"]], "140個ですね。", False),
         ([], "anything", False),
     ],
 )

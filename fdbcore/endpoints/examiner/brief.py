@@ -14,9 +14,10 @@ from fdbcore.errors import SettingsError
 
 BRIEF_SCHEMA: Final = "fdbcore.brief/1"
 
-_WORD: Final = re.compile(r"\w+(?:'\w+)*")
-_NO_SPACES: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Kana and Chinese characters: words of such scripts are not set apart by spaces."""
+_UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD: Final = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])\w)+(?:'(?:(?![{_UNSPACED}])\w)+)*")
+_NO_SPACES: Final = re.compile(f"[{_UNSPACED}]")
+"""Kana and Chinese characters: words of such scripts are not set apart by spaces; a change of script ends a word."""
 
 
 @dataclass(frozen=True, slots=True)

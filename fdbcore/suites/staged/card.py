@@ -1,0 +1,126 @@
+"""Turns a scores document of staged dialogues into a scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from fdbcore.types import Problem
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedComparison, StagedDocument, StagedGoalJson, StagedRow
+
+SCALES: Final = (
+    Scale("goals_met", "goals met", 1, decimals=2, main=True),
+    Scale("timing", "timing score", 1, decimals=2, main=True),
+    Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
+    Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
+    Scale("answer_ms", "answer time", -1, "ms", 0, part="timing"),
+    Scale("answered_per_turn", "answered", 1, decimals=2, part="timing"),
+    Scale("premature_per_turn", "cut off", -1, decimals=2, part="timing"),
+)
+TERMS: Final = {
+    "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met.",
+    "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
+    "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5; yielding scores 1 at once and 0 after 2 s "
+    "(after EVA-Bench, arXiv 2605.13841).",
+    "wordings a goal": "How often the examiner had to say it: 1 is the least.",
+    "time a goal": "From its first wording to the examiner's decision.",
+    "answer time": "Median from the end of the examiner's turn to the system's first sound.",
+    "answered": "Opportunities that the system answered.",
+    "cut off": "Opportunities at which the system took the floor more than 0.2 s before the examiner had finished.",
+}
+BETWEEN_PACINGS: Final = "slow less fast"
+
+
+def card(document: StagedDocument) -> Scorecard:
+    """The scorecard of a document. A condition is a pacing of the examiner."""
+    pacings = list(dict.fromkeys(row["pacing"] for row in document["rows"]))
+    compared = list(_differences(document))
+    conditions = {pacing: f"{pacing} examiner" for pacing in pacings}
+    if any(each.condition == BETWEEN_PACINGS for each in compared):
+        conditions[BETWEEN_PACINGS] = "What a slow examiner changes: slow less fast, on the same scenarios"
+    settings = document["settings"]
+    return Scorecard(
+        "Staged dialogues",
+        SCALES,
+        conditions,
+        [_row(row) for row in document["rows"] if row["family"] is None],
+        compared,
+        warnings=document["warnings"],
+        problems=[Problem(**problem) for problem in document["problems"]],
+        caption="Staged dialogues with an automated examiner; means over scenarios, CI: bootstrap over scenarios.",
+        test=f"paired differences on the same scenarios; p by sign flips; Holm over {settings['family']} comparisons; "
+        f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
+        notes=("The examiner is ours: these rows do not stand beside published ones of another examiner and judge.",),
+        facts=_facts(document),
+        subsets=[_row(row) for row in document["rows"] if row["family"] is not None],
+        subsets_by="family",
+        cases=list(_cases(document)),
+        terms=TERMS,
+        evidence={"made with": f"fdbcore {settings['fdbcore']}", "heard by": settings["transcriber"] or "the examiner"},
+        level=settings["level"],
+    )
+
+
+def picture(case: ScoredCase) -> str:
+    """The goals of a dialogue with what became of each, as HTML."""
+    rows = "".join(
+        f"<tr><td>{number}</td><td>{escape(goal['goal'])}</td><td>{goal['verdict']}</td><td>{goal['sayings']}</td>"
+        f"<td>{_seconds(goal)}</td><td>{escape(goal['words'] or '')}</td></tr>"
+        for number, goal in enumerate(case.item["goals"], 1)
+    )
+    head = "".join(f"<th>{name}</th>" for name in ("", "goal", "verdict", "wordings", "from - to", "heard"))
+    return f"<table><tr>{head}</tr>{rows}</table><p>{escape(case.item['call'])}</p>"
+
+
+def _seconds(goal: StagedGoalJson) -> str:
+    return "" if goal["start_s"] is None or goal["end_s"] is None else f"{goal['start_s']:.1f} - {goal['end_s']:.1f} s"
+
+
+def _row(row: StagedRow) -> ScoreRow:
+    notes = [f"{row['silent']} silent"] if row["silent"] else []
+    notes += [f"{row['spoke_first']} opened by the system"] if row["spoke_first"] else []
+    figures = {name: Figure(each["mean"], each["sd"], each["ci95"]) for name, each in row["measures"].items()}
+    return ScoreRow(
+        row["pacing"], "system", row["system"], row["n"], figures, ", ".join(notes), subset=row["family"] or ""
+    )
+
+
+def _differences(document: StagedDocument) -> Iterator[Difference]:
+    for one in document["comparisons"]:
+        yield Difference(
+            _condition(one), one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
+            one["p_holm"], one["detectable"],
+        )  # fmt: skip
+
+
+def _condition(one: StagedComparison) -> str:
+    return one["pacing"] or BETWEEN_PACINGS
+
+
+def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
+    for item in document["items"]:
+        verdicts = dict.fromkeys(goal["verdict"] for goal in item["goals"])
+        yield ScoredCase(
+            item["pacing"],
+            item["system"],
+            item["scenario"],
+            "; ".join(goal["verdict"] for goal in item["goals"]),
+            item["measures"],
+            subset=item["family"],
+            note=f"trial {item['trial']}" if item["trial"] > 1 else "",
+            lang="en",
+            tags={"goal": tuple(verdicts), "class": (item["class_"],)},
+            words=[goal["words"] or "" for goal in item["goals"]],
+            item={"goals": item["goals"], "call": item["call"]},
+        )
+
+
+def _facts(document: StagedDocument) -> list[str]:
+    scenarios = {item["scenario"] for item in document["items"]}
+    systems = dict.fromkeys(item["system"] for item in document["items"])
+    pacings = dict.fromkeys(item["pacing"] for item in document["items"])
+    return [f"{len(scenarios)} scenarios", f"systems: {', '.join(systems)}", f"pacing: {', '.join(pacings)}"]

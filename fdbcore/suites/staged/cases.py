@@ -1,0 +1,200 @@
+"""One dialogue of a run, as it is scored: what became of each goal, and how the system was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.endpoints.examiner.agenda import Verdict
+from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.errors import FdbError, InputError
+from fdbcore.measures.quantities import Share, Values
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.timing import timing
+from fdbcore.measures.timing_score import timing_scores
+from fdbcore.protocols import Transcriber
+from fdbcore.recording.files import AUDIO, read_json, write_json
+from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.session.converse import SILENT
+from fdbcore.sources.clips import read_clip
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Problem
+from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
+
+if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Outcome, PlannedCase
+
+HEARD: Final = "derived/goals_heard.json"
+"""What a recogniser heard of B for each goal, with the recogniser's name, so that it is asked only once."""
+SAMPLES_PER_TICK: Final = SAMPLE_RATE_HZ // TICKS_PER_S
+
+MET: Final = "met"
+UNMET: Final = "unmet"
+NOT_HEARD: Final = "not heard"
+NOT_REACHED: Final = "not reached"
+
+
+@dataclass(slots=True)
+class GoalResult:
+    """What became of a goal. start_tick, end_tick: from its first wording to the decision; None if it was not said.
+
+    words: what a recogniser heard of B after the call, where nobody listened during it.
+    """
+
+    goal: str
+    verdict: Verdict
+    sayings: int = 0
+    start_tick: int | None = None
+    end_tick: int | None = None
+    words: str | None = None
+
+
+@dataclass(slots=True)
+class StagedCase:
+    """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it."""
+
+    path: Path
+    system: str
+    trial: int
+    scenario: str
+    family: str
+    class_: str
+    pacing: str
+    language: str
+    goals: Sequence[GoalResult]
+    reason: str | None = None
+    spoke_first: bool = False
+    values: dict[str, float] = field(default_factory=dict)
+
+
+def cases_of(
+    run: Path, transcriber: Transcriber | None, show: Callable[[str], None]
+) -> tuple[list[StagedCase], list[Problem]]:
+    """The dialogues of a run that can be scored, and why others cannot. RecordingError if there is no run.
+
+    A system that said nothing is scored: it met no goal. A call that the harness or side A spoiled is a problem.
+    """
+    found: list[StagedCase] = []
+    problems: list[Problem] = []
+    for planned in read_plan(run)["cases"]:
+        path = run / planned["name"]
+        show(f"scoring {path.name}")
+        try:
+            found.append(_case(path, planned, transcriber))
+        except FdbError as error:
+            problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
+    return found, problems
+
+
+def _case(path: Path, planned: PlannedCase, transcriber: Transcriber | None) -> StagedCase:
+    outcome = outcome_in(path)
+    _refuse_unscored(outcome)
+    recording = Reading(path)
+    examiner = recording.meta["parties"]["A"]
+    if examiner["kind"] != "examiner":
+        raise InputError(f"expected an examiner at side A, got {examiner['kind']}")
+    brief = Brief.from_json(examiner["brief"])
+    events = [event for event in recording.events if event["side"] == "A"]
+    columns = planned.get("columns", {})
+    case = StagedCase(
+        path=path,
+        system=planned["system"],
+        trial=planned["trial"],
+        scenario=brief.id,
+        family=columns.get("family", brief.id.partition(".")[0]),
+        class_=columns.get("class", ""),
+        pacing=examiner["pacing"]["name"],
+        language=brief.language,
+        goals=list(_goals(brief, events, recording.n_ticks)),
+        reason=outcome["reason"] if outcome else None,
+        spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
+    )
+    if transcriber is not None:
+        _judge_by_words(case, brief, transcriber)
+    case.values.update(_of_goals(case.goals))
+    case.values.update(_of_timing(recording))
+    return case
+
+
+def _refuse_unscored(outcome: Outcome | None) -> None:
+    if outcome is None:
+        raise InputError("expected a conversation, got none yet: the run is not finished")
+    reason = outcome["reason"] or ""
+    if outcome["kind"] == "invalid":
+        raise InputError(f"expected a conversation, got an invalid one: {reason}")
+    if outcome["kind"] == "failed" and SILENT not in reason:
+        raise InputError(f"expected a conversation, got a failed one: {reason}")
+
+
+def _goals(brief: Brief, events: Sequence[Mapping[str, Any]], n_ticks: int) -> Iterator[GoalResult]:
+    """The goals as the examiner logged them; one that it had not left at the end was not reached, or not met."""
+    said = [event for event in events if event["kind"] == SAYS and "goal" in event]
+    left = {event["goal"]: event for event in events if event["kind"] == GOAL}
+    for number, goal in enumerate(brief.goals, 1):
+        own = [event for event in said if event["goal"] == number]
+        start = own[0]["tick"] if own else None
+        if number in left:
+            event = left[number]
+            yield GoalResult(goal.goal, event["verdict"], event["sayings"], start, event["tick"] if own else None)
+        elif own:
+            yield GoalResult(goal.goal, UNMET, len(own), start, n_ticks)
+        else:
+            yield GoalResult(goal.goal, NOT_REACHED)
+
+
+def _judge_by_words(case: StagedCase, brief: Brief, transcriber: Transcriber) -> None:
+    """Decide, by the words of B from a goal's first wording on, whether goals were met that nobody listened for."""
+    open_ones = [
+        number
+        for number, (result, goal) in enumerate(zip(case.goals, brief.goals, strict=True))
+        if result.verdict == NOT_HEARD and goal.heard
+    ]
+    if not open_ones:
+        return
+    known = read_json(case.path / HEARD) if (case.path / HEARD).is_file() else {}
+    texts: dict[str, str] = known["texts"] if known.get("transcriber") == transcriber.name else {}
+    pcm = None
+    for number in open_ones:
+        result, goal = case.goals[number], brief.goals[number]
+        assert result.start_tick is not None
+        assert result.end_tick is not None
+        if str(number) not in texts:
+            pcm = read_clip(case.path / AUDIO, "right")[0] if pcm is None else pcm
+            own = pcm[result.start_tick * SAMPLES_PER_TICK : result.end_tick * SAMPLES_PER_TICK]
+            texts[str(number)] = transcriber.transcribe(wav_bytes(own, SAMPLE_RATE_HZ), goal.language)
+        result.words = texts[str(number)]
+        result.verdict = MET if goal.is_met_by(result.words) else UNMET
+    write_json(case.path / HEARD, {"transcriber": transcriber.name, "texts": texts})
+
+
+def _of_goals(goals: Sequence[GoalResult]) -> dict[str, float]:
+    """Share of goals met, if that is known of all; wordings and seconds a goal that was said."""
+    found: dict[str, float] = {}
+    if all(goal.verdict != NOT_HEARD for goal in goals):
+        found["goals_met"] = sum(goal.verdict == MET for goal in goals) / len(goals)
+    said = [goal for goal in goals if goal.start_tick is not None and goal.end_tick is not None]
+    if said:
+        found["wordings"] = float(np.mean([goal.sayings for goal in said]))
+        found["goal_s"] = float(np.mean([((g.end_tick or 0) - (g.start_tick or 0)) / TICKS_PER_S for g in said]))
+    return found
+
+
+def _of_timing(recording: Reading) -> dict[str, float]:
+    """The timing of B, from its turn events."""
+    dialogue = recording.dialogue
+    quantities = timing(dialogue, with_chance=False)
+    found: dict[str, float] = {}
+    if scores := timing_scores(dialogue):
+        found["timing"] = float(np.mean(scores))
+    latency, shares = quantities["response_latency_ms"], ("answered_per_turn", "premature_per_turn")
+    if isinstance(latency, Values) and latency.values:
+        found["answer_ms"] = float(np.median(latency.values))
+    for name in shares:
+        share = quantities[name]
+        if isinstance(share, Share) and share.n:
+            found[name] = share.count / share.n
+    return found

@@ -1,0 +1,106 @@
+"""The types of a scores document of the suite. They need msgspec, and are for type checkers and for the schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.endpoints.examiner.agenda import Verdict
+
+Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
+
+
+class StagedMean(TypedDict):
+    """The mean over scenarios. sd: of the scenarios."""
+
+    mean: float | None
+    sd: float | None
+    ci95: Interval
+
+
+class StagedRow(TypedDict):
+    """A system under one pacing, over all scenarios or those of one family."""
+
+    pacing: str
+    system: str
+    family: Annotated[str | None, Meta(description="null: all families")]
+    n: Annotated[int, Meta(description="scenarios")]
+    silent: Annotated[int, Meta(description="calls in which the system said nothing; they count")]
+    spoke_first: Annotated[int, Meta(description="calls that the system opened, before the examiner had spoken")]
+    measures: dict[str, StagedMean]
+
+
+class StagedComparison(TypedDict):
+    """A paired difference, a minus b, on the scenarios that both have."""
+
+    between: Literal["systems", "pacings"]
+    pacing: Annotated[str | None, Meta(description="of both; null between pacings")]
+    measure: str
+    a: str
+    b: str
+    n: int
+    difference: float | None
+    ci95: Interval
+    p: float | None
+    p_holm: float | None
+    detectable: float | None
+
+
+class StagedGoalJson(TypedDict):
+    """What became of a goal. start_s, end_s: from its first wording to the decision."""
+
+    goal: str
+    verdict: Verdict
+    sayings: Annotated[int, Meta(description="wordings that it took")]
+    start_s: float | None
+    end_s: float | None
+    words: Annotated[str | None, Meta(description="what a recogniser heard of B after the call, if it was asked")]
+
+
+class StagedItem(TypedDict):
+    """A dialogue."""
+
+    call: Annotated[str, Meta(description="folder of its recording")]
+    system: str
+    trial: int
+    scenario: str
+    family: str
+    class_: str
+    pacing: str
+    language: str
+    reason: str | None
+    spoke_first: bool
+    goals: list[StagedGoalJson]
+    measures: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
+
+
+class StagedSettings(TypedDict):
+    """How the figures were computed."""
+
+    fdbcore: str
+    transcriber: Annotated[str | None, Meta(description="judged goals that nobody heard during the call")]
+    resamples: int
+    seed: int
+    level: float
+    power: float
+    family: Annotated[int, Meta(description="how many comparisons p_holm is corrected for")]
+
+
+class StagedProblem(TypedDict):
+    """A call that is not scored, and why."""
+
+    where: str
+    reason: str
+
+
+class StagedDocument(TypedDict):
+    """The scores of staged dialogues."""
+
+    schema: Literal["fdbcore.staged/1"]
+    settings: StagedSettings
+    rows: list[StagedRow]
+    comparisons: list[StagedComparison]
+    items: list[StagedItem]
+    problems: list[StagedProblem]
+    warnings: list[str]

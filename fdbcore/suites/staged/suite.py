@@ -1,0 +1,77 @@
+"""Staged dialogues as a `Suite`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from fdbcore.protocols import Suite
+from fdbcore.suites.staged.users import NAME, OPTIONS
+from fdbcore.types import Option, SideA
+from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
+from fdbcore.types.usage import Service
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedDocument
+
+
+class StagedDialogues(Suite):
+    """An examiner that pursues goals on side A; goals met and timing of the system."""
+
+    name = NAME
+    schema = "fdbcore.staged/1"
+    run_options = OPTIONS
+    score_options = (
+        Option(
+            "--transcriber",
+            "Judge goals that nobody heard during the call by what this recogniser hears.",
+            metavar="ADDRESS",
+        ),
+    )
+
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+        """The briefs of the scenarios that the options ask for."""
+        from fdbcore.suites.staged.users import ship
+
+        ship(folder, options, show)
+
+    def side_a(self, data: str) -> SideA:
+        """The examiners in a folder beside a run."""
+        from fdbcore.suites.staged.users import side_a
+
+        return side_a(data)
+
+    def score(
+        self,
+        paths: Sequence[Path],
+        options: Mapping[str, Any],
+        jobs: int | None,
+        out: Path,
+        show: Callable[[str], None],
+    ) -> Scored:
+        """Scores the dialogues of runs."""
+        from fdbcore.suites.staged.scoring import score
+
+        return score(paths, options, show)
+
+    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
+        """Those of the recogniser."""
+        from fdbcore import registry
+
+        return () if options["transcriber"] is None else registry.transcriber(options["transcriber"]).services()
+
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        """The scorecard; a condition is a pacing of the examiner."""
+        from fdbcore.suites.staged.card import card
+
+        return card(cast("StagedDocument", document))
+
+    def picture(self, case: ScoredCase) -> str:
+        """The goals, and what became of each."""
+        from fdbcore.suites.staged.card import picture
+
+        return picture(case)
+
+
+SUITE: Final = StagedDialogues()

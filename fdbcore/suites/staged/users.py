@@ -1,0 +1,131 @@
+"""The examiners of a run: one for each scenario and pacing. Their briefs lie in a folder beside the run."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fdbcore import registry
+from fdbcore.endpoints.examiner.brief import Brief, Goal
+from fdbcore.endpoints.examiner.pacing import PACINGS
+from fdbcore.errors import InputError, SettingsError, told_as
+from fdbcore.recording.files import read_json, write_json
+from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.types import Material, Option, SideA, User
+
+NAME: Final = "staged"
+USERS: Final = "users.json"
+SCHEMA: Final = "fdbcore.staged_users/1"
+BOTH: Final[Mapping[str, Sequence[str]]] = {"both": ("slow", "fast"), "fdb2": ("fdb2-slow", "fdb2-fast")}
+"""Names of two pacings at once."""
+
+OPTIONS: Final = (
+    Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
+    Option("--pacing", "Examiner: slow, fast, both; fdb2-slow, fdb2-fast, fdb2.", default="slow", metavar="NAME"),
+    Option("--family", "Scenarios of this family alone.", several=True, metavar="ID"),
+    Option("--scenario", "This scenario alone.", several=True, metavar="ID"),
+    Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
+    Option("--ears", "Let the examiner hear the system by this recogniser, such as whisper.", metavar="ADDRESS"),
+    Option("--examiner-seed", "Of the examiner's noise and pacing.", kind="integer", default=0, metavar="N"),
+)
+
+
+def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+    """Write the briefs of the scenarios that `options` ask for, and the list of examiners.
+
+    SettingsError for a wrong option, InputError for scenarios that cannot be used.
+    """
+    pacings = BOTH.get(options["pacing"], (options["pacing"],))
+    if unknown := [each for each in pacings if each not in PACINGS]:
+        raise SettingsError(f"--pacing: expected one of {', '.join((*PACINGS, *BOTH))}, got {unknown[0]!r}")
+    if options["ears"] is not None:
+        with told_as("--ears", "asr"):
+            registry.transcriber(options["ears"])
+    show(f"reading {options['scenarios']}")
+    users = []
+    for scenario in _chosen(read_set(options["scenarios"]).scenarios, options):
+        write_json(folder / "briefs" / f"{scenario.id}.json", brief_of(scenario).to_json())
+        users += [_user(scenario, pacing, options) for pacing in pacings]
+    write_json(folder / USERS, {"schema": SCHEMA, "users": users})
+
+
+def side_a(data: str) -> SideA:
+    """The examiners that `ship` has put into a folder. InputError if there are none."""
+    folder = Path(data).absolute()
+    content = read_json(folder / USERS) if (folder / USERS).is_file() else {}
+    if content.get("schema") != SCHEMA:
+        raise InputError(f"{data}: expected examiners, as a run of --suite {NAME} has them beside it, found none")
+    users = [
+        User(
+            name=each["name"],
+            address=f"examiner:{folder / 'briefs' / each['brief']}?{urlencode(each['settings'])}",
+            length_s=each["most_s"],
+            columns=each["columns"],
+        )
+        for each in content["users"]
+    ]
+    texts = {USERS: json.dumps(content, ensure_ascii=False)}
+    return SideA(users, material=Material(NAME, str(folder), texts))
+
+
+def brief_of(scenario: Scenario) -> Brief:
+    """What an examiner is told of a scenario. InputError if it does not say what A says."""
+    if not scenario.has_words:
+        raise InputError(
+            f"{scenario.id}: expected the words of side A (say), found none: an examiner without a language model "
+            "cannot play it"
+        )
+    goals = [Goal(goal.goal, goal.words, goal.met, goal.heard, goal.language) for goal in scenario.goals]
+    return Brief(
+        id=scenario.id,
+        language=scenario.language,
+        role=scenario.role,
+        background=scenario.background,
+        goals=goals,
+        closing=scenario.closing,
+        most_turns=scenario.most_turns,
+        most_s=scenario.most_s,
+    )
+
+
+def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[Scenario]:
+    found = list(scenarios)
+    for option, field in (("family", "family"), ("scenario", "id")):
+        wanted = options[option]
+        known = dict.fromkeys(getattr(each, field) for each in found)
+        if unknown := [each for each in wanted if each not in known]:
+            raise SettingsError(f"--{option}: expected one of {', '.join(known)}, got {unknown[0]!r}")
+        found = [each for each in found if not wanted or getattr(each, field) in wanted]
+    if (most := options["per_family"]) is not None:
+        random = Random(options["examiner_seed"])
+        by_family: dict[str, list[Scenario]] = {}
+        for each in found:
+            by_family.setdefault(each.family, []).append(each)
+        drawn = {each.id for own in by_family.values() for each in random.sample(own, min(most, len(own)))}
+        found = [each for each in found if each.id in drawn]
+    return found
+
+
+def _user(scenario: Scenario, pacing: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """An examiner as the list has it; its seed is that of its scenario, so that all systems meet the same one."""
+    seed = zlib.crc32(f"{options['examiner_seed']} {scenario.id}".encode())
+    settings = {"pacing": pacing, "seed": seed, "transcriber": options["ears"]}
+    return {
+        "name": f"{scenario.id}.{pacing}",
+        "brief": f"{scenario.id}.json",
+        "settings": {name: value for name, value in settings.items() if value is not None},
+        "most_s": scenario.most_s,
+        "columns": {
+            "scenario": scenario.id,
+            "family": scenario.family,
+            "class": scenario.class_,
+            "language": scenario.language,
+            "pacing": pacing,
+        },
+    }
