@@ -148,9 +148,8 @@ class SuiteCommands(LazyCommands):
     def _commands(self, ctx: click.Context) -> Iterator[tuple[str, Command]]:
         """The commands of this group, each with the name of its benchmark: of all, or of that in --suite."""
         named: Suite | None = ctx.params.get("suite")
-        of_suites = {suite.name: suite.commands for suite in ([named] if named else every_suite())}
-        for suite, commands in (of_suites if named else of_suites | registry.commands_without_suite()).items():
-            yield from ((suite, command) for command in commands if command.group == self.name)
+        for suite in [named] if named else every_suite():
+            yield from ((suite.name, command) for command in suite.commands if command.group == self.name)
 
 
 def _command(command: Command) -> click.Command:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import Any, Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Chat, Command, Endpoint, Judge, Model, Speaker, Suite, Transcriber, World
+from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Suite, Transcriber, World
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:silero",
@@ -109,13 +108,9 @@ WORLD_ENTRY_POINTS: Final = "fdbcore.worlds"
 
 SUITES: Final = {
     "dialogue-acts": "fdbcore.suites.dialogue_acts.suite:SUITE",
+    "staged": "fdbcore.suites.staged.suite:SUITE",
 }
 """Each names a benchmark: one object that implements `fdbcore.protocols.Suite`."""
-
-SUITE_COMMANDS: Final = {
-    "staged": "fdbcore.suites.staged.commands:COMMANDS",
-}
-"""Each names the commands of a benchmark that cannot be run yet, and so is not among SUITES."""
 
 SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
 """The group of entry points by which other packages add benchmarks."""
@@ -166,11 +161,6 @@ def suite(name: str) -> Suite:
     """The benchmark of that name. SettingsError if unknown."""
     found: Suite = resolve("suite", SUITES | _installed(SUITE_ENTRY_POINTS), name)
     return found
-
-
-def commands_without_suite() -> dict[str, Sequence[Command]]:
-    """The commands of each benchmark in SUITE_COMMANDS."""
-    return {name: resolve("suite", SUITE_COMMANDS, name) for name in SUITE_COMMANDS}
 
 
 def _installed(group: str) -> dict[str, str]:

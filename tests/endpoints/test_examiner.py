@@ -305,6 +305,8 @@ def test_an_early_edge_that_no_final_event_confirms_is_told_once() -> None:
         ([["火曜"], ["3時"]], "では、火曜日の2時に。", False),
         ([["40", "四十"], ["300g"]], "40個ですね。300gでお包みします。", True),
         ([["40"]], "140個ですね。", False),
+        ([["3時"]], "13時です。", False),
+        ([["3時"]], "13時か3時です。", True),
         ([], "anything", False),
     ],
 )

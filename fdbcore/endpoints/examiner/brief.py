@@ -92,6 +92,7 @@ def _plain(text: str) -> str:
 
 def _holds(said: str, phrase: str) -> bool:
     sought = _plain(phrase)
-    if _NO_SPACES.search(sought):
-        return sought.replace(" ", "") in said.replace(" ", "")
-    return sought in said
+    if not _NO_SPACES.search(sought):
+        return sought in said
+    no_digit_before = r"(?<!\d)" if sought[1].isdigit() else ""  # 3時 is not in 13時
+    return re.search(no_digit_before + re.escape(sought.replace(" ", "")), said.replace(" ", "")) is not None

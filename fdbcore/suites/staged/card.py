@@ -10,7 +10,7 @@ from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedComparison, StagedDocument, StagedGoalJson, StagedRow
+    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedRow
 
 SCALES: Final = (
     Scale("goals_met", "goals met", 1, decimals=2, main=True),
@@ -32,23 +32,18 @@ TERMS: Final = {
     "answered": "Opportunities that the system answered.",
     "cut off": "Opportunities at which the system took the floor more than 0.2 s before the examiner had finished.",
 }
-BETWEEN_PACINGS: Final = "slow less fast"
 
 
 def card(document: StagedDocument) -> Scorecard:
     """The scorecard of a document. A condition is a pacing of the examiner."""
     pacings = list(dict.fromkeys(row["pacing"] for row in document["rows"]))
-    compared = list(_differences(document))
-    conditions = {pacing: f"{pacing} examiner" for pacing in pacings}
-    if any(each.condition == BETWEEN_PACINGS for each in compared):
-        conditions[BETWEEN_PACINGS] = "What a slow examiner changes: slow less fast, on the same scenarios"
     settings = document["settings"]
     return Scorecard(
         "Staged dialogues",
         SCALES,
-        conditions,
+        {pacing: f"{pacing} examiner" for pacing in pacings},
         [_row(row) for row in document["rows"] if row["family"] is None],
-        compared,
+        list(_differences(document)),
         warnings=document["warnings"],
         problems=[Problem(**problem) for problem in document["problems"]],
         caption="Staged dialogues with an automated examiner; means over scenarios, CI: bootstrap over scenarios.",
@@ -92,13 +87,9 @@ def _row(row: StagedRow) -> ScoreRow:
 def _differences(document: StagedDocument) -> Iterator[Difference]:
     for one in document["comparisons"]:
         yield Difference(
-            _condition(one), one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
+            one["pacing"], one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
             one["p_holm"], one["detectable"],
         )  # fmt: skip
-
-
-def _condition(one: StagedComparison) -> str:
-    return one["pacing"] or BETWEEN_PACINGS
 
 
 def _cases(document: StagedDocument) -> Iterator[ScoredCase]:

@@ -35,7 +35,7 @@ class StagedComparison(TypedDict):
     """A paired difference, a minus b, on the scenarios that both have."""
 
     between: Literal["systems", "pacings"]
-    pacing: Annotated[str | None, Meta(description="of both; null between pacings")]
+    pacing: Annotated[str, Meta(description="of both, or of a between pacings")]
     measure: str
     a: str
     b: str

@@ -170,7 +170,7 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
         sd = float(np.std(there, ddof=1)) if len(there) > 1 else None
         yield {
             "between": between,
-            "pacing": a.pacing if between == "systems" else None,
+            "pacing": a.pacing,
             "measure": measure,
             "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
             "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",

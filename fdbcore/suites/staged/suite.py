@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore.protocols import Suite
+from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
@@ -22,6 +23,7 @@ class StagedDialogues(Suite):
     name = NAME
     schema = "fdbcore.staged/1"
     run_options = OPTIONS
+    commands = COMMANDS
     score_options = (
         Option(
             "--transcriber",
