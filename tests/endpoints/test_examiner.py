@@ -148,7 +148,7 @@ def test_silence_of_the_system_and_limits_end_it(tmp_path: Path, synthesiser: st
     assert (ends["reason"], ends["tick"], monologue.left) == ("time limit", 2000, "finished")
 
 
-def test_the_slow_one_yields_and_says_it_again(tmp_path: Path, synthesiser: str) -> None:
+def test_the_slow_one_yields_and_says_it_another_way(tmp_path: Path, synthesiser: str) -> None:
     def talks_over(tick: int, silent_since: int | None) -> bool:
         return 70 <= tick < 300  # 20 ticks after its first words
 
@@ -159,8 +159,12 @@ def test_the_slow_one_yields_and_says_it_again(tmp_path: Path, synthesiser: str)
     (cut,) = held.of("interrupted")
     assert cut["item"] == held.of("transcript", of="self")[0]["item"]
     assert (cut["said_ms"], cut["heard_ms"]) == (1000, 320)
-    assert (said[1]["goal"], said[1]["saying"]) == (1, 1), "what was cut before its half is said once more"
+    assert (said[1]["goal"], said[1]["saying"]) == (1, 2), "what was cut before its half is said another way"
     assert said[1]["tick"] == 300 + 50
+    never_lets_it_finish = Held(
+        examiner(tmp_path, synthesiser, brief([], []), "pacing=fdb2-slow"), lambda tick, silent: tick % 150 > 60
+    )
+    assert never_lets_it_finish.verdicts == ["not heard"] * 2, "it does not go on like this for ever"
     stubborn = Held(examiner(tmp_path, synthesiser, brief([]), "pacing=fdb2-fast"), talks_over)
     assert all(each["said_ms"] == each["of_ms"] for each in stubborn.of("examiner_said"))
 

@@ -41,17 +41,16 @@ class Agenda:
         return self._at + 1
 
     def say(self, tick: int) -> int:
-        """The present goal's next saying begins in `tick`; returns its index. A cut one is said again."""
+        """The present goal's next saying begins in `tick`; returns its index."""
         present = self.progress[self._at]
-        if not self._is_cut:
-            present.sayings += 1
+        present.sayings += 1
         self._is_cut = False
         if present.since_tick is None:
             present.since_tick = tick
         return (present.sayings - 1) % len(present.goal.sayings)
 
     def cut(self) -> None:
-        """The saying broke off before half of it was said."""
+        """The saying broke off before half of it was said: an answer to it decides nothing while others are left."""
         self._is_cut = True
 
     def answered(self, words: str | None) -> Progress | None:
@@ -60,7 +59,7 @@ class Agenda:
         words: what the system said for the goal; None if nobody listened.
         """
         present = self.progress[self._at]
-        if self._is_cut:
+        if self._is_cut and present.sayings < len(present.goal.sayings):
             return None
         if words is None or not present.goal.heard:
             return self._leave("not heard")
@@ -70,7 +69,7 @@ class Agenda:
 
     def unanswered(self) -> Progress | None:
         """The system said nothing. Returns the goal if it is left now, because all was said for it."""
-        return None if self._insists or self._is_cut else self._unmet_if_all_was_said()
+        return None if self._insists else self._unmet_if_all_was_said()
 
     def drop_the_rest(self) -> list[Progress]:
         """No goal is pursued any more; returns those that are left by this."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from fdbcore import registry
 from fdbcore.audio.level import levelled
-from fdbcore.audio.speech import without_edges
+from fdbcore.audio.speech import without_edges, without_long_pauses
 from fdbcore.types import FRAME_SAMPLES, Pcm
 
 _VOICES: Final = {"en": "hibari", "ja": "open-jtalk"}
@@ -28,10 +28,15 @@ def frames_of(pcm: Pcm, level_dbov: float) -> Sequence[Pcm]:
     return list(np.pad(pcm, (0, -len(pcm) % FRAME_SAMPLES)).reshape(-1, FRAME_SAMPLES))
 
 
+MOST_PAUSE_TICKS: Final = 35
+"""Synthesisers pause for 0.7 s and more between sentences, where systems take the turn to be over."""
+
+
 @lru_cache(maxsize=512)
 def spoken(voice: str, text: str, level_dbov: float) -> Sequence[Pcm]:
-    """A text as frames, without the silence around it. voice: the address of a speaker.
+    """A text as frames, without the silence around it and without long pauses in it. voice: the address of a speaker.
 
     InputError if it cannot be spoken, PartyError if the speaker is not available.
     """
-    return frames_of(without_edges(*registry.speaker(voice).speak("saying", text)), level_dbov)
+    speech = without_edges(*registry.speaker(voice).speak("saying", text))
+    return frames_of(without_long_pauses(speech, MOST_PAUSE_TICKS), level_dbov)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._version import __version__
+from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import InputError, told_as
 from fdbcore.registry import transcriber
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, bootstrap_columns
@@ -35,6 +36,8 @@ MEASURES: Final = (
 )  # fmt: skip
 COMPARED: Final = ("goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
+
+ORDER: Final = tuple(PACINGS)
 
 Values = npt.NDArray[np.float64]
 
@@ -113,7 +116,7 @@ def _groups(cases: Sequence[StagedCase]) -> Iterator[Group]:
     found: dict[tuple[str, str], dict[str, list[StagedCase]]] = {}
     for case in cases:
         found.setdefault((case.pacing, case.system), {}).setdefault(case.scenario, []).append(case)
-    for (pacing, system), own in found.items():
+    for (pacing, system), own in sorted(found.items(), key=lambda item: (ORDER.index(item[0][0]), item[0][1])):
         yield Group(pacing, system, own)
 
 

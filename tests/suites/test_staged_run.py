@@ -1,0 +1,208 @@
+"""`fdbcore run` and `fdbcore score` of the suite of staged dialogues: examiners of scenarios, and what is scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from fakes.fake_chat import KEY, FakeChat
+
+from fdbcore.audio.wav import WavWriter
+from fdbcore.cli.main import main
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.models.packaged import packaged, why_not
+from fdbcore.registry import endpoint, suite
+from fdbcore.runs.plan import side_a_of
+from fdbcore.suites.staged.cases import GoalResult, StagedCase
+from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scoring import MEASURES, document
+from fdbcore.types import SAMPLE_RATE_HZ, SideA
+
+needs_voice = pytest.mark.skipif(
+    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
+)
+
+MUG = """
+schema = "fdbcore.scenarios/1"
+
+[[scenario]]
+id = "daily.ordering.90"
+family = "daily"
+class = "ordering"
+title = "A mug"
+language = "en"
+role = "Ada, who buys a mug."
+background = "Ada pays in cash."
+
+[[scenario.goal]]
+goal = "Buy a mug."
+say = "Hello, I would like to buy a blue mug, please, if you have one."
+rephrase = ["Do you have a mug in blue for me?"]
+probe = "So what did you note?"
+met = "The system confirms a mug."
+heard = [["mug"]]
+
+[[scenario.goal]]
+goal = "Ask for its price."
+say = "And what does that one cost, all in all?"
+rephrase = ["Could you tell me the price of it?"]
+probe = "How much is it?"
+met = "The system names a price."
+heard = [["dollars", "euros"]]
+"""
+
+
+def ran(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def users(tmp_path: Path, **options: Any) -> SideA:
+    return side_a_of(suite("staged"), None, tmp_path / "run", options)
+
+
+class TestUsers:
+    def test_an_examiner_for_each_scenario_and_pacing(self, tmp_path: Path) -> None:
+        found = users(tmp_path, pacing="both").users
+        scenarios = read_set("builtin").scenarios
+        assert len(found) == 2 * len(scenarios) == 160
+        assert {user.columns["pacing"] for user in found} == {"slow", "fast"}
+        assert len({user.name for user in found}) == 160
+        settings = {user.name: parse_qs(urlsplit(user.address).query) for user in found}
+        seeds = {name: each["seed"] for name, each in settings.items()}
+        assert seeds["daily.ordering.01.slow"] == seeds["daily.ordering.01.fast"] != seeds["daily.ordering.02.fast"]
+        assert settings["daily.ordering.01.fast"]["pacing"] == ["fast"]
+
+    def test_scenarios_are_chosen_by_family_name_and_draw(self, tmp_path: Path) -> None:
+        def chosen(**options: Any) -> list[str]:
+            return [user.columns["scenario"] for user in users(tmp_path, **options).users]
+
+        assert {name.partition(".")[0] for name in chosen(family=("entity", "safety"))} == {"entity", "safety"}
+        assert chosen(scenario=("daily.ordering.02",)) == ["daily.ordering.02"]
+        drawn = chosen(per_family=2, examiner_seed=1)
+        assert [name.partition(".")[0] for name in drawn] == [
+            family for family in ("daily", "correction", "entity", "safety") for _ in range(2)
+        ]
+        assert drawn == chosen(per_family=2, examiner_seed=1) != chosen(per_family=2, examiner_seed=2)
+
+    def test_what_cannot_be_asked_for(self, tmp_path: Path) -> None:
+        wrong: list[tuple[dict[str, Any], str]] = [
+            ({"pacing": "brisk"}, "--pacing: expected one of slow, fast"),
+            ({"family": ("sports",)}, "--family: expected one of daily"),
+            ({"ears": "nobody"}, "--ears"),
+            ({"nonsense": 1}, "staged: nonsense: expected one of its options"),
+        ]
+        for options, told in wrong:
+            with pytest.raises(SettingsError, match=told):
+                users(tmp_path, **options)
+        silent = tmp_path / "silent.toml"
+        unsaid = ("say", "rephrase", "probe", "heard")
+        silent.write_text("".join(line for line in MUG.splitlines(keepends=True) if not line.startswith(unsaid)))
+        with pytest.raises(InputError, match=r"daily.ordering.90.*words of side A"):
+            users(tmp_path, scenarios=str(silent))
+        with pytest.raises(InputError, match="expected examiners"):
+            suite("staged").side_a(str(tmp_path))
+
+    def test_options_of_the_suite_need_it(self) -> None:
+        told = ran("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
+        assert (told.exit_code, "--pacing needs --suite" in told.stderr) == (2, True)
+
+    @needs_voice
+    def test_every_scenario_that_ships_can_be_played(self, tmp_path: Path) -> None:
+        for user in users(tmp_path, pacing="fdb2").users:
+            assert endpoint(user.address).describe()["kind"] == "examiner"
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run: a system that answers each time, half a second after the examiner, with a second of sound."""
+    folder = tmp_path_factory.mktemp("staged")
+    with WavWriter(folder / "beep.wav", channels=1) as wav:
+        wav.write(np.where(np.arange(SAMPLE_RATE_HZ) // 40 % 2, 3000, -3000).astype(np.int16))
+    line = '[[line]]\nclip = "beep.wav"\nafter = "other_end"\ndelay_s = 0.5\nor_after_s = 60.0\n'
+    (folder / "beeps.toml").write_text("tail_s = 20.0\n" + 8 * line)
+    (folder / "mug.toml").write_text(MUG)
+    done = ran(
+        "run", "--suite", "staged", "--scenarios", folder / "mug.toml", "--pacing", "both",
+        "--system", f"beeps=scripted:{folder / 'beeps.toml'}", "--clock", "virtual", "--vad", "energy",
+        "--out", folder / "run",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return folder / "run"
+
+
+@pytest.fixture
+def hearing(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeChat]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FakeChat(heard=["One blue mug.", "I cannot say.", "Nothing of that.", "Four dollars."]) as server:
+        yield server
+
+
+@needs_voice
+class TestScores:
+    def test_without_ears_timing_is_scored_and_goals_are_not(self, held: Path, tmp_path: Path) -> None:
+        done = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores", "--json")
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert [row["pacing"] for row in found["rows"]] == ["slow", "fast"]
+        for row in found["rows"]:
+            assert row["measures"]["goals_met"]["mean"] is None, "unknown, not 0"
+            # Four answers after 0.5 s score 1. The last falls into a pause of the closing statement; A goes on, and B
+            # is silent 0.75 s later: 1 - 0.75 / 2.
+            assert row["measures"]["timing"]["mean"] == pytest.approx((4 + 0.625) / 5)
+            assert row["measures"]["answer_ms"]["mean"] == pytest.approx(500, abs=20)
+            assert row["measures"]["wordings"]["mean"] == 1
+        assert "examiner without ears" in found["warnings"][0]
+        assert (tmp_path / "scores" / "report.html").is_file()
+        shown = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores")
+        assert "timing score" in shown.stdout
+
+    def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
+        hears = f"openai:whisper-1?{hearing.settings}"
+        arguments = ["score", "--suite", "staged", held, "--transcriber", hears, "--out", tmp_path / "s", "--json"]
+        found = json.loads(ran(*arguments).stdout)
+        verdicts = [[goal["verdict"] for goal in item["goals"]] for item in found["items"]]
+        assert verdicts == [["met", "unmet"], ["unmet", "met"]]
+        assert [row["measures"]["goals_met"]["mean"] for row in found["rows"]] == [0.5, 0.5]
+        assert len(hearing.wavs) == 4
+        assert json.loads(ran(*arguments).stdout)["items"] == found["items"]
+        assert len(hearing.wavs) == 4, "what was heard is kept"
+
+    def test_the_columns_of_the_run_say_scenario_and_pacing(self, held: Path) -> None:
+        header, *rows = (held / "calls.csv").read_text().splitlines()
+        assert {"scenario", "family", "class", "pacing"} <= set(header.split(","))
+        assert len(rows) == 2
+
+
+def planted(system: str, pacing: str, met: Sequence[Sequence[float]], timing: float = 1.0) -> list[StagedCase]:
+    """Cases of a system: for each scenario the goals met in each trial."""
+    return [
+        StagedCase(
+            Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, f"daily.ordering.{scenario}", "daily",
+            "ordering", pacing, "en", [GoalResult("g", "met", 1, 0, 100)],
+            values={"goals_met": share, "timing": timing},
+        )
+        for scenario, of_trials in enumerate(met)
+        for trial, share in enumerate(of_trials, 1)
+    ]  # fmt: skip
+
+
+def test_means_and_paired_differences_are_those_of_numpy() -> None:
+    good = [[1.0, 1.0], [0.5, 1.0], [1.0, 1.0], [0.75, 1.0]]
+    bad = [[0.0, 0.5], [0.5, 0.5], [0.25, 0.0], [0.0, 0.0]]
+    cases = [*planted("good", "slow", good), *planted("bad", "slow", bad), *planted("good", "fast", bad)]
+    found = document(cases, [])
+    means = {(row["system"], row["pacing"]): row["measures"]["goals_met"]["mean"] for row in found["rows"]}
+    assert means == {("good", "slow"): np.mean(good), ("bad", "slow"): np.mean(bad), ("good", "fast"): np.mean(bad)}
+    assert set(found["rows"][0]["measures"]) == set(MEASURES)
+    expected = float(np.mean(np.mean(good, axis=1) - np.mean(bad, axis=1)))
+    compared = {(one["between"], one["a"], one["b"]): one for one in found["comparisons"] if one["measure"] != "timing"}
+    assert compared["systems", "bad", "good"]["difference"] == pytest.approx(-expected)
+    assert compared["pacings", "good, slow", "good, fast"]["difference"] == pytest.approx(expected)
+    assert len(compared) == 2
+    assert all(one["p"] == pytest.approx(2 / 2**4) for one in compared.values()), "the exact test of 4 pairs"
