@@ -104,7 +104,7 @@ def test_what_is_asked_wrongly_says_so(tmp_path: Path) -> None:
         ({}, "run: expected one of clips, suite and a, got none"),
         ({"a": "echo", "suite": "dialogue-acts"}, "run: expected one of clips, suite and a, got a and suite"),
         ({"a": "echo", "data": tmp_path}, "run: data: expected it with suite alone"),
-        ({"suite": "nope"}, "suite: expected one of dialogue-acts, got 'nope'"),
+        ({"suite": "nope"}, "suite: expected one of dialogue-acts, staged, got 'nope'"),
     ):
         with pytest.raises(fdbcore.FdbError, match=message):
             fdbcore.run("echo", out=tmp_path / "live", **given)
