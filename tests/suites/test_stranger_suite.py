@@ -118,7 +118,10 @@ def test_its_options_are_its_own() -> None:
     for arguments, message in (
         (["score", "RUN", "--least-s", "2"], "--least-s needs --suite dialogue-acts|staged|answers|other|broken"),
         (["score", "--suite", "answers", "--as-given"], "No such option"),
-        (["score", "--suite", "nope"], "suite: expected one of dialogue-acts, staged, answers, other, broken, got 'nope'"),
+        (
+            ["score", "--suite", "nope"],
+            "suite: expected one of dialogue-acts, staged, answers, other, broken, got 'nope'",
+        ),
         (["score", "--suite", "broken"], "No module named 'fakes.no_such_module'"),
         (["run", "--suite", "answers", "--system", "echo"], "answers: expected --data DIR: it ships no data"),
         (["agree", "--suite", "answers", "a.x", "b.x"], "answers: it has no labels to compare"),
