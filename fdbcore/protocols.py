@@ -59,6 +59,9 @@ class Endpoint(Protocol):
     """Why this side will never speak again ("finished", "closed by the server", ...), set once `say` returns None.
 
     If the other side ended the conversation, it may be set by `close`: what this side did wrong while leaving."""
+    gone_tick: int | None = None
+    """Once it has `left`: the tick since which nothing came from it, as far as it knows. It may still have said what
+    came before."""
     waits: bool = False
     """Whether the party now waits for somebody to join; read while `open` runs."""
     transient: bool = False

@@ -85,7 +85,7 @@ class FrameStream:
 
     most_ahead_s: how much audio a live party may send ahead of its playout. names_its_ends: the party says where each
     utterance ends; otherwise a burst that pauses for PAUSE_TICKS counts as ended. lead_samples: how late a live party's
-    audio is in what is received, which counts as delay; it may be set until `start`.
+    audio is in what is received, which counts as delay; it may be set until `start`. left_tick: when a live party left.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class FrameStream:
         self.pace = pace
         self.lead_samples = 0
         self.left: str | None = None
+        self.left_tick: int | None = None
         self._answer_timeout_s = answer_timeout_s
         self._most_ahead_s = most_ahead_s
         self._names_its_ends = names_its_ends
@@ -224,10 +225,15 @@ class FrameStream:
         if self._origin_ns is not None:
             self._wire.record(now_ns() - self._origin_ns - tick * TICK_NS)
 
-    def leave(self, reason: str) -> None:
-        """Note that the party has left: it will say no more than was received. The first reason stays."""
+    def leave(self, reason: str, since_ns: int | None = None) -> None:
+        """Note that the party has left: it will say no more than was received. The first reason stays.
+
+        since_ns: when it was lost (monotonic clock), if that was before now.
+        """
         if self.left is None:
             self._playout.end_item()
+            if self._origin_ns is not None:
+                self.left_tick = max(0, (since_ns or now_ns()) - self._origin_ns) // TICK_NS
             self.left = reason
             self._answers.put(None)
 

@@ -89,7 +89,7 @@ class PcmWs(Endpoint):
     def say(self, tick: int) -> Pcm | None:
         """The system's frame of `tick`, int16 (480,). In lockstep this waits for the answer that is due."""
         frame = self._stream.say(tick)
-        self.left = self._stream.left
+        self.left, self.gone_tick = self._stream.left, self._stream.left_tick
         return frame
 
     def hear(self, tick: int, frame: Pcm) -> None:

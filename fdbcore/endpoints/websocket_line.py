@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from fdbcore.clock import now_ns
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES, FrameStream
 from fdbcore.errors import MissingExtraError, PartyError
 from fdbcore.runtime.network import may_be_up_later
@@ -148,10 +149,11 @@ class WebSocketLine:
                 message = await ws.receive()
                 if message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT):
                     take(message.data)
-                elif (reason := await self._parting(ending(ws, message))) is None:
+                    continue
+                ended_ns = now_ns()
+                if (reason := await self._parting(ending(ws, message))) is None:
                     return
-                else:
-                    self._stream.leave(reason)
+                self._stream.leave(reason, ended_ns)
         except BaseException:
             self._stream.leave("closed")
             raise

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.recording.reader import Recording
-from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, clock_text
 
 if TYPE_CHECKING:
+    from fdbcore.recording.run_types import Outcome
     from fdbcore.types.timing_types import MeasuredSide
 
 MOST_MADE_UP_SHARE: Final = 0.01
@@ -26,7 +27,7 @@ def caveats(recording: Recording) -> list[str]:
     if recording.n_ticks:
         outcome, selftest = recording.outcome, recording.original_meta.get("selftest")
         if outcome and outcome.get("kind") == "failed":
-            found.append(f"the call failed: side {outcome['side']}: {outcome['reason']}")
+            found.append(f"the call failed: side {outcome['side']}: {outcome['reason']}{_since(outcome)}")
         if selftest and selftest.get("passed") is False:
             why = f" ({'; '.join(selftest['broke'])})" if selftest.get("broke") else ""
             found.append(f"the timing self-test before this run failed{why}: do not rely on its latencies")
@@ -37,6 +38,13 @@ def caveats(recording: Recording) -> list[str]:
             if count := recording.untimed_words(side):
                 found.append(f"{count} word{'s' if count > 1 else ''} of {side} without a start or an end: left out")
     return found
+
+
+def _since(outcome: Outcome) -> str:
+    if (gone_tick := outcome.get("gone_tick")) is None:
+        return ""
+    at = clock_text(gone_tick / TICKS_PER_S)
+    return f" (nothing came from it after {at}; what had come was still heard, and later turns went unanswered)"
 
 
 def audio_missing(recording: Recording) -> list[str]:

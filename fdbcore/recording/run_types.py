@@ -68,6 +68,9 @@ class Outcome(TypedDict):
     side: Side | None
     reason: str | None
     transient: NotRequired[Annotated[bool, Meta(description="trying again may help")]]
+    gone_tick: NotRequired[
+        Annotated[int, Meta(description="since when nothing came from the side, if the call went on after it")]
+    ]
     again: NotRequired[Annotated[bool, Meta(description="it is due to be held again")]]
     usd: NotRequired[Annotated[float, Meta(description="of an attempt: what it cost, as far as prices are known")]]
 

@@ -38,6 +38,9 @@ MAX_MISSED_SHARE: Final = 0.001
 MAX_MISSED_TICKS: Final = 3
 """A case that missed more ticks than both of these is invalid: the machine was too slow."""
 
+MOST_UNNOTED_TICKS: Final = TICKS_PER_S // 2
+"""How long a conversation may go on after a party was lost without saying so."""
+
 OPENING: Final = -1
 CLOSING: Final = -2
 WAITING: Final = -3
@@ -245,7 +248,10 @@ def _outcome(a: Endpoint, b: Endpoint, ticks: int, recording: RecordingWriter, s
         why = cause_of_missed_ticks(timing["processors"], timing.get("suspends", ()))
         return {"kind": "invalid", "side": None, "reason": f"{missed} of {ticks} ticks missed; {why}"}
     if b.left not in (None, "finished"):
-        return _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})
+        failed = _blame("B", str(b.left)) | ({"transient": True} if b.transient else {})
+        if b.gone_tick is not None and ticks - b.gone_tick > MOST_UNNOTED_TICKS:
+            failed["gone_tick"] = b.gone_tick
+        return failed
     if a.left not in (None, "finished"):
         return _blame("A", str(a.left))
     if not recording.has_spoken("B"):

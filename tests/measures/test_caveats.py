@@ -66,6 +66,14 @@ def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Pat
     assert "1 of 1 scored calls failed" in of_run.splitlines()[0]
 
 
+def test_a_call_that_outlasted_the_system_says_since_when(tmp_path: Path) -> None:
+    (failed,) = caveats(held(tmp_path / "call", outcome={**FAILED, "gone_tick": 430}))
+    assert failed == (
+        "the call failed: side B: hung up on us (nothing came from it after 0:04; what had come was still heard, "
+        "and later turns went unanswered)"
+    )
+
+
 @pytest.mark.parametrize("counted", ["padded_samples", "concealed_samples", "lost_samples"])
 @pytest.mark.parametrize("more", [0, 1])
 def test_audio_that_was_made_up_is_told_above_a_stated_share(tmp_path: Path, counted: str, more: int) -> None:

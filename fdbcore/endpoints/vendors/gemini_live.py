@@ -181,10 +181,10 @@ class GeminiLive(VendorParty):
                 async with asyncio.timeout(self.timeout_s) as limit:
                     await super()._hold(partial(limit.reschedule, None))
             except TimeoutError:
-                self.end(str(self._too_late("no resumption of the session")), transient=True)
+                self.end(str(self._too_late("no resumption of the session")), transient=True, since_ns=self._lost_ns)
             except Exception as error:
                 failed = self._failure(error)
-                self.end(str(failed), failed.transient)
+                self.end(str(failed), failed.transient, self._lost_ns)
 
     def _note_resumed(self) -> None:
         assert self._handle is not None

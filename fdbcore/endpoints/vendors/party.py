@@ -271,7 +271,7 @@ class VendorParty(LoggedParty):
         """The party's frame of `tick`, int16 (480,)."""
         self._tick = tick
         frame = self.stream.say(tick)
-        self.left = self.stream.left
+        self.left, self.gone_tick = self.stream.left, self.stream.left_tick
         return frame
 
     def hear(self, tick: int, frame: Pcm) -> None:

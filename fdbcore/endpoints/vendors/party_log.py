@@ -76,10 +76,10 @@ class LoggedParty(Endpoint):
         if self.tools:
             self.stream.call(call)
 
-    def end(self, reason: str, transient: bool = False) -> None:
-        """Note that the party has left, and why."""
+    def end(self, reason: str, transient: bool = False, since_ns: int | None = None) -> None:
+        """Note that the party has left, and why. since_ns: see `FrameStream.leave`."""
         self.transient |= transient
-        self.stream.leave(one_line(self.without_key(reason)))
+        self.stream.leave(one_line(self.without_key(reason)), since_ns)
 
     def error(self, reason: str, transient: bool = False) -> PartyError:
         """The error that the party is not available."""

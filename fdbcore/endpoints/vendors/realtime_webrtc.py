@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
+from fdbcore.clock import now_ns
 from fdbcore.endpoints.frames import FrameStream, Pace
 from fdbcore.endpoints.vendors.errors import SETTING, named_error
 from fdbcore.endpoints.vendors.party_log import UNREADABLE, Json, LoggedParty, json_object
@@ -27,7 +28,7 @@ from fdbcore.errors import PartyError
 from fdbcore.models.account import Account
 from fdbcore.runtime.address import host_port
 from fdbcore.runtime.network import event_loop
-from fdbcore.types import Happening, Pcm, Side
+from fdbcore.types import TICK_NS, Happening, Pcm, Side
 from fdbcore.types.tools import ToolResult
 from fdbcore.types.usage import Service
 
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = "oai-events"
 PACKET_MS: Final = 20
+HUNG_UP: Final = "the server hung up"
+LOST_S: Final = 5.0
+"""A server from which nothing came for so long before the end may also have been lost."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -168,7 +172,7 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
 
     def _receive_one(self, message: Message | None) -> None:
         if message is None:
-            self.stream.leave("the server hung up")
+            self.stream.leave(HUNG_UP)
         elif self.stream.left is None and (event := self._event_in(message)) is not None:
             self.take_event(event)
 
@@ -219,11 +223,18 @@ class OpenAIRealtimeCall(LoggedParty, WebRtcEndpoint):
         """What the server said in `tick`, int16 (480,); None once it has gone."""
         if self.left is None and self.stream.say(tick) is None:
             self.left = self.stream.left
-        return super().say(tick)
+        frame = super().say(tick)
+        if self.left == HUNG_UP and self.gone_tick is None:
+            # A server that was killed says no good-bye: by ICE it counts as there for half a minute more.
+            last_ns = max(self._opened_leg().last_arrival_ns or 0, self._started_ns)
+            self.gone_tick = (last_ns - self._started_ns) // TICK_NS
+            if now_ns() - last_ns > LOST_S * 1e9:
+                self.left = "the server hung up or was lost"
+        return frame
 
     def _departure(self) -> str | None:
         left = super()._departure()
-        return "the server hung up" if left == "finished" else left
+        return HUNG_UP if left == "finished" else left
 
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Send the result."""

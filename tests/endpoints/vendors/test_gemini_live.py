@@ -345,6 +345,18 @@ def test_a_gap_that_is_longer_than_what_may_wait_is_not_the_servers_fault(tmp_pa
     assert started == [pytest.approx(6500, abs=30), pytest.approx(7800, abs=30)], "the first words were dropped"
 
 
+def test_a_session_that_is_never_resumed_was_lost_when_its_connection_was(tmp_path: Path) -> None:
+    quirks = Quirks(cues={500: "answer", 1000: "deadline"}, replies=[Reply(0.2)], think_s=0, resume_s=60)
+    with GeminiLiveServer(quirks) as server:
+        party = at(server, settings="resumption=true", timeout_s=1.5)
+        recording = held(tmp_path / "call", speaks((10, 20), ticks=600), party)
+    outcome = recording.outcome
+    assert outcome is not None
+    assert "no resumption of the session within 1.5 s" in str(outcome["reason"])
+    assert outcome["gone_tick"] == pytest.approx(100, abs=10)
+    assert recording.n_ticks == pytest.approx(250, abs=20)
+
+
 @pytest.mark.parametrize("signals", [True, False])
 def test_an_interrupted_turn_that_is_never_completed_does_not_swallow_the_next_one(
     tmp_path: Path, signals: bool

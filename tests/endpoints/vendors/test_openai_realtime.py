@@ -235,6 +235,19 @@ def test_what_ends_a_session_has_a_name(reply: Reply, faults: Faults, expected: 
     assert expected in str(outcome["reason"])
 
 
+def test_a_server_that_dies_is_gone_from_then_on_although_more_of_it_is_heard(tmp_path: Path, key: None) -> None:
+    """It had sent 2 s ahead: they are heard, and the recording says that it was dead meanwhile."""
+    reply = Reply("a", pcm=tones(4), cut_at_ms=2000)
+    with RealtimeServer(Plan([reply], pace=Pace(first_s=0.05, speed=20))) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=500), at(server))
+        first_ms = of_kind(recording, "arrivals")[0]["at_us"][0] / 1000
+    outcome = recording.outcome
+    assert outcome is not None
+    assert (outcome["kind"], outcome["reason"]) == ("failed", "the connection was lost")
+    assert outcome["gone_tick"] * 10 == pytest.approx(first_ms + 100, abs=50)
+    assert recording.n_ticks - outcome["gone_tick"] == pytest.approx(190, abs=10)
+
+
 def test_a_busy_server_is_asked_again_when_it_says(key: None) -> None:
     with RealtimeServer(faults=Faults(http_status=429, retry_after_s=0.3, refused=2)) as server:
         party = at(server)
