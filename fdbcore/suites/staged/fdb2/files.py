@@ -1,0 +1,123 @@
+"""Files of judged dialogues: a folder of replies, and the tables that the scripts of Full-Duplex-Bench-v2 write.
+
+The scripts keep a reply as SETUP/TASK.json, where SETUP is a family or an experiment, and make TASK_processed.json of
+it. Of a task that has both, the reply itself is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from fdbcore.errors import InputError
+from fdbcore.suites.staged.fdb2.replies import JudgeReply, read_reply
+from fdbcore.suites.staged.fdb2.scores import BINS, DialogueScores, Means, dialogue_scores
+from fdbcore.types import Problem
+
+SUMMARY: Final = "judge_summary.csv"
+BINNED: Final = "judge_summary_binned.csv"
+"""The tables, by the names that the scripts give them."""
+
+_PROCESSED: Final = "_processed"
+_RAW: Final = ".raw_api"
+_OTHERS: Final = frozenset({"A.json", "B.json", "prompt.json", "transcripts.json"})
+"""What else lies beside recordings."""
+_DIGITS: Final = 3
+_Key: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The dialogues of a folder, by setup and task, and the files that are no replies.
+
+    beyond_reference: how many replies have events that the scripts do not find (see `JudgeReply`), and those events.
+    """
+
+    dialogues: Sequence[DialogueScores]
+    problems: Sequence[Problem]
+    beyond_reference: tuple[int, int]
+
+
+def judged(folder: Path) -> Judged:
+    """The scores of all dialogues whose replies lie below a folder. InputError if there are none.
+
+    A file that is no reply is a problem, and as in the scripts a dialogue without scores.
+    """
+    found: dict[_Key, list[JudgeReply]] = defaultdict(list)
+    problems: list[Problem] = []
+    for path, key in _files(folder):
+        try:
+            reply = read_reply(path.read_text(encoding="utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(Problem(str(path), f"expected a reply of a judge, got: {error}"))
+            continue
+        found[key].append(reply)
+        if not reply.events and reply.task is None:
+            problems.append(Problem(str(path), "expected a reply of a judge with events, got one without"))
+    replies = [reply for each in found.values() for reply in each]
+    if not any(reply.events or reply.task is not None for reply in replies):
+        raise InputError(f"{folder}: expected replies of a judge, such as Daily/Daily.ordering.001.json, found none")
+    beyond = [reply.beyond_reference for reply in replies if reply.beyond_reference]
+    return Judged([dialogue_scores(*key, found[key]) for key in sorted(found)], problems, (len(beyond), sum(beyond)))
+
+
+def groups(dialogues: Iterable[DialogueScores]) -> dict[str, list[DialogueScores]]:
+    """The dialogues of each experiment. A setup that is named as the family of its tasks is in the experiment ""."""
+    found: dict[str, list[DialogueScores]] = defaultdict(list)
+    for each in dialogues:
+        found["" if each.setup.lower() == each.family.lower() else each.setup].append(each)
+    return found
+
+
+def summary_csv(dialogues: Sequence[DialogueScores]) -> str:
+    """A row for each dialogue, as the script `score.py` writes it: rounded, empty where there is no score."""
+    head = ["setup", "subtask", "n_files", "n_events"]
+    head += ["avg_turn_taking", "avg_instruction_following", "avg_task_specific"]
+    return _csv(head, ([*_names(d), d.n_events, *_cells(d.means), _cell(d.task)] for d in dialogues))
+
+
+def binned_csv(dialogues: Sequence[DialogueScores]) -> str:
+    """A row for each dialogue with its bins, as the script `score_time.py` writes it."""
+    head = ["setup", "subtask", "n_files", "n_events"]
+    head += [f"{name}[{start_s:g}-{end_s:g}]" for start_s, end_s in BINS for name in ("TT", "IF")]
+    rows = ([*_names(d), d.n_timed, *(cell for means in d.bins for cell in _cells(means))] for d in dialogues)
+    return _csv(head, rows)
+
+
+def _files(folder: Path) -> list[tuple[Path, _Key]]:
+    """The files of replies below a folder, each with its setup and task."""
+    replies: list[tuple[Path, _Key]] = []
+    for path in sorted(folder.rglob("*.json")):
+        if path.name in _OTHERS or path.stem.endswith(_RAW):
+            continue
+        task = path.stem.removesuffix(_PROCESSED)
+        if path.stem != task and path.with_name(f"{task}.json").is_file():
+            continue
+        above = path.relative_to(folder).parts[:-1]
+        replies.append((path, (above[0] if above else folder.resolve().name, task)))
+    return replies
+
+
+def _names(dialogue: DialogueScores) -> list[str | int]:
+    return [dialogue.setup, dialogue.task_id, dialogue.n_tasks]
+
+
+def _cells(means: Means) -> list[float | None]:
+    return [None, None] if means is None else [_cell(means[0]), _cell(means[1])]
+
+
+def _cell(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(head)
+    table.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,193 @@
+"""Reads replies of the judge of Full-Duplex-Bench-v2, in all the forms in which it writes them.
+
+The judge is asked for an object with "Turn-taking event and score", a list of events, and "Task-specific score". An
+event has one or more intervals in seconds and two scores from 1 to 5: turn-taking, then instruction following. It is
+asked to write `[8.5, 12.0]: 4, 5`, which is no JSON; many replies have `[[8.5, 12.0], 4, 5]` instead.
+
+Of replies that are JSON this gives what the parser of the benchmark's own scripts gives (checkout of 2026-04-15). In
+the other form that parser finds no events at all, since it skips the colon that it looks for; here they are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+EVENTS: Final = "Turn-taking event and score"
+TASK: Final = "Task-specific score"
+
+Interval: TypeAlias = tuple[float, float]
+
+_FENCED: Final = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
+_EVENTS_START: Final = re.compile(rf"""["']{EVENTS}["'][^\[]*\[""")
+_TASK: Final = re.compile(rf"""["']{TASK}["']\s*:\s*("[^"]*"|'[^']*'|[^\s,}}\]]+)""")
+_TOKEN: Final = re.compile(r"""[\[\]{}]|"[^"]*"|'[^']*'|[^\s,:\[\]{}"']+""")
+"""A bracket, a text or a word; commas and colons separate alike."""
+_BRACED: Final = re.compile(r"""\{\s*("?[\d.:+-]+"?)\s*,\s*("?[\d.:+-]+"?)\s*\}""")
+"""An interval in braces, which is no JSON."""
+_STARTS: Final = ("start_time", "start", "startTime")
+_ENDS: Final = ("end_time", "end", "endTime")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedEvent:
+    """An interval of side B, in seconds, with its scores; a score that the judge left open is None."""
+
+    start_s: float
+    end_s: float
+    turn_taking: int | None
+    instruction_following: int | None
+
+    @property
+    def scores(self) -> tuple[int, int] | None:
+        """Both scores, or None if one is missing: such an event is in no mean."""
+        if self.turn_taking is None or self.instruction_following is None:
+            return None
+        return self.turn_taking, self.instruction_following
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReply:
+    """What a judge said of a dialogue.
+
+    task: the task score as a number; None if there is none. beyond_reference: how many of the events the parser of the
+    benchmark does not find.
+    """
+
+    events: Sequence[JudgedEvent]
+    task: float | None
+    beyond_reference: int = 0
+
+
+def read_reply(text: str) -> JudgeReply:
+    """The reply in a text, which may have words around it, or several fenced blocks.
+
+    Events of all blocks count; of several task scores the last one does. An event with several intervals becomes
+    several events. Event scores are cut to whole numbers; those that are no number are missing.
+    """
+    blocks = [block for block in _FENCED.findall(text) if EVENTS in block] or [text]
+    events: list[JudgedEvent] = []
+    tasks: list[object] = []
+    beyond = 0
+    for block in blocks:
+        content = _json_object(block)
+        if content is not None:
+            events += _events_in(content.get(EVENTS))
+            tasks.append(content.get(TASK))
+        else:
+            loose, task = _in_loose_text(block)
+            events += loose
+            tasks.append(task)
+            beyond += len(loose)
+    last = next((task for task in reversed(tasks) if task is not None), None)
+    number = float(last) if isinstance(last, int | float) else None
+    return JudgeReply(events, number, beyond)
+
+
+def _json_object(block: str) -> dict[str, Any] | None:
+    """The object that a block is; None if it is no JSON, or has nothing that a judge is asked for."""
+    try:
+        content = json.loads(_BRACED.sub(r"[\1, \2]", block))
+    except (ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and (EVENTS in content or TASK in content) else None
+
+
+def _events_in(items: object) -> list[JudgedEvent]:
+    """The events in a list of items of the form [INTERVAL, ..., SCORE, SCORE]; others are left out."""
+    listed = items if isinstance(items, list) else []
+    whole = [item for item in listed if isinstance(item, list) and len(item) > 2]
+    return [event for item in whole for event in _events_at(item[:-2], item[-2:])]
+
+
+def _events_at(intervals: list[Any], scores: Sequence[object]) -> list[JudgedEvent]:
+    """An event for each interval; missing scores are None."""
+    turn_taking, following, *_ = *map(_score, scores), None, None
+    return [JudgedEvent(start_s, end_s, turn_taking, following) for start_s, end_s in _intervals(intervals)]
+
+
+def _in_loose_text(block: str) -> tuple[list[JudgedEvent], int | None]:
+    """Events and task score of a block that is no JSON. A list that never closes, as of a reply cut off, has none."""
+    found = _EVENTS_START.search(block)
+    items, end = _listed(block, found.end()) if found else (None, 0)
+    if items is None:
+        return [], None
+    events: list[JudgedEvent] = []
+    intervals: list[Any] = []
+    scores: list[object] = []
+    for item in [*items, []]:  # the empty list ends the last event
+        if not isinstance(item, list | dict):
+            scores.append(item)
+            continue
+        if scores:
+            events += _events_at(intervals, scores)
+            intervals, scores = [], []
+        if isinstance(item, list) and len(item) > 2 and not any(isinstance(each, list | dict) for each in item[-2:]):
+            events += _events_in([item])
+        else:
+            intervals.append(item)
+    return events, _task_in(block[end:]) or _task_in(block)
+
+
+def _task_in(text: str) -> int | None:
+    found = _TASK.search(text)
+    return _score(found[1].strip("\"'")) if found else None
+
+
+def _listed(text: str, start: int) -> tuple[list[Any] | None, int]:
+    """The items from a place inside a list up to its end, and where that is; None if the list has no end.
+
+    `{8, 12}` is taken as a list, and `{"start_time": 8, "end_time": 12}` as an object.
+    """
+    stack: list[list[Any]] = [[]]
+    for token in _TOKEN.finditer(text, start):
+        word = token[0]
+        if word in "[{":
+            stack.append([])
+        elif word in "]}":
+            closed = stack.pop()
+            if not stack:
+                return closed, token.end()
+            is_object = word == "}" and closed and closed[0] in (*_STARTS, *_ENDS)
+            stack[-1].append(dict(zip(closed[::2], closed[1::2], strict=False)) if is_object else closed)
+        else:
+            stack[-1].append(word.strip("\"'"))
+    return None, len(text)
+
+
+def _intervals(value: object) -> Iterator[Interval]:
+    """All intervals in a value: pairs of times, as lists or objects, at any depth."""
+    if isinstance(value, dict):
+        start, end = (next((value[name] for name in names if name in value), None) for names in (_STARTS, _ENDS))
+        value = [start, end]
+    if not isinstance(value, list):
+        return
+    if len(value) == 2 and all(isinstance(each, str | int | float) for each in value):
+        try:
+            yield seconds_of(value[0]), seconds_of(value[1])
+        except ValueError:
+            return
+    else:
+        for each in value:
+            yield from _intervals(each)
+
+
+def seconds_of(time: str | float) -> float:
+    """Seconds from a number, or from a text such as "12.5", "1:05.5" or "0:01:05"; ValueError for another."""
+    if not isinstance(time, str):
+        return float(time)
+    seconds = 0.0
+    for part in time.strip().split(":"):
+        seconds = seconds * 60 + float(part)
+    return seconds
+
+
+def _score(value: Any) -> int | None:  # noqa: ANN401
+    """The whole part of a score; None if it is no number."""
+    try:
+        return int(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,137 @@
+"""Scores of dialogues by replies of a judge, as the scripts of Full-Duplex-Bench-v2 compute them, and their means.
+
+Of a dialogue: the mean of each event score over the events that have both; the task score; and eight bins of 15 s, each
+the mean of the event scores, weighted by how long an event lies in the bin. An event without length is in no bin.
+The scripts stop there. The published tables are means over families and over the bins of the first 75 s; how they were
+weighted is not said. Here a family is the mean of its dialogues, and the last row the mean of its families.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from fdbcore.suites.staged.fdb2.replies import JudgedEvent, JudgeReply
+
+BIN_S: Final = 15.0
+BINS: Final = tuple((start_s, start_s + BIN_S) for start_s in np.arange(0.0, 120.0, BIN_S).tolist())
+EARLY_BINS: Final = 5
+"""The published tables have the bins up to 75 s alone."""
+NO_TASK_SCORE: Final = "Daily"
+"""The family whose task score has no rubric: the judge is asked for one, and no table has it."""
+ALL: Final = "mean"
+"""The row of the mean over families."""
+
+Means: TypeAlias = tuple[float, float] | None
+"""Of turn-taking and instruction following; None where no event has both scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueScores:
+    """The scores of one dialogue.
+
+    setup: the folder that the reply lies in. task_id: such as "Daily.ordering.001". n_timed: the events that can be in
+    a bin. n_tasks: how many replies have a task score: one, unless several are of the same setup and task.
+    """
+
+    setup: str
+    task_id: str
+    n_events: int
+    n_timed: int
+    n_tasks: int
+    means: Means
+    task: float | None
+    bins: Sequence[Means]
+
+    @property
+    def family(self) -> str:
+        """The family of its task."""
+        return self.task_id.partition(".")[0]
+
+    @property
+    def early(self) -> Means:
+        """The mean over those bins up to 75 s that have a score."""
+        return _mean([means for means in self.bins[:EARLY_BINS] if means is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyScores:
+    """The means over the dialogues of a family, or over families (`ALL`). None: no dialogue has that score."""
+
+    family: str
+    n_dialogues: int
+    means: Means
+    early: Means
+    task: float | None
+
+
+def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> DialogueScores:
+    """The scores of a dialogue by its replies: one, as a rule; the events of several are taken together."""
+    events = [event for reply in replies for event in reply.events]
+    scored = [event.scores for event in events if event.scores is not None]
+    tasks = [reply.task for reply in replies if reply.task is not None]
+    return DialogueScores(
+        setup,
+        task_id,
+        n_events=len(scored),
+        n_timed=sum(_is_timed(event) for event in events),
+        n_tasks=len(tasks),
+        means=_mean(scored),
+        task=float(np.mean(tasks)) if tasks else None,
+        bins=binned(events),
+    )
+
+
+def binned(events: Iterable[JudgedEvent]) -> list[Means]:
+    """The means in each of `BINS`, weighted by the seconds of overlap; None for a bin in which no event lies."""
+    timed = [event for event in events if _is_timed(event)]
+    scores = np.array([event.scores for event in timed], float).reshape(-1, 2)
+    spans = np.array([(event.start_s, event.end_s) for event in timed]).reshape(-1, 2)
+    found: list[Means] = []
+    for start_s, end_s in BINS:
+        overlap_s = np.maximum(np.minimum(spans[:, 1], end_s) - np.maximum(spans[:, 0], start_s), 0.0)
+        total_s = overlap_s.sum()
+        turn_taking, following = (overlap_s @ scores / total_s).tolist() if total_s else (0.0, 0.0)
+        found.append((turn_taking, following) if total_s else None)
+    return found
+
+
+def family_scores(dialogues: Iterable[DialogueScores]) -> list[FamilyScores]:
+    """The means of each family over its dialogues, and as the last the mean over families."""
+    by_family: dict[str, list[DialogueScores]] = defaultdict(list)
+    for dialogue in dialogues:
+        by_family[dialogue.family].append(dialogue)
+    rows = [_family(family, by_family[family]) for family in sorted(by_family)]
+    return [*rows, _joined(ALL, sum(row.n_dialogues for row in rows), rows)]
+
+
+def _family(family: str, dialogues: Sequence[DialogueScores]) -> FamilyScores:
+    row = _joined(family, len(dialogues), dialogues)
+    return replace(row, task=None) if family == NO_TASK_SCORE else row
+
+
+def _joined(name: str, n_dialogues: int, rows: Sequence[DialogueScores] | Sequence[FamilyScores]) -> FamilyScores:
+    tasks = [row.task for row in rows if row.task is not None]
+    return FamilyScores(
+        name,
+        n_dialogues,
+        _mean([row.means for row in rows if row.means is not None]),
+        _mean([row.early for row in rows if row.early is not None]),
+        float(np.mean(tasks)) if tasks else None,
+    )
+
+
+def _mean(pairs: Sequence[tuple[float, float]]) -> Means:
+    if not pairs:
+        return None
+    turn_taking, following = np.mean(pairs, axis=0).tolist()
+    return turn_taking, following
+
+
+def _is_timed(event: JudgedEvent) -> bool:
+    """Whether an event has both scores and a length."""
+    return event.scores is not None and event.end_s > event.start_s

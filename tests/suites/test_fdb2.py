@@ -1,0 +1,260 @@
+"""Replies of the judge of Full-Duplex-Bench-v2: how they are read, and scored as the benchmark's own scripts do."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fdbcore.cli.main import main
+from fdbcore.suites.staged.fdb2.published import published
+from fdbcore.suites.staged.fdb2.replies import EVENTS, TASK, JudgedEvent, JudgeReply, read_reply
+from fdbcore.suites.staged.fdb2.scores import ALL, binned, dialogue_scores, family_scores
+
+FENCE = "```"
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v2" / "judge_reply_Daily.ordering.001.json"
+
+
+def events(text: str) -> list[tuple[float, float, int | None, int | None]]:
+    return [
+        (event.start_s, event.end_s, event.turn_taking, event.instruction_following)
+        for event in read_reply(text).events
+    ]
+
+
+def in_json(items: object, task: object = 3) -> str:
+    return json.dumps({EVENTS: items, TASK: task})
+
+
+def as_asked(items: str, task: str = "3") -> str:
+    """A reply in the form that the judge is asked for, which is no JSON."""
+    return f'{{\n  "{EVENTS}": [\n{items}\n  ],\n  "{TASK}": {task}\n}}'
+
+
+ONE = [(1.5, 4.0, 4, 5)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        in_json([[[1.5, 4.0], 4, 5]]),
+        in_json([[[1.5, 4.0], "4", 5.9]]),
+        in_json([[1.5, 4.0, 4, 5]]),
+        in_json([[{"start_time": 1.5, "end_time": 4.0}, 4, 5]]),
+        in_json([[["0:01.5", "0:04"], 4, 5]]),
+        in_json([[[1.5, 4.0], 4, 5], [[6, 7], 4], "none", 3]),
+        as_asked("[1.5, 4.0]: 4, 5"),
+        as_asked("    [1.5, 4.0]: 4, 5,\n"),
+        as_asked("[1.5, 4.0]: '4', 5.9,"),
+        as_asked("{1.5, 4.0}: 4, 5"),
+        as_asked('{"end_time": 4.0, "start_time": 1.5}: 4, 5'),
+        as_asked('["0:01.5", "0:04"]: 4, 5'),
+        as_asked("[[1.5, 4.0], 4, 5],"),
+        as_asked("[{1.5, 4.0}, 4, 5]"),
+        f"I looked at the times.\n{FENCE}json\n{as_asked('[1.5, 4.0]: 4, 5')}\n{FENCE}\nDone.",
+        f"Well:\n{in_json([[[1.5, 4.0], 4, 5]])}\nDone.",
+    ],
+)
+def test_one_event_in_the_forms_that_judges_write(text: str) -> None:
+    assert events(text) == ONE
+    assert read_reply(text).task == 3
+
+
+@pytest.mark.parametrize("form", [in_json, lambda items: as_asked(json.dumps(items)[1:-1])])
+def test_an_item_with_several_intervals_is_several_events(form: object) -> None:
+    assert callable(form)
+    for item in ([[1, 2], [3, 4], 5, 2], [[[1, 2], [3, 4]], 5, 2]):
+        assert events(form([item])) == [(1, 2, 5, 2), (3, 4, 5, 2)]
+
+
+def test_several_intervals_before_a_colon_are_several_events() -> None:
+    expected = [(1, 2, 5, 2), (3, 4, 5, 2), (5, 6, 5, 2), (7, 8, 1, 1)]
+    assert events(as_asked("[[1, 2], [3, 4], [5, 6]]: 5, 2, [7, 8]: 1, 1")) == expected
+    assert events(as_asked("[1, 2], [3, 4], [5, 6]: 5, 2,\n[7, 8]: 1, 1")) == expected
+
+
+@pytest.mark.parametrize(
+    "text", [in_json([[[1, 2], None, 4], [[3, 4], 2, "good"]]), as_asked("[1,2]: null, 4, [3,4]: 2")]
+)
+def test_scores_that_are_no_number_are_missing(text: str) -> None:
+    assert events(text) == [(1, 2, None, 4), (3, 4, 2, None)]
+    assert all(event.scores is None for event in read_reply(text).events)
+    assert dialogue_scores("Daily", "Daily.x.001", [read_reply(text)]).means is None
+
+
+def test_fenced_blocks_are_joined_and_the_last_task_score_wins() -> None:
+    first, second = in_json([[[1, 2], 1, 2]], task=5), as_asked("[3, 4]: 3, 4", "2")
+    other = json.dumps({"note": "no events"})
+    text = "\n".join(f"{FENCE}json\n{block}\n{FENCE}" for block in (first, other, second, in_json([], task=None)))
+    reply = read_reply(text)
+    assert [event.start_s for event in reply.events] == [1, 3]
+    assert (reply.task, reply.beyond_reference) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        (in_json([], 4.5), 4.5),
+        (in_json([], "4"), None),
+        (as_asked("[1, 2]: 3, 4", '"4.5"'), 4),
+        (as_asked("[1, 2]: 3, 4", "null"), None),
+        ("I cannot judge this.", None),
+        (as_asked("[1, 2]: 3, 4").partition("]: 3")[0], None),
+    ],
+)
+def test_task_scores_as_the_scripts_take_them(text: str, task: float | None) -> None:
+    assert read_reply(text).task == task
+
+
+@given(st.text(alphabet="[]{}\",:0159.'\n eE-+`nul", max_size=60), st.booleans())
+def test_any_text_is_read_without_an_error(text: str, inside: bool) -> None:
+    for event in read_reply(as_asked(text) if inside else text).events:
+        assert event.turn_taking is None or isinstance(event.turn_taking, int)
+
+
+SCORES = st.none() | st.integers(1, 5)
+TIMES = st.floats(0, 130).map(lambda time_s: round(time_s, 2))
+EVENT_LISTS = st.lists(st.tuples(TIMES, TIMES, SCORES, SCORES), max_size=8)
+
+
+@given(EVENT_LISTS)
+def test_both_forms_give_the_same_events(items: list[tuple[float, float, int | None, int | None]]) -> None:
+    strict = in_json([[[start, end], first, second] for start, end, first, second in items])
+    loose = as_asked(
+        ",\n".join(
+            f"[{start}, {end}]: {json.dumps(first)}, {json.dumps(second)}" for start, end, first, second in items
+        )
+    )
+    assert events(strict) == events(loose) == items
+    assert read_reply(strict).beyond_reference == 0
+    assert read_reply(loose).beyond_reference == (0 if not items else len(items))
+
+
+@given(EVENT_LISTS)
+def test_bins_and_means_are_those_of_a_walk_in_hundredths_of_a_second(
+    items: list[tuple[float, float, int | None, int | None]],
+) -> None:
+    scored = [(round(100 * a), round(100 * b), x, y) for a, b, x, y in items if x is not None and y is not None]
+    scores = dialogue_scores("Daily", "Daily.x.001", [JudgeReply([JudgedEvent(*item) for item in items], None)])
+    assert (scores.n_events, scores.n_timed) == (len(scored), sum(b > a for a, b, *_ in scored))
+    if scored:
+        assert scores.means == pytest.approx((fmean(x for *_, x, _ in scored), fmean(y for *_, y in scored)))
+    for number, means in enumerate(scores.bins):
+        walked = [
+            (x, y)
+            for a, b, x, y in scored
+            for hundredth in range(max(a, 1500 * number), min(b, 1500 * (number + 1)))
+            if a <= hundredth < b
+        ]
+        expected = (fmean(x for x, _ in walked), fmean(y for _, y in walked)) if walked else None
+        assert means == (None if expected is None else pytest.approx(expected))
+
+
+def test_an_event_over_two_bins_counts_in_both() -> None:
+    bins = binned([JudgedEvent(10, 20, 4, 2), JudgedEvent(20, 20, 1, 1), JudgedEvent(25, 20, 1, 1)])
+    assert bins == [(4, 2), (4, 2), *[None] * 6]
+    weighted = binned([JudgedEvent(0, 10, 5, 1), JudgedEvent(10, 15, 2, 4)])
+    assert weighted[0] == pytest.approx((4.0, 2.0))
+
+
+def test_the_mean_up_to_75_s_is_over_the_bins_that_have_a_score() -> None:
+    reply = JudgeReply([JudgedEvent(0, 15, 5, 1), JudgedEvent(60, 70, 2, 4), JudgedEvent(80, 110, 1, 1)], None)
+    assert dialogue_scores("Daily", "Daily.x.001", [reply]).early == pytest.approx((3.5, 2.5))
+
+
+@pytest.mark.parametrize(("system", "expected"), [("GPT-Realtime", 4.32), ("Moshi", 3.10), ("Freeze-Omni", 3.10)])
+def test_the_published_task_scores_have_the_means_that_the_paper_quotes(system: str, expected: float) -> None:
+    (line,) = (each for each in published().table("task").lines if (each.system, each.pacing) == (system, "Fast"))
+    dialogues = [
+        dialogue_scores(family, f"{family}.{number:03}", [JudgeReply([], score + shift)])
+        for family, score in {**line.scores, "Daily": 1.0}.items()
+        for number, shift in enumerate((-0.5, 0.0, 0.5) if family == "Safety" else (0.0,))
+    ]
+    *families, last = family_scores(dialogues)
+    assert {row.family: row.task for row in families} == pytest.approx({**line.scores, "Daily": None})
+    assert (last.family, last.n_dialogues, round(last.task or 0, 2)) == (ALL, 6, expected)
+    assert round(line.mean, 2) == expected
+
+
+def test_the_published_tables_say_what_they_are() -> None:
+    shipped = published()
+    assert shipped.label == "published, not measured here"
+    assert [len(table.lines) for table in shipped.tables] == [6, 6, 6]
+    assert {len(line.scores) for table in shipped.tables[1:] for line in table.lines} == {4}
+    assert all(table.source for table in shipped.tables)
+    assert all(abs(line.alpha - line.r) < 0.01 for line in shipped.agreement)
+
+
+def judged(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["dataset", "judged", str(folder), *arguments], catch_exceptions=False)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tmp_path: Path) -> None:
+    folder, out = tmp_path / "eval_results", tmp_path / "scores"
+    write(folder / "Daily" / "Daily.ordering.001.json", in_json([[[10, 20], 4, 2]], task=1))
+    write(folder / "Daily" / "Daily.ordering.001_processed.json", in_json([], task=1))
+    write(folder / "Daily" / "Daily.ordering.002_processed.json", in_json([[[0, 6], 4, 5], [[0, 3], 3, 3]], None))
+    write(folder / "Safety" / "Safety.privacy.001.json", as_asked("[0, 6]: 2, 3,\n[0, 1]: null, 1", "4"))
+    write(folder / "Safety" / "A.json", json.dumps({"text": "", "chunks": []}))
+    result = judged(folder, "--out", str(out), "--published")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[:4] == [
+        "family dialogues   TT   IF TT 0-75 s IF 0-75 s task",
+        "Daily          2 3.75 3.00      3.83      3.17    -",
+        "Safety         1 2.00 3.00      2.00      3.00 4.00",
+        "mean           3 2.88 3.00      2.92      3.08 4.00",
+    ]
+    assert "warning: 2 events of 1 replies are not in JSON" in result.stderr
+    assert "published, not measured here" in result.stdout
+    (head, first, second, third) = csv.reader((out / "judge_summary.csv").read_text().splitlines())
+    assert head[:4] == ["setup", "subtask", "n_files", "n_events"]
+    assert first == ["Daily", "Daily.ordering.001", "1", "1", "4.0", "2.0", "1.0"]
+    assert second == ["Daily", "Daily.ordering.002", "0", "2", "3.5", "4.0", ""]
+    assert third == ["Safety", "Safety.privacy.001", "1", "1", "2.0", "3.0", "4.0"]
+    (head, first, second, _) = csv.reader((out / "judge_summary_binned.csv").read_text().splitlines())
+    assert (head[4:6], head[-1], len(head)) == (["TT[0-15]", "IF[0-15]"], "IF[105-120]", 20)
+    assert first[2:] == ["1", "1", "4.0", "2.0", "4.0", "2.0", *[""] * 12]
+    assert second[2:6] == ["0", "2", "3.667", "4.333"]
+
+
+def test_experiments_are_not_mixed(tmp_path: Path) -> None:
+    for system, score in (("moshi", 2), ("echo", 4)):
+        write(tmp_path / system / "Safety" / "Safety.001.json", in_json([[[0, 6], score, score]], score))
+    lines = judged(tmp_path).stdout.splitlines()
+    assert [line.split()[:3] for line in lines if line.startswith("Safety")] == [
+        ["Safety", "1", "4.00"],
+        ["Safety", "1", "2.00"],
+    ]
+
+
+def test_files_that_are_no_replies_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "Safety" / "Safety.001.json", in_json([[[0, 6], 4, 4]]))
+    write(tmp_path / "Safety" / "Safety.002.json", "I cannot help with that.")
+    result = judged(tmp_path)
+    assert result.exit_code == 1
+    assert "Safety.002.json: expected a reply of a judge with events, got one without" in result.stderr
+    (tmp_path / "Safety" / "Safety.001.json").unlink()
+    result = judged(tmp_path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "expected replies of a judge, such as Daily/Daily.ordering.001.json, found none" in result.stderr
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="the example of Full-Duplex-Bench v2 is not there")
+def test_a_real_reply_is_read() -> None:
+    content = json.loads(REAL.read_text())
+    reply = read_reply(REAL.read_text())
+    assert [[[each.start_s, each.end_s], each.turn_taking, each.instruction_following] for each in reply.events] == (
+        content[EVENTS]
+    )
+    assert reply.task == content[TASK]
