@@ -246,7 +246,7 @@ def test_files_that_are_no_replies_are_named(tmp_path: Path) -> None:
     assert "Safety.002.json: expected a reply of a judge with events, got one without" in result.stderr
     (tmp_path / "Safety" / "Safety.001.json").unlink()
     result = judged(tmp_path)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert "expected replies of a judge, such as Daily/Daily.ordering.001.json, found none" in result.stderr
 
 
