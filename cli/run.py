@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from .run_costs import Trial
 
-SYSTEM_HELP = "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns."
+SYSTEM_HELP = (
+    "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns. "
+    "livekit:// is experimental."
+)
 SUITE_HELP = "Side A: the users of this benchmark, from --data or from the data that ships with it."
 DATA_HELP = "With --suite: folder of spoken data; DIR?tail_s=30 adds settings of the clips."
 CLIPS_HELP = (

@@ -27,6 +27,8 @@ ENDPOINTS: Final = {
     "gemini": "fdbcore.endpoints.one_shot:reply",
     "gemini-live": "fdbcore.endpoints.vendors.gemini_live:gemini_live",
     "grok": "fdbcore.endpoints.vendors.openai_realtime:openai_realtime",
+    "livekit": "fdbcore.endpoints.vendors.livekit:livekit",
+    "livekits": "fdbcore.endpoints.vendors.livekit:livekit",
     "moshi": "fdbcore.endpoints.moshi:moshi",
     "openai-chat": "fdbcore.endpoints.one_shot:reply",
     "openai-live": "fdbcore.endpoints.vendors.openai_live:openai_live",

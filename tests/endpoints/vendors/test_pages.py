@@ -10,6 +10,7 @@ import pytest
 from fdbcore.endpoints.cascaded.settings import SETTINGS as CASCADED
 from fdbcore.endpoints.vendors.freeze_omni import SETTINGS as FREEZE_OMNI
 from fdbcore.endpoints.vendors.live_session import SETTINGS as LIVE
+from fdbcore.endpoints.vendors.livekit import SETTINGS as LIVEKIT
 from fdbcore.endpoints.vendors.realtime_session import SETTINGS as REALTIME
 from fdbcore.endpoints.vendors.twilio import SETTINGS as TWILIO
 from fdbcore.models.account import SETTINGS as ACCOUNT
@@ -25,6 +26,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "systems"
         ("openai-live", "`openai-live`", (*ACCOUNT, *LIVE)),
         ("freeze-omni", "`freeze-omni`", FREEZE_OMNI),
         ("twilio", "`twilio`, `twilios`", TWILIO),
+        ("livekit", "`livekit`, `livekits`", LIVEKIT),
         ("cascaded", "`cascaded`", CASCADED),
     ],
 )
