@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedRow
 
 SCALES: Final = (
+    Scale("turn_taking", "turn-taking", 1, decimals=2, main=True),
+    Scale("instruction_following", "instruction following", 1, decimals=2, main=True),
+    Scale("task_score", "task score", 1, decimals=2, main=True),
+    Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
+    Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
     Scale("goals_met", "goals met", 1, decimals=2, main=True),
     Scale("timing", "timing score", 1, decimals=2, main=True),
     Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
@@ -22,6 +27,9 @@ SCALES: Final = (
     Scale("premature_per_turn", "cut off", -1, decimals=2, part="timing"),
 )
 TERMS: Final = {
+    "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
+    "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
+    "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
     "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met.",
     "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
     "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5; yielding scores 1 at once and 0 after 2 s "
@@ -40,7 +48,7 @@ def card(document: StagedDocument) -> Scorecard:
     settings = document["settings"]
     return Scorecard(
         "Staged dialogues",
-        SCALES,
+        _scales(document),
         {pacing: f"{pacing} examiner" for pacing in pacings},
         [_row(row) for row in document["rows"] if row["family"] is None],
         list(_differences(document)),
@@ -55,7 +63,11 @@ def card(document: StagedDocument) -> Scorecard:
         subsets_by="family",
         cases=list(_cases(document)),
         terms=TERMS,
-        evidence={"made with": f"fdbcore {settings['fdbcore']}", "heard by": settings["transcriber"] or "the examiner"},
+        evidence={
+            "made with": f"fdbcore {settings['fdbcore']}",
+            "heard by": settings["transcriber"] or "the examiner",
+            "judged by": settings["judge"] or "nobody",
+        },
         level=settings["level"],
     )
 
@@ -73,6 +85,12 @@ def picture(case: ScoredCase) -> str:
 
 def _seconds(goal: StagedGoalJson) -> str:
     return "" if goal["start_s"] is None or goal["end_s"] is None else f"{goal['start_s']:.1f} - {goal['end_s']:.1f} s"
+
+
+def _scales(document: StagedDocument) -> list[Scale]:
+    """The scales that are known of anything."""
+    rows = document["rows"]
+    return [scale for scale in SCALES if any(row["measures"][scale.id]["mean"] is not None for row in rows)]
 
 
 def _row(row: StagedRow) -> ScoreRow:

@@ -22,6 +22,7 @@ from fdbcore.recording.files import AUDIO, read_json, write_json
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.sources.clips import read_clip
+from fdbcore.suites.staged.judging import DialogueMarks
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
 
@@ -68,6 +69,7 @@ class StagedCase:
     goals: Sequence[GoalResult]
     reason: str | None = None
     spoke_first: bool = False
+    judged: DialogueMarks | None = None
     values: dict[str, float] = field(default_factory=dict)
 
 

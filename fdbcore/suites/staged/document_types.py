@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from msgspec import Meta
 
@@ -73,6 +73,8 @@ class StagedItem(TypedDict):
     spoke_first: bool
     goals: list[StagedGoalJson]
     measures: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")]
+    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")]
+    task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")]
 
 
 class StagedSettings(TypedDict):
@@ -80,6 +82,7 @@ class StagedSettings(TypedDict):
 
     fdbcore: str
     transcriber: Annotated[str | None, Meta(description="judged goals that nobody heard during the call")]
+    judge: str | None
     resamples: int
     seed: int
     level: float

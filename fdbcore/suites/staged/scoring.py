@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
@@ -12,11 +13,14 @@ import numpy.typing as npt
 
 from fdbcore._version import __version__
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.errors import InputError, told_as
-from fdbcore.registry import transcriber
+from fdbcore.errors import InputError, SettingsError, told_as
+from fdbcore.protocols import Judge, Transcriber
+from fdbcore.registry import judge, transcriber
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, bootstrap_columns
 from fdbcore.stats.significance import POWER, detectable_difference, holm, sign_flip_p
 from fdbcore.suites.staged.cases import NOT_HEARD, StagedCase, cases_of
+from fdbcore.suites.staged.families import builtin_families
+from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -32,11 +36,13 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "fdbcore.staged/1"
 MEASURES: Final = (
+    "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
     "goals_met", "timing", "wordings", "goal_s", "answer_ms", "answered_per_turn", "premature_per_turn",
 )  # fmt: skip
-COMPARED: Final = ("goals_met", "timing")
+COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
 
+DEFAULT_REQUESTS: Final = 4
 ORDER: Final = tuple(PACINGS)
 
 Values = npt.NDArray[np.float64]
@@ -68,7 +74,7 @@ class Group(NamedTuple):
         return means
 
 
-def score(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Scored:
+def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
     """The document of all dialogues of some runs; see `fdbcore.protocols.Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
@@ -76,6 +82,12 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str]
     if options["transcriber"] is not None:
         with told_as("--transcriber", "asr"):
             hears = transcriber(options["transcriber"])
+    marks = None
+    if options["judge"] is not None:
+        if hears is None:
+            raise SettingsError("--judge: expected --transcriber ADDRESS, whose words of the system it reads, got none")
+        with told_as("--judge", "judge"):
+            marks = judge(options["judge"])
     cases: list[StagedCase] = []
     problems: list[Problem] = []
     for run in runs:
@@ -85,11 +97,33 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str]
     if not cases:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
-    return Scored(cast("Mapping[str, Any]", document(cases, problems, options["transcriber"])))
+    if marks is not None and hears is not None:
+        problems += _judge_all(cases, marks, hears, jobs or DEFAULT_REQUESTS, show)
+    return Scored(cast("Mapping[str, Any]", document(cases, problems, options["transcriber"], options["judge"])))
 
 
-def document(cases: Sequence[StagedCase], problems: Sequence[Problem], hears: str | None = None) -> StagedDocument:
-    """Everything that can be computed from these dialogues, as JSON values. hears: the recogniser of unheard goals."""
+def _judge_all(
+    cases: Sequence[StagedCase], marks: Judge, hears: Transcriber, jobs: int, show: Callable[[str], None]
+) -> list[Problem]:
+    """Let the judge mark all dialogues, `jobs` at a time; returns what it left unscored. PartyError if it is away."""
+
+    def one(case: StagedCase) -> DialogueMarks:
+        return judge_dialogue(case.path, builtin_families().get(case.family), marks, hears)
+
+    problems = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, (case, judged) in enumerate(zip(cases, pool.map(one, cases), strict=True), 1):
+            show(f"{marks.name}: {number} of {len(cases)} dialogues judged")
+            case.judged = judged
+            case.values.update(judged.values())
+            problems += [Problem(str(case.path), f"unscored: {reason}") for reason in judged.unscored]
+    return problems
+
+
+def document(
+    cases: Sequence[StagedCase], problems: Sequence[Problem], hears: str | None = None, marks: str | None = None
+) -> StagedDocument:
+    """Everything that can be computed from these dialogues, as JSON values. hears, marks: the recogniser, the judge."""
     groups = list(_groups(cases))
     families = list(dict.fromkeys(case.family for case in cases))
     compared = _comparisons(groups)
@@ -98,6 +132,7 @@ def document(cases: Sequence[StagedCase], problems: Sequence[Problem], hears: st
         "settings": {
             "fdbcore": __version__,
             "transcriber": hears,
+            "judge": marks,
             "resamples": RESAMPLES,
             "seed": SEED,
             "level": LEVEL,
@@ -170,6 +205,8 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
     p_values = sign_flip_p(differences)
     for column, (measure, estimate) in enumerate(zip(COMPARED, bootstrap_columns(differences), strict=True)):
         there = differences[~np.isnan(differences[:, column]), column]
+        if not len(there):
+            continue
         sd = float(np.std(there, ddof=1)) if len(there) > 1 else None
         yield {
             "between": between,
@@ -211,6 +248,8 @@ def _item(case: StagedCase) -> StagedItem:
         "spoke_first": case.spoke_first,
         "goals": goals,
         "measures": case.values,
+        "events": [] if case.judged is None else case.judged.events,
+        "task": None if case.judged is None else case.judged.task,
     }
 
 

@@ -30,6 +30,11 @@ class StagedDialogues(Suite):
             "Judge goals that nobody heard during the call by what this recogniser hears.",
             metavar="ADDRESS",
         ),
+        Option(
+            "--judge",
+            "Let this judge mark turn-taking and instruction following of every event, and the family's score.",
+            metavar="JUDGE:NAME",
+        ),
     )
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
@@ -55,13 +60,15 @@ class StagedDialogues(Suite):
         """Scores the dialogues of runs."""
         from fdbcore.suites.staged.scoring import score
 
-        return score(paths, options, show)
+        return score(paths, options, jobs, show)
 
     def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the recogniser."""
+        """Those of the recogniser and of the judge."""
         from fdbcore import registry
 
-        return () if options["transcriber"] is None else registry.transcriber(options["transcriber"]).services()
+        hears, marks = options["transcriber"], options["judge"]
+        of_hearing = () if hears is None else registry.transcriber(hears).services()
+        return [*of_hearing, *(() if marks is None else registry.judge(marks).services())]
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a pacing of the examiner."""
