@@ -23,6 +23,7 @@ from benchmarks.harness import print_table
 from fdbcore.protocols import Clocking, Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
+from fdbcore.runs.workers import SWITCH_INTERVAL_S
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Pcm
 
@@ -151,6 +152,7 @@ def row(name: str, recordings: Sequence[Recording], cpu_s: float) -> tuple[objec
 
 def main() -> None:
     os.environ["FDBCORE_BENCH_KEY"] = KEY
+    sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the processes have it that hold the calls of a run
     rows = []
     with TemporaryDirectory() as folder:
         for system in SYSTEMS:

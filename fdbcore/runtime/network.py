@@ -10,6 +10,9 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cache
 from typing import Any, TypeVar
 
+from fdbcore._ext.pacer import Pacer
+from fdbcore.types import TICK_NS
+
 Result = TypeVar("Result")
 
 
@@ -17,7 +20,10 @@ _starting = threading.Lock()
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The event loop, running. It is uvloop's if that is installed, because its timers are finer."""
+    """The event loop, running. It is uvloop's if that is installed, because its timers are finer.
+
+    Its thread has the priority of the ticks, where that is permitted: what a tick gives out must leave within it.
+    """
     with _starting:  # both parties of a conversation open at the same time, each on its own thread
         return _running_loop()
 
@@ -30,8 +36,13 @@ def _running_loop() -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
     else:
         loop = uvloop.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="fdbcore-network", daemon=True).start()
+    threading.Thread(target=_serve, args=(loop,), name="fdbcore-network", daemon=True).start()
     return loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    with Pacer(TICK_NS).raised_priority():
+        loop.run_forever()
 
 
 def may_be_up_later(error: BaseException) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from fdbcore.clock import MonotonicClock
 from fdbcore.runtime.network import await_result, event_loop
 
 
@@ -24,6 +27,28 @@ def test_results_and_errors_come_back() -> None:
     assert await_result(answer(5), 5) == 2
     with pytest.raises(ZeroDivisionError):
         await_result(answer(0), 5)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="priorities as Linux has them")
+def test_its_thread_has_the_priority_of_the_ticks_and_what_it_starts_has_not() -> None:
+    """What is permitted here is found out by asking for it."""
+
+    async def policies() -> tuple[int, int, int]:
+        in_thread = await asyncio.to_thread(os.sched_getscheduler, 0)
+        of_process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "import os; print(os.sched_getscheduler(0))"), stdout=asyncio.subprocess.PIPE
+        )
+        printed, _ = await of_process.communicate()
+        return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK, in_thread, int(printed)
+
+    with ThreadPoolExecutor(1) as pool:
+        permitted = pool.submit(granted_to_ticks).result()
+    assert await_result(policies(), 20) == (permitted, os.SCHED_OTHER, os.SCHED_OTHER)
+
+
+def granted_to_ticks() -> int:
+    with MonotonicClock().undisturbed():
+        return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
 
 
 def test_what_takes_too_long_is_cancelled_before_the_caller_goes_on() -> None:
