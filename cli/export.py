@@ -16,7 +16,9 @@ from .options import DONE, FAILED, FILE
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call
 
-FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "turnbench"]
+FORMATS = ["rttm", "textgrid", "audacity", "csv", "json", "fdb1", "fdb2", "turnbench"]
+FILES_OF_B = {"fdb1": "output.wav", "fdb2": "B.wav"}
+"""Of the formats that have the audio of the system: its file."""
 
 
 @click.command(short_help="Write turn events in the formats of other tools.")
@@ -28,8 +30,9 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
 
     By default RUN is the newest run in the current folder.
 
-    Two formats hold something else. fdb1 is for the scoring scripts of Full-Duplex-Bench: it takes a run over clips of
-    v1 or v1.5, and writes each clip's input.wav and what the system said as output.wav (by default into RUN/fdb1).
+    Three formats hold something else. fdb1 is for the scoring scripts of Full-Duplex-Bench: it takes a run over clips
+    of v1 or v1.5, and writes each clip's input.wav and what the system said as output.wav (by default into RUN/fdb1).
+    fdb2 is for those of v2: it writes both sides of any recordings as A.wav and B.wav, in a folder for each task.
     turnbench is one file for the whole run: the times at which the turn detector knew of turn ends and interruptions.
 
     Example: fdbcore export RUN --format textgrid
@@ -63,8 +66,8 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
                 click.echo(path)
         except FdbError as error:  # the error names its file; the other files are still written
             say(str(error))
-    for call in exported if fmt == "fdb1" else ():
-        if (warning := caution(call.recording)) is not None:
+    for call in exported if fmt in FILES_OF_B else ():
+        if (warning := caution(call.recording, FILES_OF_B[fmt])) is not None:
             click.echo(f"fdbcore export: {call.path}: {warning}", err=True)
     sys.exit(FAILED if failed else DONE)
 

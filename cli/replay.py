@@ -70,10 +70,10 @@ def replay(
 ) -> None:
     """Measure turn-taking in recorded conversations: who spoke when, and how the system (B) behaves.
 
-    Each of PATHS is one session: a stereo file (left A, right B), a folder with input.wav (A) and output.wav (B), or a
-    recording or a run made by fdbcore, which keeps its settings. Exactly two mono files are sides A and B of one
-    session. Any other folder is searched for sessions, a pattern ('calls/*.wav') is expanded, and a list (.txt) has
-    one path per line.
+    Each of PATHS is one session: a stereo file (left A, right B), a folder with input.wav (A) and output.wav (B) or
+    with A.wav and B.wav, or a recording or a run made by fdbcore, which keeps its settings. Exactly two mono files are
+    sides A and B of one session. Any other folder is searched for sessions, a pattern ('calls/*.wav') is expanded, and
+    a list (.txt) has one path per line.
 
     Each session gets its own folder in --out, with a recording and a page, report.html. Several sessions also get
     tables and a common page, index.html; run the same command again to replay only new sessions. If --out

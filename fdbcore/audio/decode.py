@@ -283,7 +283,9 @@ class AudioFile:
     def _refuse_what_is_no_file(self) -> None:
         # os.path, because Path raises for a name that is too long and for a folder without search permission
         if os.path.isdir(self.path):
-            raise self._error("a folder", expected="an audio file, or a folder with input.wav and output.wav")
+            raise self._error(
+                "a folder", expected="an audio file, or a folder with input.wav and output.wav, or A.wav and B.wav"
+            )
         if os.path.islink(self.path) and not os.path.exists(self.path):
             raise self._error("a link that leads nowhere", expected="an audio file")
         if not os.path.exists(self.path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.left_out import is_kept
 from fdbcore.recording.reader import Recording
+from fdbcore.sources.benchmark_folders import V2_FILES, is_call
 from fdbcore.types import SIDES, TICKS_PER_S, Side
 
 if TYPE_CHECKING:
@@ -83,7 +85,8 @@ MEASURES: Final = (
 def compat(recording: Recording) -> dict[str, Quantity]:
     """Those measures of v1 and v1.5 that can be computed from this recording; v1.5 in each kept span by itself."""
     measures: dict[str, Quantity] = {}
-    words, annotations = recording.words("B"), recording.meta.get("annotations", [])
+    words = None if _is_of_v2(recording) else recording.words("B")
+    annotations = recording.meta.get("annotations", [])
     starts_s, ends_s = counted_from(annotations)
     if words is not None and all(is_kept(int(time_s * TICKS_PER_S), recording.kept) for time_s in starts_s + ends_s):
         measures |= takeover(words, annotations)
@@ -94,6 +97,11 @@ def compat(recording: Recording) -> dict[str, Quantity]:
         spans = [overlap_v15(*both, labels.labels if labels else ()) for both in zip(user, system, strict=True)]
         measures |= {name: _joined([found[name] for found in spans]) for name in spans[0]}
     return measures
+
+
+def _is_of_v2(recording: Recording) -> bool:
+    """Whether the files are those of a call of v2, which has words, but many turns."""
+    return is_call(tuple(Path(file["path"]) for file in recording.source_files), V2_FILES)
 
 
 def _by_span(recording: Recording, side: Side, probabilities: npt.NDArray[np.float32]) -> Iterator[list[Segment]]:

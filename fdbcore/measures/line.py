@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.sessions import V1_FILES
+from fdbcore.sources.benchmark_folders import V1_FILES, is_call
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
 Line: TypeAlias = Literal["closed", "held", "cut", "open"]
@@ -39,8 +39,7 @@ def _is_cut_off(recording: Recording) -> bool:
 
 def _is_one_turn(recording: Recording) -> bool:
     """Whether the files are those of a sample of Full-Duplex-Bench v1."""
-    paths = [Path(file["path"]) for file in recording.source_files]
-    return tuple(path.name for path in paths) == V1_FILES and len({path.parent for path in paths}) == 1
+    return is_call(tuple(Path(file["path"]) for file in recording.source_files), V1_FILES)
 
 
 def pauses_of(recording: Recording) -> list[tuple[int, int]]:

@@ -149,7 +149,7 @@ def replay_session(
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
-            annotations = _keep_v1(session, recording.path)
+            annotations = _keep_benchmark(session, recording.path)
             recording.note(source=source.describe(), timing=timing, annotations=annotations)
             if left_out:
                 recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
@@ -224,10 +224,10 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> Kno
     }
 
 
-def _keep_v1(session: SessionInput, path: Path) -> list[Annotation]:
-    """Store the words of a Full-Duplex-Bench v1 folder with the recording, and return the folder's annotations."""
+def _keep_benchmark(session: SessionInput, path: Path) -> list[Annotation]:
+    """Store the words of a Full-Duplex-Bench folder with the recording, and return the folder's annotations (v1)."""
     for side, words in session.words.items():
-        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _v1_words(words))
+        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _words_in(words))
     folder = session.a.parent
     return [
         {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}
@@ -237,7 +237,7 @@ def _keep_v1(session: SessionInput, path: Path) -> list[Annotation]:
     ]
 
 
-def _v1_words(path: Path) -> dict[str, Any]:
+def _words_in(path: Path) -> dict[str, Any]:
     """The words that have both times, and how many were left out because the recogniser gave only one."""
     try:
         chunks = read_json(path)["chunks"]

@@ -16,12 +16,13 @@ from fdbcore.errors import SettingsError
 from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.sources.agent_logs import LogFile
+from fdbcore.sources.benchmark_folders import call_in
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import AskedSpan, with_row
 from fdbcore.sources.log_files import joined_logs
 from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
-from fdbcore.sources.sessions import V1_FILES, SessionInput, session_inputs
+from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.sources.tables import MARKS_FILE, CallTable, read_table
 from fdbcore.types import other_side
 
@@ -98,6 +99,7 @@ def _paired(
     names_both = table is not None and len(table.files) == 2
     if patterns is not None and names_both:
         raise SettingsError("give --pair, or the columns a_file and b_file of --meta, not both")
+    files = [file for path in files for file in call_in(path) or (path,)]
     if patterns is not None:
         return paired_by_patterns(files, patterns, oddities)
     return paired_by_table(files, table, oddities) if table is not None and names_both else []
@@ -106,7 +108,7 @@ def _paired(
 def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
     """The files and folders of sessions that `paths` name. Each path may be a file, a folder, a pattern or a list.
 
-    A folder is searched with everything below it. A folder that is itself a session (of Full-Duplex-Bench v1, or a
+    A folder is searched with everything below it. A folder that is itself a session (of Full-Duplex-Bench, or a
     recording) or a run of recordings stays as it is. A list has a path in each line, relative to its own folder.
     SettingsError if nothing is found, or if a list cannot be read.
     """
@@ -115,7 +117,7 @@ def named_files(paths: Sequence[Path], oddities: Oddities) -> list[Path]:
 
 def _named(path: Path, oddities: Oddities) -> list[Path]:
     if os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK):  # Path.is_dir would raise if the name is too long
-        is_session = (path / META).is_file() or all((path / name).is_file() for name in V1_FILES)
+        is_session = (path / META).is_file() or call_in(path) is not None
         is_run = any(path.glob(f"*/{META}")) and not any(map(_is_audio, os.listdir(path)))  # audio: a folder to search
         return [path] if is_session or is_run else _searched(path, oddities)
     if path.suffix.lower() in LISTS:
@@ -147,7 +149,7 @@ def _searched(top: Path, oddities: Oddities) -> list[Path]:
             continue
         seen.add(real)
         folders.sort()
-        if set(V1_FILES) <= set(files):
+        if call_in(folder) is not None:
             found.append(folder)
             continue
         forks = set(filter(is_fork, files))

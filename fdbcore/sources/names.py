@@ -19,6 +19,7 @@ FILE_COLUMNS: Final = ("file", "filename", "file_name", "path", "audio", "record
 """Names, in any case, of the column that names the file. The first of these that a table has is used."""
 DELIMITERS: Final = ",;\t"
 V1_INPUT: Final = "input.wav"
+V2_A: Final = "A.wav"
 
 MOST_NAME_BYTES: Final = 200
 """The limit of a session's name. File systems allow 255 bytes, but files made from a session add to its name."""
@@ -58,7 +59,7 @@ class NameIndex:
     if nothing matches with it.
 
     known: for each call its name and its files. The folders above a relative path count as unknown. The files of
-    Full-Duplex-Bench v1 all have the same name, so they also go by the name of their folder.
+    Full-Duplex-Bench all have the same name, so they also go by the name of their folder.
     """
 
     def __init__(self, known: Iterable[tuple[str, Sequence[Path]]]) -> None:
@@ -72,7 +73,7 @@ class NameIndex:
             for path in paths or [Path(name)]:
                 *above, last = _parts(str(path)) or ("",)
                 self._add(number, {last, PurePosixPath(last).stem}, tuple(above))
-                if last == V1_INPUT and above:
+                if above and (last == V1_INPUT or (last == V2_A and len(paths) > 1)):
                     self._add(number, above[-1:], tuple(above[:-1]))
                 folders.append(tuple(above))
         self._common: _Parts = _common_start(folders)

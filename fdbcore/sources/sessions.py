@@ -22,6 +22,7 @@ from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import LogFile
+from fdbcore.sources.benchmark_folders import call_in, is_mono, place_and_name, words_beside
 from fdbcore.sources.left_out import AskedSpan, in_ticks
 from fdbcore.sources.names import real_path, session_names
 from fdbcore.sources.pairs import Pair, pair_name
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
 MOST_OFFSET_MS: Final = 600_000
-
-V1_FILES: Final = ("input.wav", "output.wav")
 
 MONO: Final = "expected two channels (left A, right B), got mono"
 """What an error says of a single file with one channel; many such files are most likely the sides of calls."""
@@ -51,7 +50,7 @@ class SessionInput:
     b: the file of side B.
     swap: exchange the sides.
     offset_ms: how much later B begins than A; if negative, A begins later than B. Nothing is cut off.
-    words: the file of Full-Duplex-Bench v1 with a side's words and their times, by side (after `swap`).
+    words: the file of Full-Duplex-Bench with a side's words and their times, by side (after `swap`).
     recording: the folder of the recording that this audio belongs to, directly or by links; None if there is none.
     labels: the file that the labels came from, and the labels; None if no labels were given.
     log: the agent's own log; None if none was given.
@@ -117,8 +116,8 @@ def session_inputs(
 
     Give either `a` and `b`, one file for each side, or `pairs` of such files, a session each, or `paths`. Exactly two
     mono files in `paths` are the two sides of one session, unless they were `searched` for: then nobody has said which
-    side is which. Any other file is stereo and a session of its own. So is a folder of Full-Duplex-Bench v1 (input.wav
-    is A, output.wav is B), a recording, and each recording of a run. SettingsError for other combinations. A file that
+    side is which. Any other file is stereo and a session of its own. So is a folder of Full-Duplex-Bench (see
+    `benchmark_folders`), a recording, and each recording of a run. SettingsError for other combinations. A file that
     cannot be used fails only when its session is opened.
     """
     if (a is None) != (b is None) or (a is None) == (not paths and not pairs):
@@ -129,7 +128,7 @@ def session_inputs(
         groups = [(Path(a), Path(b))]
     elif pairs:
         groups = [*pairs]
-    elif not searched and len(named) == 2 and all(map(_is_mono, named)):
+    elif not searched and len(named) == 2 and all(map(is_mono, named)):
         groups = [tuple(named)]
     else:
         groups = [files for path in named for files in _sessions_at(path)]
@@ -139,9 +138,8 @@ def session_inputs(
 
 def _sessions_at(path: Path) -> list[tuple[Path, ...]]:
     """The files of each session in a folder (for a recording, its folder); `path` itself if it is no such folder."""
-    v1 = tuple(path / name for name in V1_FILES)
-    if all(map(os.path.isfile, v1)) and not _is_recording(path):
-        return [v1]
+    if not _is_recording(path) and (call := call_in(path)) is not None:
+        return [call]
     cases = sorted(meta.parent for meta in path.glob(f"*/{META}")) if os.path.isdir(path) else []
     return [(path,)] if _is_recording(path) or not cases else [(case,) for case in cases]
 
@@ -150,23 +148,10 @@ def _is_recording(path: Path) -> bool:
     return os.path.isfile(path / META)
 
 
-def _is_mono(path: Path) -> bool:
-    try:
-        with AudioFile(path) as file:
-            return file.channels == 1
-    except AudioError:
-        return False
-
-
-def _is_v1(files: tuple[Path, ...]) -> bool:
-    return tuple(file.name for file in files) == V1_FILES and files[0].parent == files[1].parent
-
-
 def _place_and_name(files: tuple[Path, ...]) -> tuple[Path, str]:
     """The folder that a session lies in, and its name there."""
-    if _is_v1(files):
-        sample = real_path(files[0]).parent
-        return sample.parent.parent, "-".join(sample.parts[-2:])  # TASK-NUMBER: samples are only numbered in a task
+    if (of_benchmark := place_and_name(files)) is not None:
+        return of_benchmark
     if _is_recording(files[0]):
         return real_path(files[0]).parent, real_path(files[0]).name
     return Path(os.path.abspath(files[0])).parent, pair_name(files[0].stem, files[-1].stem)
@@ -197,7 +182,7 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
 
 
 def _of_files(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
-    words = zip(_in_order(swap), (file.with_suffix(".json") for file in files if _is_v1(files)), strict=False)
+    words = zip(_in_order(swap), words_beside(files), strict=False)
     found: dict[Side, Path] = {side: file for side, file in words if file.is_file()}
     return SessionInput(name, files[0], files[1] if len(files) == 2 else None, swap, offset_ms, found)
 

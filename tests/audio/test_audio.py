@@ -339,7 +339,10 @@ def test_what_is_not_a_file_is_named(tmp_path: Path) -> None:
             AudioError, match=r"expected an audio file, got no such file, or no permission to look for it$"
         ):
             AudioFile(tmp_path / name)
-    with pytest.raises(AudioError, match=r"an audio file, or a folder with input\.wav and output\.wav, got a folder$"):
+    with pytest.raises(
+        AudioError,
+        match=r"an audio file, or a folder with input\.wav and output\.wav, or A\.wav and B\.wav, got a folder$",
+    ):
         AudioFile(tmp_path)
     os.mkfifo(tmp_path / "pipe.wav")
     with pytest.raises(AudioError, match=r"pipe\.wav: expected a regular file that may be read"):

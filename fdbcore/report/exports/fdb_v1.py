@@ -36,7 +36,12 @@ def why_not(recording: Recording) -> str | None:
         return "expected one made from a clip, got another"
     if Path(clip["path"]).name not in (INPUT, CLEAN_INPUT):
         return f"expected a clip named {INPUT} or {CLEAN_INPUT} (Full-Duplex-Bench v1, v1.5), got {clip['path']}"
-    outcome = recording.meta.get("outcome")
+    return why_not_held(recording)
+
+
+def why_not_held(recording: Recording) -> str | None:
+    """Why nothing is to be scored of a recording: it is invalid, or never began; None if it was held."""
+    outcome = recording.outcome
     reason = outcome.get("reason") if outcome else None
     if outcome and outcome.get("kind") == "invalid":
         return f"expected a valid conversation, got an invalid one: {reason}"
@@ -45,12 +50,15 @@ def why_not(recording: Recording) -> str | None:
     return None
 
 
-def caution(recording: Recording) -> str | None:
-    """A warning for those who score the files: the call failed, and the audio is silent from when on; or None."""
+def caution(recording: Recording, name: str) -> str | None:
+    """A warning for those who score the system's file of that name: the call failed, and it is silent from when on.
+
+    None if there is nothing to say.
+    """
     outcome = recording.meta.get("outcome")
     if not outcome or outcome.get("kind") != "failed":
         return None
-    return f"failed: {outcome['reason']}; output.wav is silent from {ticks_to_s(recording.n_ticks):g} s on"
+    return f"failed: {outcome['reason']}; {name} is silent from {ticks_to_s(recording.n_ticks):g} s on"
 
 
 def export_fdb1(recordings: Sequence[Recording], out: Path) -> list[Path]:

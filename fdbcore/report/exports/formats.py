@@ -16,7 +16,8 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.recording.reader import Recording
 from fdbcore.report.call.document import document
-from fdbcore.report.exports.fdb_v1 import export_fdb1, why_not
+from fdbcore.report.exports.fdb_v1 import export_fdb1, why_not, why_not_held
+from fdbcore.report.exports.fdb_v2 import export_fdb2
 from fdbcore.report.exports.turnbench import export_turnbench
 from fdbcore.sources.label_files import LEFT_OUT, rttm_name
 from fdbcore.types import SIDES, Side, TurnEvent, TurnKind, ticks_to_s
@@ -32,18 +33,21 @@ Point: TypeAlias = tuple[int, str]
 def export(readings: Sequence[Reading], fmt: str, out: Path | None = None) -> list[Path]:
     """Write a file for each recording and return the paths.
 
-    fmt: rttm, textgrid, audacity, csv or json; fdb1 (see `fdb_v1`), which has several files per recording; or turnbench
-    (see `turnbench`), one file for all. out: the folder, created if it is missing. By default it is that of each
-    recording; for fdb1 it is the folder fdb1 beside them, for turnbench the folder that holds them.
+    fmt: rttm, textgrid, audacity, csv or json; fdb1 or fdb2 (see `fdb_v1`, `fdb_v2`), which have several files per
+    recording; or turnbench (see `turnbench`), one file for all. out: the folder, created if it is missing. By default
+    it is that of each recording; for fdb1 and fdb2 it is a folder of that name beside them, for turnbench the folder
+    that holds them.
     Raises InputError for an unknown format, and for a recording that cannot be exported; RecordingError if a file
     cannot be written.
     """
     if fmt == "fdb1":
         return export_fdb1(readings, out or readings[0].path.parent / "fdb1") if readings else []
+    if fmt == "fdb2":
+        return export_fdb2(readings, out or readings[0].path.parent / "fdb2") if readings else []
     if fmt == "turnbench":
         return [export_turnbench(readings, out or readings[0].path.parent)] if readings else []
     if fmt not in FORMATS:
-        raise InputError(f"format: expected one of {', '.join(FORMATS)}, fdb1, turnbench, got {fmt!r}")
+        raise InputError(f"format: expected one of {', '.join(FORMATS)}, {', '.join(TOGETHER)}, got {fmt!r}")
     text_of, suffix = FORMATS[fmt]
     paths = []
     for reading in readings:
@@ -62,7 +66,8 @@ def left_out(recording: Recording, fmt: str) -> str | None:
     if (status := recording.meta["status"]) != "complete":
         why = recording.meta.get("reason") or f"cut off; `fdbcore replay {recording.path}` recovers it"
         return f"expected complete, got {status}: {why}"
-    return why_not(recording) if fmt == "fdb1" else None
+    reasons: Mapping[str, Callable[[Recording], str | None]] = {"fdb1": why_not, "fdb2": why_not_held}
+    return reasons[fmt](recording) if fmt in reasons else None
 
 
 def rttm(reading: Reading) -> str:
@@ -160,7 +165,7 @@ def json_document(reading: Reading) -> str:
     return json.dumps(document(reading, read_scores(reading)), ensure_ascii=False, indent=1) + "\n"
 
 
-TOGETHER: Final = ("fdb1", "turnbench")
+TOGETHER: Final = ("fdb1", "fdb2", "turnbench")
 """The formats of which a recording alone is not to be written."""
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Reading], str], str]]] = {

@@ -1,0 +1,80 @@
+"""Folders in which Full-Duplex-Bench keeps the two sides of a call, as files that have the same names in each of them.
+
+    v1  TASK/NUMBER/input.wav, output.wav       a user and a system; input.json, output.json: their words
+    v2  [FAMILY/][CLASS/]TASK/A.wav, B.wav      an examiner and a system; A.json, B.json: their words
+
+v2 has a folder `session_*` below that of the task, unless its scripts have cleaned up, and mixes both to combined.wav.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile
+from fdbcore.errors import AudioError
+from fdbcore.sources.names import is_fork, real_path
+
+V1_FILES: Final = ("input.wav", "output.wav")
+V2_FILES: Final = ("A.wav", "B.wav")
+_V2_MIX: Final = "combined.wav"
+_V2_SESSION: Final = "session_"
+
+
+def call_in(folder: Path) -> tuple[Path, Path] | None:
+    """The files of A and B in a folder of the benchmark; None for any other folder, and for what is none.
+
+    A.wav and B.wav are the sides of a call if both are mono and no other audio is beside them but their mix.
+    """
+    try:
+        audio = {name for name in os.listdir(folder) if _is_audio(name)}
+    except OSError:
+        return None
+    if audio.issuperset(V1_FILES):
+        names = V1_FILES
+    elif audio.issuperset(V2_FILES) and audio <= {*V2_FILES, _V2_MIX}:
+        names = V2_FILES
+    else:
+        return None
+    a, b = (folder / name for name in names)
+    return (a, b) if names == V1_FILES or (is_mono(a) and is_mono(b)) else None
+
+
+def is_call(files: tuple[Path, ...], names: tuple[str, str]) -> bool:
+    """Whether these are the two files of such names in one folder, A's first."""
+    return tuple(file.name for file in files) == names and files[0].parent == files[1].parent
+
+
+def place_and_name(files: tuple[Path, ...]) -> tuple[Path, str] | None:
+    """The folder that a call of the benchmark lies in, and its name there; None for the files of another call.
+
+    v1 counts the samples of each task anew, so the name has the task, too: TASK-NUMBER. The name in v2 is the task's.
+    """
+    if is_call(files, V1_FILES):
+        sample = real_path(files[0]).parent
+        return sample.parent.parent, "-".join(sample.parts[-2:])
+    if is_call(files, V2_FILES):
+        folder = real_path(files[0]).parent
+        task = folder.parent if folder.name.startswith(_V2_SESSION) else folder
+        return task.parent, task.name
+    return None
+
+
+def words_beside(files: tuple[Path, ...]) -> list[Path]:
+    """Where the words of A and B of such a call are, if they are known; none for the files of another call."""
+    known = is_call(files, V1_FILES) or is_call(files, V2_FILES)
+    return [file.with_suffix(".json") for file in files] if known else []
+
+
+def is_mono(path: Path) -> bool:
+    """Whether a file is audio with one channel."""
+    try:
+        with AudioFile(path) as file:
+            return file.channels == 1
+    except AudioError:
+        return False
+
+
+def _is_audio(name: str) -> bool:
+    return Path(name).suffix.lower() in AUDIO_SUFFIXES and not is_fork(name)
