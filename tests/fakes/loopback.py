@@ -71,8 +71,10 @@ class Loopback(ABC):
 
 def serve_alone(server: Loopback) -> None:
     """Serve until Ctrl-C or the end of the process, as a program; it prints its introduction once it listens."""
-    ends = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # also in the thread of the server, which is yet to begin
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
     with server:
         print(server.introduction(), flush=True)
-        signal.sigwait(ends)
+        while not ended.wait(0.1):  # its handler waits until the main thread runs, if another one gets the signal
+            pass

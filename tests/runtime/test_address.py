@@ -8,10 +8,8 @@ import pytest
 
 from fdbcore.endpoints import clip, echo, moshi, one_shot
 from fdbcore.endpoints import exec as command
-from fdbcore.endpoints.vendors import gemini_session, ultravox_call
 from fdbcore.endpoints.webrtc import endpoint, whip_client
 from fdbcore.errors import SettingsError
-from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.runtime.address import Setting, command_of, host_port, is_local, location, parsed, rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "systems.md"
@@ -31,13 +29,6 @@ PARTIES = {
     "`gemini`, `openai-chat`": one_shot.SETTINGS,
     "`clip`": clip.SETTINGS,
 }
-
-
-PAGES = {
-    "gemini-live": (*ACCOUNT_SETTINGS, *gemini_session.SETTINGS),
-    "ultravox": (*ACCOUNT_SETTINGS, *ultravox_call.SETTINGS),
-}
-"""The settings of systems with a page of their own, by its name."""
 
 
 def test_settings_have_their_types_and_defaults() -> None:
@@ -89,13 +80,6 @@ def test_a_wrong_place_is_not_shown_as_it_may_hold_a_password() -> None:
 @pytest.mark.parametrize("parties", PARTIES)
 def test_the_docs_list_all_settings(parties: str) -> None:
     assert "\n".join(rows(parties, PARTIES[parties])) in DOCS.read_text(encoding="utf-8")
-
-
-@pytest.mark.skipif(not DOCS.is_file(), reason="needs the checkout, not only the wheel")
-@pytest.mark.parametrize("system", PAGES)
-def test_the_page_of_a_system_lists_its_settings(system: str) -> None:
-    page = (DOCS.parent / "systems" / f"{system}.md").read_text(encoding="utf-8")
-    assert "\n".join(rows(f"`{system}`", PAGES[system])) in page
 
 
 @pytest.mark.parametrize(
