@@ -13,7 +13,10 @@ from fdbcore.runtime.redaction import write_no_secrets
 from .entry import begin_work
 from .lazy import LazyCommands
 
-COMMANDS = ("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "dataset", "scenarios", "models")
+COMMANDS = (
+    *("replay", "report", "score", "run", "doctor", "gate", "export", "agree"),
+    *("transcribe", "dataset", "scenarios", "models"),
+)
 """In the order in which a newcomer needs them."""
 
 FIRST_STEPS = """\

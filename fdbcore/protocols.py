@@ -19,6 +19,7 @@ from fdbcore.types.chat import ChatMessage, ChatPart
 from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
 from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import Service
+from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
     from fdbcore.types.timing_types import TimingCertificate
@@ -256,6 +257,18 @@ class Transcriber(Protocol):
 
         wav: the bytes of the file. language: its ISO 639-1 code. PartyError if the recogniser is not available.
         """
+
+    def words(self, wav: bytes, language: str) -> Sequence[TimedWord]:
+        """The words in a WAV file with their times from its start, in order; empty if it holds none.
+
+        wav, language: as for `transcribe`; language "" finds it out. PartyError if the recogniser is not available,
+        SettingsError if it gives no word times.
+        """
+        raise SettingsError(f"{self.name} gives no word times")
+
+    def describe(self) -> Mapping[str, Any]:
+        """What decides its words, as JSON values without secrets: words that are stored are used again by it."""
+        return {"name": self.name}
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""

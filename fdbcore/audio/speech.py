@@ -1,13 +1,20 @@
-"""Brings what a synthesiser spoke to the rate of the session, and cuts off the silence around its words."""
+"""Brings speech to the rate of the session, as synthesisers speak it, and from it, as recognisers take it."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore._ext.resample import Resampler
 from fdbcore.audio.decode import resampler_to_48k
 from fdbcore.audio.level import within_range
-from fdbcore.types import FRAME_SAMPLES, Pcm
+from fdbcore.audio.wav import wav_bytes
+from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
+
+RECOGNISER_RATE_HZ: Final = 16_000
+"""Recognisers work at this rate, so more would only take longer to send."""
 
 
 def without_edges(pcm: npt.NDArray[np.int16], rate_hz: int) -> Pcm:
@@ -36,3 +43,9 @@ def without_long_pauses(speech: Pcm, most_ticks: int) -> Pcm:
             first = start + most_ticks // 2
             kept[first * FRAME_SAMPLES : (first + end - start - most_ticks) * FRAME_SAMPLES] = False
     return speech[kept]
+
+
+def wav_to_recognise(pcm: Pcm) -> bytes:
+    """Speech, int16 (n,) at 48 kHz, as a WAV file for a recogniser; its times are the same."""
+    resampler = Resampler(SAMPLE_RATE_HZ, RECOGNISER_RATE_HZ)
+    return wav_bytes(np.concatenate((resampler.process(pcm), resampler.flush())), RECOGNISER_RATE_HZ)

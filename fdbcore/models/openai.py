@@ -32,6 +32,11 @@ def openai(address: str) -> Model:
     return OpenAIModel(found.place, **found.settings)
 
 
+def told_by(error: Any) -> str:  # noqa: ANN401
+    """What the server said in an answer that is an error of the SDK."""
+    return str(error.body.get("message") or "") if isinstance(error.body, Mapping) else str(error.message)
+
+
 class OpenAIModel(VendorModel):
     """See `openai`. If the model does not take a seed, the seed is left out from then on, and `describe` says so."""
 
@@ -142,7 +147,7 @@ class OpenAIModel(VendorModel):
         if isinstance(error, APIConnectionError):
             return self.error(f"{self.server} cannot be reached: {error.__cause__ or error}", transient=True)
         if isinstance(error, APIStatusError):
-            message = str(error.body.get("message") or "") if isinstance(error.body, Mapping) else error.message
+            message = told_by(error)
             if error.code in _FILTERS:
                 return self.refusal(f"declined: {message}")
             if error.code == _NO_REGION:

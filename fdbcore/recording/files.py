@@ -11,6 +11,7 @@ from typing import Any, Final
 from fdbcore.errors import RecordingError
 from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.whole_files import whole_file
+from fdbcore.types import Side
 
 RECORDING_SCHEMA: Final = "fdbcore.recording/1"
 TURNS_SCHEMA: Final = "fdbcore.turns/1"
@@ -24,6 +25,7 @@ REFUSAL = "refusal"
 ACTIVITY, TURNS, SCORES = "derived/activity.npz", "derived/turns.json", "derived/scores.json"
 QUANTITIES, HEALTH = "derived/quantities.json", "derived/health.json"
 MARKS, LABELS = "derived/marks.json", "derived/labels.json"
+WORDS: Final[Mapping[Side, str]] = {"A": "derived/words_A.json", "B": "derived/words_B.json"}
 
 
 def write_text(path: Path, text: str) -> None:

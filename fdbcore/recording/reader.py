@@ -4,7 +4,8 @@
        events.jsonl   one event a line: {"tick", "side", "kind", ...}; append-only
        meta.json      both parties, settings, versions, status, the timing certificate
        derived/       activity.npz, turns.json, health.json, quantities.json, scores.json: computed from the files
-                      above and from labels.json, the labels that people gave
+                      above and from labels.json, the labels that people gave; words_A.json, words_B.json: what
+                      transcribers heard
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from fdbcore.recording.files import (
     REPORT,
     SCORES,
     TURNS,
+    WORDS,
     read_json,
     settings_hash,
     write_json,
@@ -49,6 +50,7 @@ from fdbcore.sources.left_out import asked_spans, within_call
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.sources.word_files import chunks_in
 from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ AUDIO_END: Final = "audio_end"
 _PARTS: Final = frozenset(
     {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
     | {f"derived/{side}.json" for side in "AB"}
+    | set(WORDS.values())
 )
 """All that the folder of a recording may hold."""
 
@@ -239,20 +242,9 @@ def _keep_benchmark(session: SessionInput, path: Path) -> list[Annotation]:
 
 def _words_in(path: Path) -> dict[str, Any]:
     """The words that have both times, and how many were left out because the recogniser gave only one."""
-    try:
-        chunks = read_json(path)["chunks"]
-        words = [
-            {
-                "text": str(chunk["text"]).strip(),
-                "start_s": float(chunk["timestamp"][0]),
-                "end_s": float(chunk["timestamp"][1]),
-            }
-            for chunk in chunks
-            if None not in chunk["timestamp"]
-        ]
-        return {"words": words, "left_out": len(chunks) - len(words)}
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
+    found = chunks_in(path)
+    words = [{"text": text, "start_s": start_s, "end_s": end_s} for text, start_s, end_s in found.words]
+    return {"words": words, "left_out": found.untimed}
 
 
 def compared(held: Recording, replayed: Recording) -> tuple[bool | None, list[str]]:

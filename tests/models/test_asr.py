@@ -9,10 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from fakes.fake_transcriptions import FakeTranscriptions, Word, spoken
 
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import PartyError, SettingsError
+from fdbcore.protocols import Transcriber
 from fdbcore.registry import transcriber
+from fdbcore.types.words import TimedWord, as_text
 
 pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
 
@@ -86,6 +89,70 @@ def test_what_goes_wrong_is_one_line_without_the_key(server: Server, status: int
         transcriber(server.address_of("whisper-1")).transcribe(WAV, "ja")
     assert KEY not in str(error.value)
     assert "\n" not in str(error.value)
+
+
+WORDS = [Word("three", 0.5, 0.8), Word("one", 0.9, 1.2), Word("four", 2.0, 2.25)]
+SAID = wav_bytes(spoken(WORDS, 3.0), 16_000)
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTranscriptions]:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FakeTranscriptions() as running:
+        yield running
+
+
+def test_a_server_gives_words_with_their_times(listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    expected = [TimedWord("three", 500, 800), TimedWord("one", 900, 1200), TimedWord("four", 2000, 2250)]
+    assert hears.words(SAID, "en") == expected
+    assert hears.words(SAID, "") == expected
+    assert [asked.get("language") for asked in listener.asked] == ["en", None]
+    assert hears.transcribe(SAID, "en") == as_text(expected) == "three one four"
+    assert hears.words(wav_bytes(np.zeros(16_000, np.int16), 16_000), "en") == []
+
+
+def test_a_model_without_word_times_is_refused_with_what_its_server_says(listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("gpt-4o-transcribe"))
+    with pytest.raises(
+        SettingsError, match=r"^openai:gpt-4o-transcribe gives no word times: response_format 'verbose_j"
+    ):
+        hears.words(SAID, "en")
+    assert hears.transcribe(SAID, "en") == "three one four"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "told"),
+    [
+        ({"text": "Hello.", "segments": []}, SettingsError, "gives no word times: .* answers without them"),
+        ({"text": "Hello.", "words": [{"word": "Hello"}]}, PartyError, "something other than a transcript"),
+        ({"text": "Hello.", "words": [{"word": None, "start": 0, "end": 1}]}, PartyError, "other than a transcript"),
+        ({"text": "Hello.", "words": [{"word": "Hello", "start": "x", "end": 1}]}, PartyError, "than a transcript"),
+    ],
+)
+def test_answers_without_usable_word_times(
+    listener: FakeTranscriptions, answer: dict[str, object], error: type[Exception], told: str
+) -> None:
+    listener.answer = answer
+    with pytest.raises(error, match=told):
+        transcriber(listener.address_of("whisper-1")).words(SAID, "en")
+
+
+def test_a_recogniser_of_ones_own_gives_no_word_times_unless_it_says_so() -> None:
+    class Own(Transcriber):
+        name = "own"
+
+        def transcribe(self, wav: bytes, language: str) -> str:
+            return "words"
+
+    with pytest.raises(SettingsError, match="own gives no word times"):
+        Own().words(SAID, "en")
+    assert Own().describe() == {"name": "own"}
+
+
+def test_words_in_a_row_have_spaces_where_a_writing_has_them() -> None:
+    words = [TimedWord(text, 0, 0) for text in ("晴れ", "です。", "OK", "then", "はい")]
+    assert as_text(words) == "晴れです。 OK then はい"
 
 
 def test_an_unknown_recogniser() -> None:

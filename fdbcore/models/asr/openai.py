@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from fdbcore.errors import PartyError, SettingsError
 from fdbcore.models.account import SETTINGS
-from fdbcore.models.openai import OpenAIModel
+from fdbcore.models.openai import OpenAIModel, told_by
 from fdbcore.protocols import Transcriber
 from fdbcore.runtime.address import parsed
 from fdbcore.runtime.redaction import without_values
 from fdbcore.types.usage import Service
+from fdbcore.types.words import TimedWord
+
+_OF_WORD_TIMES: Final = ("response_format", "timestamp_granularities", "timestamp_granularities[]")
+"""The parameters that a server refuses if its model gives no word times, as gpt-4o-transcribe does not."""
 
 
 def openai(address: str) -> Transcriber:
@@ -25,17 +31,46 @@ class OpenAITranscriber(OpenAIModel, Transcriber):
         """The server, which gets audio."""
         return [self.service("audio")]
 
+    def describe(self) -> Mapping[str, Any]:
+        """See `Transcriber.describe`. The version of the SDK does not change the words."""
+        return {"name": self.name, "server": self.server}
+
     def transcribe(self, wav: bytes, language: str) -> str:
         """See `Transcriber.transcribe`."""
-        client = self._client
-        from openai import OpenAIError
-
-        audio = ("speech.wav", wav, "audio/wav")
-        try:
-            found = client.audio.transcriptions.create(model=self._model, file=audio, language=language)
-        except (OpenAIError, ValueError) as error:
-            raise self._failure(error) from None
-        text = getattr(found, "text", None)
+        text = getattr(self._ask(wav, language), "text", None)
         if not isinstance(text, str):
-            raise self.error(f"{self.server} answers with something other than a transcript", transient=True)
+            raise self._no_transcript()
         return without_values(text.strip())
+
+    def words(self, wav: bytes, language: str) -> Sequence[TimedWord]:
+        """See `Transcriber.words`."""
+        found = self._ask(wav, language, response_format="verbose_json", timestamp_granularities=["word"])
+        words = getattr(found, "words", None)
+        if words is None and getattr(found, "text", None):
+            raise SettingsError(f"{self.name} gives no word times: {self.server} answers without them")
+        try:
+            return [_timed(word.word, word.start, word.end) for word in words or ()]
+        except (AttributeError, TypeError, ValueError):  # the SDK does not check the answer
+            raise self._no_transcript() from None
+
+    def _ask(self, wav: bytes, language: str, **form: Any) -> Any:  # noqa: ANN401
+        """What the server answers, unchecked. form: parameters of the answer's form."""
+        client = self._client
+        from openai import BadRequestError, OpenAIError
+
+        if language:
+            form["language"] = language
+        try:
+            return client.audio.transcriptions.create(model=self._model, file=("speech.wav", wav, "audio/wav"), **form)
+        except (OpenAIError, ValueError) as error:
+            if isinstance(error, BadRequestError) and error.param in _OF_WORD_TIMES:
+                raise SettingsError(f"{self.name} gives no word times: {self.redacted(told_by(error))}") from None
+            raise self._failure(error) from None
+
+    def _no_transcript(self) -> PartyError:
+        return self.error(f"{self.server} answers with something other than a transcript", transient=True)
+
+
+def _timed(text: str, start_s: float, end_s: float) -> TimedWord:
+    start_ms = round(start_s * 1000)
+    return TimedWord(without_values(text.strip()), start_ms, max(start_ms, round(end_s * 1000)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +23,7 @@ from fdbcore.models.packaged import packaged, ready
 from fdbcore.models.tts.folder import read_mono
 from fdbcore.protocols import Transcriber
 from fdbcore.runtime.address import Setting, parsed
+from fdbcore.types.words import TimedWord
 
 SIZE: Final = "base"
 RATE_HZ: Final = 16_000
@@ -59,12 +60,22 @@ class Whisper(Transcriber):
 
         InputError for a language that Whisper does not know, and for what is not audio.
         """
+        return " ".join(segment.text.strip() for segment in self._segments(wav, language))
+
+    def words(self, wav: bytes, language: str) -> Sequence[TimedWord]:
+        """See `Transcriber.words`; errors as for `transcribe`."""
+        return [
+            TimedWord(word.word.strip(), round(word.start * 1000), round(word.end * 1000))
+            for segment in self._segments(wav, language, word_timestamps=True)
+            for word in segment.words or ()
+        ]
+
+    def _segments(self, wav: bytes, language: str, **settings: bool) -> list[Any]:
         audio = _audio(wav)
         with _hearing:
             model = _model(self._folder, self._threads)
             try:
-                segments, _ = model.transcribe(audio, language=language or None, **_DECODING)
-                return " ".join(segment.text.strip() for segment in segments)
+                return list(model.transcribe(audio, language=language or None, **_DECODING, **settings)[0])
             except ValueError as error:
                 raise InputError(f"whisper: {error}") from error
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from fdbcore.analysis.stages import stage_table
+from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.live_record import live_record
 from fdbcore.measures.opportunities import opportunities
 from fdbcore.measures.reading import Reading
@@ -32,7 +33,7 @@ def document(reading: Reading, scores: Scores) -> Document:
         | ({"unanswered": True} if not suspect and event in unanswered else {})
         for event, suspect in reading.events_with_suspects
     ]
-    return {
+    content: Document = {
         "schema": DOCUMENT_SCHEMA,
         "recording": _described(reading),
         "settings": reading.meta["settings"],
@@ -49,6 +50,9 @@ def document(reading: Reading, scores: Scores) -> Document:
         "held": live_record(reading),
         "marks": _marks(reading),
     }
+    if lines := heard_lines(reading):
+        content["transcript"] = lines
+    return content
 
 
 def told_first(content: Document | Scores) -> list[str]:

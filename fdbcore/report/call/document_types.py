@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Curves, Measures, ReplaySummary
 from fdbcore.measures.finding_types import Finding, Moment
+from fdbcore.measures.heard_word_types import HeardLine
 from fdbcore.measures.live_record_types import Held
 from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.labels import LabelKind
@@ -137,6 +138,12 @@ class Document(TypedDict):
     ]
     held: NotRequired[Annotated[Held | None, Meta(description="null of recorded files")]]
     marks: NotRequired[Annotated[AgentLog | None, Meta(description="null without a log")]]
+    transcript: NotRequired[
+        Annotated[
+            list[HeardLine],
+            Meta(description="what a transcriber heard, by start; what the parties told is in held"),
+        ]
+    ]
 
 
 class ReplayedCalls(ReplaySummary):

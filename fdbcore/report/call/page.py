@@ -92,6 +92,7 @@ def page(
             **content,
             "recording": _without_words(content["recording"]),
             "held": _without_words(content["held"]),
+            "transcript": [],
         }
     if shown.silent is not None:
         content = {**content, "warnings": [f"no audio: {shown.silent}", *content["warnings"]]}

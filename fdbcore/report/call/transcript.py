@@ -1,4 +1,4 @@
-"""What was said in a live call, in its report: each line plays from where it begins."""
+"""What was said in a call, as its parties told it and as a transcriber heard it: each line plays from its beginning."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fdbcore.report.format import amount
 from fdbcore.types import Side, ticks_to_s
 
 if TYPE_CHECKING:
+    from fdbcore.measures.heard_word_types import HeardLine
     from fdbcore.measures.live_record_types import HeldLine
     from fdbcore.report.call.document_types import Document
 
@@ -22,9 +23,10 @@ class ShownLine(NamedTuple):
 
 
 def section(content: Document) -> list[ShownLine]:
-    """The lines of the page by their start; none if no party told any words."""
+    """The lines of the page by their start; none if no party told any words, and nobody transcribed the call."""
     held = content["held"]
-    return [_line(each) for each in held.get("transcript", [])] if held else []
+    told = [_line(each) for each in held.get("transcript", [])] if held else []
+    return sorted([*told, *map(_heard, content.get("transcript", []))], key=lambda line: line.start_s)
 
 
 def _line(line: HeldLine) -> ShownLine:
@@ -41,3 +43,9 @@ def _of_cut(line: HeldLine) -> list[str]:
         f"cut short: {heard} heard"
         + (f" of the {amount(said_ms / 1000, 's')} that had come" if said_ms is not None else "")
     ]
+
+
+def _heard(line: HeardLine) -> ShownLine:
+    silent = [f"{line['side']} was silent here: most likely nobody said this"] if line.get("in_silence") else []
+    note = "; ".join([f"as {line['by']} heard it", *silent])
+    return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], note)

@@ -1,0 +1,50 @@
+"""The types of the words of a side, as JSON values.
+
+They need msgspec, and are for type checkers and for the schemas: nothing at run time imports this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from fdbcore.recording.meta_types import Count
+from fdbcore.types import Side
+
+
+class StoredWord(TypedDict):
+    """A word, in the half-open span [start_ms, end_ms) of the session."""
+
+    text: str
+    start_ms: Count
+    end_ms: Count
+    in_silence: NotRequired[
+        Annotated[
+            Literal[True],
+            Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
+        ]
+    ]
+
+
+class StoredTranscript(TypedDict):
+    """What one transcriber heard."""
+
+    transcriber: Annotated[str, Meta(description="its address")]
+    described: Annotated[dict[str, Any], Meta(description="what decides its words, in its own fields")]
+    language: Annotated[str, Meta(description="as ISO 639-1; empty if the transcriber had to find it out")]
+    audio_sha256: Annotated[str, Meta(description="of the side's audio on the session's clock: mono int16 at 48 kHz")]
+    untimed: NotRequired[Annotated[Count, Meta(description="words left out because their times are not known")]]
+    words: Annotated[list[StoredWord], Meta(description="by their start")]
+
+
+class SideWords(TypedDict):
+    """derived/words_A.json or words_B.json: the words of a side. Fields may be added under the same version; a field is
+    never given another meaning."""
+
+    schema: Literal["fdbcore.words/1"]
+    side: Side
+    transcripts: Annotated[
+        list[StoredTranscript],
+        Meta(description="one of each transcriber and language; that which was last asked for stands last"),
+    ]

@@ -1,0 +1,133 @@
+"""The words of a recording's sides with their times, as transcribers heard them: derived/words_A.json, words_B.json.
+
+No measure of `fdbcore.measures` counts them. The words that a Full-Duplex-Bench v1 folder brings are another thing
+(`Recording.spoken`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fdbcore.errors import RecordingError
+from fdbcore.recording.files import WORDS, read_json, write_json
+from fdbcore.runtime.redaction import clean
+from fdbcore.types import Side
+from fdbcore.types.words import TimedWord, as_text
+
+if TYPE_CHECKING:
+    from fdbcore.recording.word_types import SideWords, StoredTranscript, StoredWord
+
+WORDS_SCHEMA: Final = "fdbcore.words/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The words of one side, on the session's clock.
+
+    words: by their start. transcriber: its address. described: what decides its words, as JSON values without secrets.
+    language: as ISO 639-1; "" if the transcriber had to find it out. audio_sha256: of the side's audio, mono int16 at
+    48 kHz. untimed: how many words were left out because their times are not known.
+    """
+
+    side: Side
+    words: tuple[TimedWord, ...]
+    transcriber: str
+    described: Mapping[str, Any]
+    language: str
+    audio_sha256: str
+    untimed: int = 0
+
+    @property
+    def text(self) -> str:
+        """All words where the side was not silent, in a row."""
+        return as_text(word for word in self.words if not word.in_silence)
+
+    @property
+    def words_in_silence(self) -> int:
+        """How many words lie where the side was silent."""
+        return sum(word.in_silence for word in self.words)
+
+    def is_like(self, other: Transcript) -> bool:
+        """Whether it is of the same audio, by the same transcriber, in the same language."""
+        return _key(self) == _key(other)
+
+
+def transcripts(path: Path, side: Side) -> list[Transcript]:
+    """The transcripts of a side that the recording in a folder has; the last one was asked for last.
+
+    RecordingError if they cannot be read.
+    """
+    file = path / WORDS[side]
+    if not file.is_file():
+        return []
+    try:
+        content: SideWords = read_json(file)
+        if content["schema"] != WORDS_SCHEMA:
+            return []
+        return [_from_json(side, each) for each in content["transcripts"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{file}: expected words of schema {WORDS_SCHEMA}, got {error!r}") from error
+
+
+def keep_transcript(path: Path, transcript: Transcript) -> None:
+    """Store a transcript with the recording in a folder, after those of other transcribers and languages.
+
+    Transcripts of other audio are dropped. RecordingError if it cannot be written.
+    """
+    others = [
+        each
+        for each in transcripts(path, transcript.side)
+        if each.audio_sha256 == transcript.audio_sha256 and not each.is_like(transcript)
+    ]
+    content: SideWords = {
+        "schema": WORDS_SCHEMA,
+        "side": transcript.side,
+        "transcripts": [_to_json(each) for each in (*others, transcript)],
+    }
+    write_json(path / WORDS[transcript.side], content, in_one_line=True)
+
+
+def as_stored(described: Mapping[str, Any]) -> dict[str, Any]:
+    """A description of a transcriber as it comes back from the file."""
+    stored: dict[str, Any] = json.loads(json.dumps(clean(dict(described))))
+    return stored
+
+
+def _key(transcript: Transcript) -> tuple[Mapping[str, Any], str, str]:
+    return transcript.described, transcript.language, transcript.audio_sha256
+
+
+def _to_json(transcript: Transcript) -> StoredTranscript:
+    stored: StoredTranscript = {
+        "transcriber": transcript.transcriber,
+        "described": dict(transcript.described),
+        "language": transcript.language,
+        "audio_sha256": transcript.audio_sha256,
+        "words": [_word_to_json(word) for word in transcript.words],
+    }
+    if transcript.untimed:
+        stored["untimed"] = transcript.untimed
+    return stored
+
+
+def _word_to_json(word: TimedWord) -> StoredWord:
+    stored: StoredWord = {"text": word.text, "start_ms": word.start_ms, "end_ms": word.end_ms}
+    if word.in_silence:
+        stored["in_silence"] = True
+    return stored
+
+
+def _from_json(side: Side, stored: StoredTranscript) -> Transcript:
+    return Transcript(
+        side,
+        tuple(TimedWord(**word) for word in stored["words"]),
+        stored["transcriber"],
+        stored["described"],
+        stored["language"],
+        stored["audio_sha256"],
+        stored.get("untimed", 0),
+    )

@@ -1,0 +1,93 @@
+"""Words with times that somebody has already made: files of Full-Duplex-Bench, {"chunks": [{"text", "timestamp"}]}.
+
+Version 1 has input.json and output.json beside the audio, version 2 A.json and B.json. The times are seconds from the
+start of the file that was transcribed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple
+
+from fdbcore.audio.decode import content_hash
+from fdbcore.errors import InputError
+from fdbcore.recording.files import read_json
+from fdbcore.recording.reader import Recording
+from fdbcore.types import SAMPLE_RATE_HZ, Side
+from fdbcore.types.words import TimedWord
+
+NAME: Final = "words"
+
+
+class Chunks(NamedTuple):
+    """The words of a file that have both times: text, start and end in s; and how many have not."""
+
+    words: list[tuple[str, float, float]]
+    untimed: int
+
+
+def chunks_in(path: Path) -> Chunks:
+    """The words in a file. InputError if it is of another form, RecordingError if it cannot be read."""
+    try:
+        chunks = read_json(path)["chunks"]
+        words = [
+            (str(chunk["text"]).strip(), float(chunk["timestamp"][0]), float(chunk["timestamp"][1]))
+            for chunk in chunks
+            if None not in chunk["timestamp"]
+        ]
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise InputError(f"{path}: expected words as chunks with text and timestamp, got {error!r}") from error
+    return Chunks(words, len(chunks) - len(words))
+
+
+@dataclass(frozen=True, slots=True)
+class WordFiles:
+    """Where the words of recordings are: NAME.json beside the audio NAME.wav of each side; or, with a folder,
+    CALL/A.json and CALL/B.json in it, where CALL is the name of the recording.
+    """
+
+    folder: Path | None = None
+
+    name: ClassVar[str] = NAME
+    """As a transcript names where it is from; its description has the file."""
+
+    def file_of(self, recording: Recording, side: Side) -> Path:
+        """The file with the words of a side. InputError if there is none."""
+        if self.folder is not None:
+            file = self.folder / recording.name / f"{side}.json"
+        else:
+            source = recording.meta.get("source") or {}
+            if len(source.get("files", ())) != 2:
+                raise InputError(
+                    f"expected words beside the audio file of each side, got a recording without a file for each: "
+                    f"give {NAME}:FOLDER, with FOLDER/{recording.name}/{side}.json"
+                )
+            file = (recording.path / source["files"][source["sides"][side]["file"]]["path"]).with_suffix(".json")
+        if not file.is_file():
+            raise InputError(f"expected the words of side {side} in {file}, found no such file")
+        return file
+
+    def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
+        """What decides the words: the file and its content."""
+        file = self.file_of(recording, side)
+        return {"name": NAME, "file": str(file), "sha256": content_hash(file)}
+
+    def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
+        """The words of a side on the session's clock, by their start, and how many have no times."""
+        lead_ms = _lead_samples(recording, side) * 1000 // SAMPLE_RATE_HZ
+        words, untimed = chunks_in(self.file_of(recording, side))
+        timed = [_on_session(text, start_s, end_s, lead_ms) for text, start_s, end_s in words]
+        return sorted(timed, key=lambda word: word.start_ms), untimed
+
+
+def _lead_samples(recording: Recording, side: Side) -> int:
+    """How much silence precedes the file of a side, at 48 kHz."""
+    source = recording.meta.get("source") or {}
+    return int(source["sides"][side]["lead_samples"]) if "sides" in source else 0
+
+
+def _on_session(text: str, start_s: float, end_s: float, lead_ms: int) -> TimedWord:
+    start_ms = max(0, round(start_s * 1000) + lead_ms)
+    return TimedWord(text, start_ms, max(start_ms, round(end_s * 1000) + lead_ms))

@@ -1,0 +1,224 @@
+"""Both sides of a recording in words: pieces, the session's clock, silence, and what is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from fakes.fake_transcriptions import KEY, FakeTranscriptions, Word, spoken
+from helpers.schema import validator
+from helpers.voices import RATE_HZ, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.word_errors import word_error_rate
+
+import fdbcore
+from fdbcore.analysis.transcripts import MARGIN_TICKS, MOST_TICKS, in_silence, pieces, transcribe, within_speech
+from fdbcore.audio.speech import without_edges
+from fdbcore.errors import AudioError, PartyError
+from fdbcore.measures.reading import Reading
+from fdbcore.models.packaged import packaged, why_not
+from fdbcore.recording.words import Transcript, transcripts
+from fdbcore.registry import speaker, transcriber
+from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.types.words import TimedWord, as_text
+
+A = [Word(("one", "two", "three", "four")[n % 4], 1.0 + 0.9 * n, 1.5 + 0.9 * n) for n in range(60)]
+"""Nearly a minute in which A pauses only between words."""
+B = [Word("seven", 3.0, 3.4), Word("eight", 70.0, 70.5), Word("nine", 70.7, 71.2)]
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTranscriptions]:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FakeTranscriptions() as running:
+        yield running
+
+
+def replayed(folder: Path, a: npt.NDArray[np.int16], b: npt.NDArray[np.int16], vad: str = "energy") -> Reading:
+    path = write(folder / "call.wav", np.stack([a, b], axis=1))
+    return Reading(fdbcore.replay(path, out=folder / "RUN", vad=vad).path)
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Reading:
+    return replayed(tmp_path, spoken(A, 75.0), spoken(B, 75.0))
+
+
+def words_of(found: Transcript) -> list[Word]:
+    return [Word(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in found.words]
+
+
+def nearly(found: Transcript, expected: list[Word], tolerance_s: float) -> None:
+    words = words_of(found)
+    assert [word.text for word in words] == [word.text for word in expected]
+    off_s = [
+        abs(x - y) for one, other in zip(words, expected, strict=True) for x, y in zip(one[1:], other[1:], strict=True)
+    ]
+    assert max(off_s) <= tolerance_s
+
+
+def test_words_of_all_pieces_stand_on_the_clock_of_the_session(call: Reading, listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    a, b = (side.transcript for side in transcribe(call, hears, "en"))
+    nearly(a, A, 0.015)
+    nearly(b, B, 0.015)
+    assert len(listener.asked) == 2 + 2  # A's minute in two pieces or more, B's in two
+    longest = max(len(asked["file"]) for asked in listener.asked)
+    assert longest <= 44 + MOST_TICKS * 160 * 2
+    assert sum(len(asked["file"]) for asked in listener.asked) < 65 * 16_000 * 2  # B's long silence is not sent
+
+
+def test_pieces_say_what_the_whole_says(call: Reading, listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    a, _ = (side.transcript for side in transcribe(call, hears, "en"))
+    from fdbcore.audio.wav import wav_bytes
+
+    whole = hears.words(wav_bytes(spoken(A, 75.0), RATE_HZ), "en")
+    assert [word.text for word in whole] == [word.text for word in a.words]
+    assert max(abs(one.start_ms - other.start_ms) for one, other in zip(whole, a.words, strict=True)) <= 10
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    runs=st.lists(st.tuples(st.integers(1, 900), st.integers(1, 4000)), max_size=30),
+    tail=st.integers(0, 300),
+)
+def test_pieces_hold_all_speech_in_order_and_cut_in_silence(runs: list[tuple[int, int]], tail: int) -> None:
+    active = np.concatenate(
+        [
+            np.zeros(0, np.bool_),
+            *(np.repeat([False, True], [gap, speech]) for gap, speech in runs),
+            np.zeros(tail, np.bool_),
+        ]
+    )
+    peaks = np.where(active, 9000, 10).astype(np.uint16)
+    found = pieces(active, peaks)
+    assert all(0 <= start < end <= len(active) and end - start <= MOST_TICKS for start, end in found)
+    assert all(end <= start for (_, end), (start, _) in pairwise(found))
+    held = np.zeros(len(active), np.bool_)
+    for start, end in found:
+        held[start:end] = True
+        ticks = np.flatnonzero(active[start:end])
+        assert ticks[0] <= MARGIN_TICKS
+        assert end - start - ticks[-1] <= MARGIN_TICKS + 1
+    assert held[active].all()
+    for (start, end), (following, _) in pairwise(found):
+        if not active[start + MOST_TICKS // 2 : start + MOST_TICKS].all():  # there was a silence to cut in
+            assert not active[end - 1] or not active[following]
+
+
+def test_a_word_where_the_side_is_silent_is_flagged_and_kept(call: Reading, listener: FakeTranscriptions) -> None:
+    listener.invents = [Word("zero", 0.1, 0.2)]
+    told = []
+    _, b = (
+        side.transcript
+        for side in transcribe(
+            call, transcriber(listener.address_of("whisper-1")), watch=lambda side, tick: told.append((side, tick))
+        )
+    )
+    assert [(word.text, word.in_silence) for word in b.words] == [
+        *[("zero", True), ("seven", False), ("zero", True), ("eight", False), ("nine", False)]
+    ]
+    assert (b.words_in_silence, b.text) == (2, "seven eight nine")
+    assert told == sorted(told)
+    assert [side for side, _ in told].count("B") == 2
+
+
+def test_what_was_heard_is_not_asked_again(call: Reading, listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    first = transcribe(call, hears, "en")
+    asked = len(listener.asked)
+    again = transcribe(call, hears, "en")
+    assert [side.transcript for side in again] == [side.transcript for side in first]
+    assert [side.is_new for side in (*first, *again)] == [True, True, False, False]
+    assert len(listener.asked) == asked
+    transcribe(call, hears, "de")
+    assert len(listener.asked) == 2 * asked
+    assert [each.language for each in transcripts(call.path, "A")] == ["en", "de"]
+    transcribe(call, hears, "en")  # it is asked for last now
+    assert [each.language for each in transcripts(call.path, "A")] == ["de", "en"]
+    assert len(listener.asked) == 2 * asked
+    for side in "AB":
+        validator("words").validate(json.loads((call.path / f"derived/words_{side}.json").read_text()))
+
+
+def test_a_side_that_is_done_stays_when_the_next_one_fails(call: Reading, listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    listener.fails_from = 3
+    with pytest.raises(PartyError, match="fails with 500"):
+        transcribe(call, hears, "en")
+    assert (len(transcripts(call.path, "A")), transcripts(call.path, "B")) == (1, [])
+    listener.fails_from = None
+    a, b = transcribe(call, hears, "en")
+    assert (a.is_new, b.is_new) == (False, True)
+
+
+def test_other_audio_is_transcribed_anew(tmp_path: Path, listener: FakeTranscriptions) -> None:
+    hears = transcriber(listener.address_of("whisper-1"))
+    transcribe(replayed(tmp_path, spoken(A[:3], 9.0), spoken(B[:1], 9.0)), hears, "en")
+    kept = (tmp_path / "RUN/call/derived/words_A.json").read_bytes()
+    other = replayed(tmp_path, spoken(A[1:4], 9.0), spoken(B[:1], 9.0))
+    (other.path / "derived/words_A.json").write_bytes(kept)
+    second, _ = transcribe(other, hears, "en")
+    assert second.is_new
+    assert [word.text for word in second.transcript.words] == ["two", "three", "four"]
+    assert transcripts(other.path, "A") == [second.transcript]
+
+
+def test_what_was_left_out_is_not_sent(tmp_path: Path, listener: FakeTranscriptions) -> None:
+    path = write(tmp_path / "call.wav", np.stack([spoken(A[:8], 10.0), spoken(B[:1], 10.0)], axis=1))
+    recording = fdbcore.replay(path, out=tmp_path / "RUN", vad="energy", leave_out=[(0, 3.5)])
+    a, b = transcribe(Reading(recording.path), transcriber(listener.address_of("whisper-1")), "en")
+    assert [word.text for word in a.transcript.words] == [word.text for word in A[:8] if word.start_s > 3.5]
+    assert b.transcript.words == ()
+
+
+def test_audio_that_is_gone_is_named(call: Reading, tmp_path: Path, listener: FakeTranscriptions) -> None:
+    (tmp_path / "call.wav").unlink()
+    with pytest.raises(AudioError, match=r"call\.wav is gone"):
+        transcribe(call, transcriber(listener.address_of("whisper-1")))
+
+
+def test_words_lose_the_silence_at_their_ends() -> None:
+    active = np.zeros(300, np.bool_)
+    active[100:150] = active[200:250] = True
+    found = within_speech([TimedWord("x", 400, 1300), TimedWord("y", 1950, 2550), TimedWord("z", 1600, 1900)], active)
+    assert found == [TimedWord("x", 1000, 1300), TimedWord("y", 1950, 2550), TimedWord("z", 1600, 1900)]
+    flags = in_silence([TimedWord("x", 0, 790), TimedWord("y", 0, 810), TimedWord("z", 1710, 1790)], active)
+    assert [word.in_silence for word in flags] == [True, False, True]
+
+
+LOCAL = [name for name in ("hibari", "whisper") if why_not(packaged(name)) is not None]
+
+
+@pytest.mark.skipif(bool(LOCAL), reason=f"needs models: fdbcore models get {' '.join(LOCAL)}")
+@pytest.mark.skipif(find_spec("faster_whisper") is None, reason="needs faster-whisper (pip install 'fdbcore[local]')")
+def test_whisper_hears_planted_words_at_their_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words spoken apart, each cut to its sound, so that its start and end are known."""
+    planted = "Tuesday morning, Wednesday afternoon, Thursday evening, Saturday breakfast, Sunday dinner.".split()
+    audio, expected, at = np.zeros(26 * SAMPLE_RATE_HZ, np.int16), [], SAMPLE_RATE_HZ
+    for number, text in enumerate(planted):
+        pcm = without_edges(*speaker("hibari").speak("x", text.strip(",.")))
+        audio[at : at + len(pcm)] = pcm
+        expected.append((at / SAMPLE_RATE_HZ, (at + len(pcm)) / SAMPLE_RATE_HZ))
+        at += len(pcm) + round((0.35, 1.2)[number % 2] * SAMPLE_RATE_HZ)
+    path = write(tmp_path / "call.wav", np.stack([np.zeros_like(audio), audio], axis=1), SAMPLE_RATE_HZ)
+    reading = Reading(fdbcore.replay(path, out=tmp_path / "RUN").path)
+    a, b = (side.transcript for side in transcribe(reading, transcriber("whisper"), "en"))
+    assert a.words == ()
+    rate = word_error_rate(" ".join(planted), as_text(b.words))
+    starts = [word.start_ms / 1000 - start_s for word, (start_s, _) in zip(b.words, expected, strict=True)]
+    ends = [word.end_ms / 1000 - end_s for word, (_, end_s) in zip(b.words, expected, strict=True)]
+    with capsys.disabled():
+        print(f"\nWER {rate:.2f}; starts {np.round(starts, 2)}; ends {np.round(ends, 2)}")
+    assert rate <= 0.1
+    assert max(map(abs, starts)) <= 0.15
+    assert max(map(abs, ends)) <= 0.35  # Whisper leaves out how a word fades
