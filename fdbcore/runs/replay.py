@@ -152,8 +152,9 @@ def replay_session(
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
-            annotations = _keep_benchmark(session, recording.path)
-            recording.note(source=source.describe(), timing=timing, annotations=annotations)
+            for side, words in words_beside(session).items():
+                write_json(recording.path / "derived" / f"{side}.json", words)
+            recording.note(source=source.describe(), timing=timing, annotations=annotations_beside(session))
             if left_out:
                 recording.note(left_out=[span.to_json() for span in within_call(left_out, ticks)])
             if held is not None:
@@ -227,10 +228,16 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> Kno
     }
 
 
-def _keep_benchmark(session: SessionInput, path: Path) -> list[Annotation]:
-    """Store the words of a Full-Duplex-Bench folder with the recording, and return the folder's annotations (v1)."""
-    for side, words in session.words.items():
-        write_json(path / "derived" / f"{side}.json", {"source": str(words.resolve())} | _words_in(words))
+def words_beside(session: SessionInput) -> dict[str, dict[str, Any]]:
+    """The words beside the audio of a Full-Duplex-Bench folder, by side, as its recording keeps them.
+
+    InputError if they cannot be read.
+    """
+    return {side: {"source": str(path.resolve())} | _words_in(path) for side, path in session.words.items()}
+
+
+def annotations_beside(session: SessionInput) -> list[Annotation]:
+    """The annotations in a folder of Full-Duplex-Bench v1."""
     folder = session.a.parent
     return [
         {"kind": kind, "start_s": note["timestamp"][0], "end_s": note["timestamp"][1]}

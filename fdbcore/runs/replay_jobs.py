@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.decode import content_hash
-from fdbcore.errors import FdbError, RecordingError, SettingsError
+from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.measures.health.examine import HEALTH_SCHEMA
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, META, settings_hash, write_json
+from fdbcore.recording.files import AUDIO, META, read_json, settings_hash, write_json
 from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
@@ -27,7 +27,7 @@ from fdbcore.recording.versions import versions
 from fdbcore.registry import VADS, resolve
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.process import RunProcess, messages
-from fdbcore.runs.replay import decided_by, replay_session
+from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
 from fdbcore.session.vad import DEFAULT_VAD, vads_of
 from fdbcore.sources.left_out import within_call
 from fdbcore.sources.recorded import open_recorded, settings_of
@@ -184,7 +184,7 @@ def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replay
 def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading | None:
     """The recording of an earlier replay if it is whole and has the same content, settings and versions; else None.
 
-    A session with words beside the audio (Full-Duplex-Bench v1) is always replayed, because they may have changed too.
+    Words and annotations beside the audio (Full-Duplex-Bench) have to be the same, too.
     If the audio file has moved since, the recording is made to link its new place.
     """
     path = settings.run_path / session.name
@@ -197,7 +197,7 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
             read_quantities(recording), read_scores(recording), recording.turn_events  # RecordingError if damaged
             examined = recording.health is not None and recording.health["schema"] == HEALTH_SCHEMA
             same = examined and len(recording.activity[0]) == recording.n_ticks
-    except (RecordingError, SettingsError, KeyError, OSError):
+    except (RecordingError, InputError, KeyError, OSError):
         return None
     if not same:
         return None
@@ -211,7 +211,9 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
 def _same(recording: Recording, session: SessionInput, settings: ReplaySettings) -> bool:
     meta, source = recording.meta, recording.meta["source"]
     kinds = (source["swap"], source["offset_ms"], len(source["files"]))
-    if session.words or kinds != (session.swap, session.offset_ms, len(session.paths)):
+    if kinds != (session.swap, session.offset_ms, len(session.paths)):
+        return False
+    if not _has_what_is_beside(recording, session):
         return False
     held = open_recorded(session.recording) if session.recording is not None else None
     if recording.left_out != within_call(session.left_out(held, _stated_ticks(session)), recording.n_ticks):
@@ -219,6 +221,12 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
     if meta["versions"] != _versions() or meta["settings_sha256"] != _expected_settings(source, held, settings):
         return False
     return all(file["sha256"] == content_hash(path) for file, path in zip(source["files"], session.paths, strict=True))
+
+
+def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
+    """Whether the recording has the words and annotations that lie beside the session's audio now, and no others."""
+    kept = {path.stem: read_json(path) for path in (recording.path / "derived").glob("[AB].json")}
+    return kept == words_beside(session) and recording.meta.get("annotations", []) == annotations_beside(session)
 
 
 def _stated_ticks(session: SessionInput) -> int | None:

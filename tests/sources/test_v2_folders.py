@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import wave
@@ -197,4 +198,27 @@ def test_a_staged_run_is_exported_by_pacing_and_task(tmp_path: Path) -> None:
     assert sorted(str(path.parent.relative_to(tmp_path / "OUT")) for path in (tmp_path / "OUT").rglob("A.wav")) == [
         "fast/Daily/daily.ordering.01",
         "slow/Daily/daily.ordering.01",
+    ]
+
+
+def test_calls_with_words_are_replayed_anew_only_if_something_changed(tmp_path: Path) -> None:
+    order = v2_folder(tmp_path / "outputs" / "Daily" / ORDER)
+    v2_folder(tmp_path / "outputs" / "Safety" / PRIVACY, CALLS[PRIVACY])
+    said(order, "B", ("Sure", 2.5, 2.9))
+    made: list[int] = []
+    for change in (None, None, "Yes", "Yes", "", ""):
+        if change:
+            said(order, "B", (change, 2.5, 2.9))
+        elif change == "":
+            (order / "B.json").unlink(missing_ok=True)
+        replay(tmp_path / "outputs", tmp_path / "RUN")
+        made.append((tmp_path / "RUN" / ORDER / "derived" / "turns.json").stat().st_mtime_ns)
+        words = Recording(tmp_path / "RUN" / ORDER).spoken("B")
+        assert words == (None if change == "" else [(change or "Sure", 2.5, 2.9)])
+    assert [later != earlier for earlier, later in itertools.pairwise(made)] == [
+        False,
+        True,
+        False,
+        True,
+        False,
     ]
