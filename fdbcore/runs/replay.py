@@ -51,7 +51,7 @@ from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.sources.word_files import chunks_in
-from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
+from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
@@ -228,7 +228,7 @@ def _meta(vads: tuple[Vad, Vad], settings: TurnSettings, line_open: bool) -> Kno
     }
 
 
-def words_beside(session: SessionInput) -> dict[str, dict[str, Any]]:
+def words_beside(session: SessionInput) -> dict[Side, dict[str, Any]]:
     """The words beside the audio of a Full-Duplex-Bench folder, by side, as its recording keeps them.
 
     InputError if they cannot be read.
