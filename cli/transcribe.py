@@ -57,7 +57,7 @@ def transcribe(runs: Sequence[Path], address: str, language: str, quiet: bool) -
 
     Example: fdbcore transcribe RUN --transcriber whisper --language en
     """
-    with one_line("fdbcore transcribe", "the words so far are kept; the same command goes on"):
+    with one_line("fdbcore transcribe", "the sides that were done are kept; the same command goes on"):
         source = _source(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
         sys.exit(_transcribe_all(places, source, language, quiet))
