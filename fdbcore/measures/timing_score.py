@@ -2,19 +2,20 @@
 
 An answer scores 0 at -0.5 s, rises to 1 at 0.5 s, keeps it until 2 s, and falls to 0 at 3.5 s. One that cuts A off
 scores at most 0.5. No answer scores 0. Where A talks over B for longer than short_ms, B scores by how soon it falls
-silent: 1 at once, 0 after 2 s. The published code leaves out turns without an answer, but for the last; here all count.
+silent: 1 at once, 0 after 2 s. Where A broke off because B began, its turn ends where its words would have ended. The
+published code leaves out turns without an answer, but for the last; here all count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import fto, opportunities
-from fdbcore.types import TICKS_PER_S
+from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.types import TICKS_PER_S, TurnEvent
 
 ANSWER_S: Final = (-0.5, 0.5, 2.0, 3.5)
 """Where the score of an answer is 0, 1, 1 and 0."""
@@ -22,17 +23,42 @@ CUT_OFF_MOST: Final = 0.5
 YIELD_S: Final = 2.0
 
 
-def timing_scores(dialogue: Dialogue) -> Sequence[float]:
-    """The score of each opportunity of B, and of each time that A talked over it, from 0 to 1."""
+_NEAR_TICKS: Final = 25
+"""A detector ends a turn at most so long after its last word."""
+
+
+class CutShort(NamedTuple):
+    """Words of A that B cut short: the ticks where B began in them, where A broke off, and where they would end."""
+
+    start_tick: int
+    end_tick: int
+    planned_end_tick: int
+
+    def is_at(self, end_of_a_tick: int) -> bool:
+        """Whether A's turn ended here because of it."""
+        return self.start_tick < end_of_a_tick <= self.end_tick + _NEAR_TICKS
+
+
+def timing_scores(dialogue: Dialogue, cut_short: Sequence[CutShort] = ()) -> Sequence[float]:
+    """The score of each opportunity of B, and of each time that A talked over it, from 0 to 1.
+
+    cut_short: of the words of A, if their planned ends are known; each stands for the opportunity at its end.
+    """
     found = opportunities(dialogue)
-    answered = np.interp([fto(each) / TICKS_PER_S for each in found.answered], ANSWER_S, (0, 1, 1, 0))
-    cut_off = np.interp([fto(each) / TICKS_PER_S for each in found.premature], ANSWER_S, (0, 1, 1, 0))
+    cut = [(each.start_tick - each.planned_end_tick) / TICKS_PER_S for each in cut_short]
+    cut += [fto(each) / TICKS_PER_S for each in _others(found.premature, cut_short)]
+    answered = [fto(each) / TICKS_PER_S for each in _others(found.answered, cut_short)]
     return [
-        *answered.tolist(),
-        *np.minimum(cut_off, CUT_OFF_MOST).tolist(),
-        *(0.0 for _ in found.missed),
+        *np.interp(answered, ANSWER_S, (0, 1, 1, 0)).tolist(),
+        *np.minimum(np.interp(cut, ANSWER_S, (0, 1, 1, 0)), CUT_OFF_MOST).tolist(),
+        *(0.0 for each in found.missed if not any(of.is_at(each.start_tick) for of in cut_short)),
         *_yields(dialogue),
     ]
+
+
+def _others(transfers: Sequence[TurnEvent], cut_short: Sequence[CutShort]) -> list[TurnEvent]:
+    ends = [(each, turn_start(each) - fto(each)) for each in transfers]
+    return [each for each, end_of_a_tick in ends if not any(of.is_at(end_of_a_tick) for of in cut_short)]
 
 
 def _yields(dialogue: Dialogue) -> list[float]:

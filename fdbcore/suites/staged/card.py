@@ -25,6 +25,7 @@ SCALES: Final = (
     Scale("answer_ms", "answer time", -1, "ms", 0, part="timing"),
     Scale("answered_per_turn", "answered", 1, decimals=2, part="timing"),
     Scale("premature_per_turn", "cut off", -1, decimals=2, part="timing"),
+    Scale("talked_over", "talked over", -1, decimals=2, part="timing"),
 )
 TERMS: Final = {
     "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
@@ -32,13 +33,15 @@ TERMS: Final = {
     "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
     "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met.",
     "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
-    "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5; yielding scores 1 at once and 0 after 2 s "
+    "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
+    "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
     "(after EVA-Bench, arXiv 2605.13841).",
     "wordings a goal": "How often the examiner had to say it: 1 is the least.",
     "time a goal": "From its first wording to the examiner's decision.",
     "answer time": "Median from the end of the examiner's turn to the system's first sound.",
     "answered": "Opportunities that the system answered.",
-    "cut off": "Opportunities at which the system took the floor more than 0.2 s before the examiner had finished.",
+    "cut off": "Opportunities at which the system took the floor more than 0.2 s before the examiner stopped.",
+    "talked over": "Share of what the examiner said for goals that it broke off, because the system began in it.",
 }
 
 

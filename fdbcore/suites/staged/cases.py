@@ -13,18 +13,19 @@ from fdbcore.audio.wav import wav_bytes
 from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.errors import FdbError, InputError
+from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.quantities import Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing
-from fdbcore.measures.timing_score import timing_scores
+from fdbcore.measures.timing_score import CutShort, timing_scores
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import AUDIO, read_json, write_json
 from fdbcore.recording.run import outcome_in, read_plan
 from fdbcore.session.converse import SILENT
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Problem
-from fdbcore.types.examiner_events import GOAL, SAYS, SPOKE_FIRST
+from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, TICKS_PER_S, Problem
+from fdbcore.types.examiner_events import GOAL, SAID, SAYS, SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording.run_types import Outcome, PlannedCase
@@ -118,7 +119,7 @@ def _case(path: Path, planned: PlannedCase, transcriber: Transcriber | None) -> 
     if transcriber is not None:
         _judge_by_words(case, brief, transcriber)
     case.values.update(_of_goals(case.goals))
-    case.values.update(_of_timing(recording))
+    case.values.update(_of_timing(recording, events))
     return case
 
 
@@ -185,13 +186,17 @@ def _of_goals(goals: Sequence[GoalResult]) -> dict[str, float]:
     return found
 
 
-def _of_timing(recording: Reading) -> dict[str, float]:
-    """The timing of B, from its turn events."""
+def _of_timing(recording: Reading, events: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The timing of B, from its turn events and from what the examiner broke off."""
     dialogue = recording.dialogue
+    sayings = list(_sayings(events))
+    cut_short = _cut_short(sayings, dialogue)
     quantities = timing(dialogue, with_chance=False)
     found: dict[str, float] = {}
-    if scores := timing_scores(dialogue):
+    if scores := timing_scores(dialogue, cut_short):
         found["timing"] = float(np.mean(scores))
+    if sayings:
+        found["talked_over"] = len(cut_short) / len(sayings)
     latency, shares = quantities["response_latency_ms"], ("answered_per_turn", "premature_per_turn")
     if isinstance(latency, Values) and latency.values:
         found["answer_ms"] = float(np.median(latency.values))
@@ -199,4 +204,25 @@ def _of_timing(recording: Reading) -> dict[str, float]:
         share = quantities[name]
         if isinstance(share, Share) and share.n:
             found[name] = share.count / share.n
+    return found
+
+
+def _sayings(events: Sequence[Mapping[str, Any]]) -> Iterator[CutShort]:
+    """Each time that the examiner said something for a goal: from where, to where, and how far it wanted to say it."""
+    says = None
+    for event in events:
+        if event["kind"] == SAYS:
+            says = event
+        elif event["kind"] == SAID and says is not None and says["what"] == "goal":
+            yield CutShort(says["tick"], event["tick"], says["tick"] + event["of_ms"] // TICK_MS)
+
+
+def _cut_short(sayings: Sequence[CutShort], dialogue: Dialogue) -> list[CutShort]:
+    """Those that it broke off because B began in them, from where B began. It may be too short to be speech."""
+    starts, speaks = dialogue.ipus["B"][:, 0], dialogue.speaking["B"]
+    found = []
+    for each in sayings:
+        if each.end_tick < each.planned_end_tick and not speaks[each.start_tick]:
+            within = starts[(each.start_tick < starts) & (starts < each.end_tick)]
+            found.append(each._replace(start_tick=int(within[-1]) if len(within) else each.start_tick))
     return found

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SCHEMA: Final = "fdbcore.staged/1"
 MEASURES: Final = (
     "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
-    "goals_met", "timing", "wordings", "goal_s", "answer_ms", "answered_per_turn", "premature_per_turn",
+    "goals_met", "timing", "wordings", "goal_s", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over",
 )  # fmt: skip
 COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
 """The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
