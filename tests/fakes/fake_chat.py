@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -40,12 +40,15 @@ class Turn:
 
 
 class FakeChat(ThreadingHTTPServer):
-    """A context manager. The last turn, and the last transcript, come again. asked: the bodies of chats. wavs: the
-    files to transcribe. broken_off: how many answers the client did not wait for."""
+    """A context manager. The last turn, and the last transcript, come again. heard: transcripts, or what makes one of
+    a file. asked: the bodies of chats. wavs: the files to transcribe. broken_off: how many answers the client did not
+    wait for."""
 
     daemon_threads = True
 
-    def __init__(self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] = ("Hello.",)) -> None:
+    def __init__(
+        self, turns: Sequence[Turn] = (Turn("Good day."),), heard: Sequence[str] | Callable[[bytes], str] = ("Hello.",)
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.turns, self.heard = turns, heard
         self.asked: list[dict[str, Any]] = []
@@ -61,6 +64,12 @@ class FakeChat(ThreadingHTTPServer):
         self.shutdown()
         self._thread.join()
         self.server_close()
+
+    def words(self, number: int) -> str:
+        """In file `number`, from 1."""
+        if callable(self.heard):
+            return self.heard(self.wavs[number - 1])
+        return self.heard[min(number, len(self.heard)) - 1]
 
     @property
     def settings(self) -> str:
@@ -83,8 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == TRANSCRIPTIONS:
             wav = data[data.index(b"RIFF") :]
             self.server.wavs.append(wav[: 8 + int.from_bytes(wav[4:8], "little")])
-            number = min(len(self.server.wavs), len(self.server.heard)) - 1
-            return self._send(json.dumps({"text": self.server.heard[number]}).encode())
+            return self._send(json.dumps({"text": self.server.words(len(self.server.wavs))}).encode())
         assert self.path == CHAT
         body = json.loads(data)
         self.server.asked.append(body)

@@ -1,0 +1,122 @@
+"""Systems with one planted fault each: every fault moves the scores that name it, and leaves the others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from click.testing import CliRunner
+from fakes import staff
+from fakes.fake_chat import KEY, FakeChat
+
+from fdbcore.cli.main import main
+from fdbcore.models.packaged import packaged, why_not
+
+pytestmark = pytest.mark.skipif(
+    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
+)
+Means: TypeAlias = dict[str, float | None]
+SAME_WORDS = ("timing", "wordings", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over")
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The document of three runs: faults of words in all scenarios, those of timing in one, and a fast examiner."""
+    folder = tmp_path_factory.mktemp("faults")
+    plugin = staff.install(folder / "plugin")
+    with pytest.MonkeyPatch.context() as patch, FakeChat(heard=staff.transcript) as hearing:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setenv("PYTHONPATH", f"{plugin}:{Path(staff.__file__).parents[1]}")
+        patch.setattr(sys, "path", [*sys.path, str(plugin)])
+        timed = ["talks-over", "late", "never-answers", "opens"]
+        runs = [
+            held(folder / "words", list(staff.FAIR), "slow", ["", *staff.WRONG]),
+            held(folder / "timed", [staff.CORRECTION], "slow", ["", *timed], suffix=".one"),
+            held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1"),
+        ]
+        hears = f"openai:whisper-1?{hearing.settings}"
+        done = CliRunner().invoke(
+            main, ["score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", f"{folder}/s"]
+        )
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def held(
+    out: Path, scenarios: Sequence[str], pacing: str, faults: Sequence[str], how: str = "", suffix: str = ""
+) -> str:
+    systems = [f"{fault or 'good'}{suffix}=staff:?fault={fault}&{how}" for fault in faults]
+    arguments = [
+        *("run", "--suite", "staged", "--pacing", pacing, "--clock", "virtual", "--vad", "energy", "--out", str(out)),
+        *(part for name in scenarios for part in ("--scenario", name)),
+        *(part for system in systems for part in ("--system", system)),
+    ]
+    done = CliRunner().invoke(main, [*arguments, "--quiet"])
+    failed = [line for line in done.output.splitlines() if line]
+    assert all("never-answers" in line or "never-answers" in line for line in failed), done.output
+    return str(out)
+
+
+def row(scores: dict[str, Any], system: str, family: str | None = None, pacing: str = "slow") -> dict[str, Any]:
+    (found,) = (
+        each for each in scores["rows"] if (each["system"], each["family"], each["pacing"]) == (system, family, pacing)
+    )
+    return {**found, **{name: each["mean"] for name, each in found["measures"].items()}}
+
+
+def moved(bad: dict[str, Any], good: dict[str, Any]) -> set[str]:
+    """What differs of two rows, and is no time: time a goal follows from the length of the answers, too."""
+    names = {*good["measures"], "silent", "spoke_first"} - {"goal_s"}
+    return {name for name in names if bad[name] != good[name] and bad[name] != pytest.approx(good[name], abs=0.02)}
+
+
+@pytest.mark.parametrize("fault", staff.WRONG)
+def test_wrong_words_cost_goals_of_their_family_alone(scores: dict[str, Any], fault: str) -> None:
+    scenario, wrong = staff.WRONG[fault]
+    for family in ("correction", "entity", "safety"):
+        good, bad = row(scores, "good", family), row(scores, fault, family)
+        assert good["goals_met"] == 1
+        if scenario.startswith(family):
+            assert bad["goals_met"] == 1 - len(wrong) / 4
+            assert moved(bad, good) == {"goals_met"}
+        else:
+            assert not moved(bad, good)
+    assert row(scores, fault)["timing"] == row(scores, "good")["timing"] == 1
+
+
+def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
+    good = row(scores, "good.one")
+    assert (good["timing"], good["goals_met"], good["talked_over"]) == (1, 1, 0)
+
+    late = row(scores, "late.one")
+    assert moved(late, good) == {"timing", "answer_ms"}
+    assert (late["timing"], late["answer_ms"]) == (0, pytest.approx(4000, abs=20))
+
+    opens = row(scores, "opens.one")
+    assert moved(opens, good) == {"spoke_first"}
+
+    never = row(scores, "never-answers.one")
+    # It is asked again in other words, and nothing it does not say can meet a goal.
+    assert moved(never, good) == {"silent", "timing", "answered_per_turn", "goals_met", "wordings", "answer_ms"}
+    assert (never["silent"], never["timing"], never["answered_per_turn"], never["goals_met"]) == (1, 0, 0, 0)
+
+    over = row(scores, "talks-over.one")
+    # The examiner breaks off, and has to say it again; what was cut is not answered, or only in part.
+    assert moved(over, good) >= {"timing", "talked_over", "premature_per_turn", "wordings"}
+    assert not moved(over, good) & {"silent", "spoke_first"}
+    assert over["timing"] < 0.15
+    assert over["talked_over"] > 0.7
+    assert over["goals_met"] <= 1
+
+
+def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) -> None:
+    good, stubborn = row(scores, "good", pacing="fast"), row(scores, "never-yields", pacing="fast")
+    # The examiner itself breaks off, and says it again.
+    assert {"timing"} <= moved(stubborn, good) <= {"timing", "wordings"}
+    assert good["timing"] > 0.8
+    assert stubborn["timing"] < 0.4
