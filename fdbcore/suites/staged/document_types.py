@@ -12,7 +12,7 @@ Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95
 
 
 class StagedMean(TypedDict):
-    """The mean over scenarios. sd: of the scenarios."""
+    """The mean over scenarios, of the means over trials. sd: of the dialogues."""
 
     mean: float | None
     sd: float | None
