@@ -193,7 +193,16 @@ def _clip_has_changed(path: Path, case: Case) -> bool:
 
 
 def _differences(there: object, here: object, where: str = "") -> Iterator[str]:
-    """Where two JSON values differ, and how, in words."""
+    """Where two JSON values differ, and how, in words. Lists of one length are compared item by item, from 1."""
+    if isinstance(there, list) and isinstance(here, dict):
+        here = [here]  # a single party stands for itself
+    elif isinstance(there, dict) and isinstance(here, list):
+        there = [there]
+    if isinstance(there, list) and isinstance(here, list):
+        if len(there) != len(here):
+            yield f"{where}: {len(there):,} there, {len(here):,} here"
+            return
+        there, here = ({str(number): item for number, item in enumerate(items, 1)} for items in (there, here))
     if not (isinstance(there, dict) and isinstance(here, dict)):
         yield f"{where}: {_shown(there)} there, {_shown(here)} here"
         return

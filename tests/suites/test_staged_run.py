@@ -174,6 +174,19 @@ class TestScores:
         assert json.loads(ran(*arguments).stdout)["items"] == found["items"]
         assert len(hearing.wavs) == 4, "what was heard is kept"
 
+    def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
+        again = [
+            *("run", "--suite", "staged", "--scenarios", held.parent / "mug.toml", "--clock", "virtual"),
+            *("--system", f"beeps=scripted:{held.parent / 'beeps.toml'}", "--vad", "energy", "--out", held),
+        ]
+        for options, told in (
+            (["--pacing", "fast"], "a: 2 there, 1 here;"),
+            (["--pacing", "fdb2"], 'a 1 pacing name: "slow" there, "fdb2-slow" here;'),
+            (["--pacing", "both", "--examiner-seed", "1"], "a 1 seed: "),
+        ):
+            refused = ran(*again, *options)
+            assert (refused.exit_code, f"holds another run ({told}" in refused.stderr) == (2, True), refused.stderr
+
     def test_the_columns_of_the_run_say_scenario_and_pacing(self, held: Path) -> None:
         header, *rows = (held / "calls.csv").read_text().splitlines()
         assert {"scenario", "family", "class", "pacing"} <= set(header.split(","))
