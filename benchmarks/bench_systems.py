@@ -75,6 +75,26 @@ SYSTEMS: Final = (
         },
     ),
     System(
+        "openai-live",
+        server={
+            "module": "live_server",
+            "imports": "LivePlan, LiveServer, Reply",
+            "server": 'LiveServer(LivePlan([Reply("one two three four five six")]))',
+            "key": f"server.key = {KEY!r}",
+            "address": 'f"openai-live:{server.model}?base_url={server.base_url}&key_variable=FDBCORE_BENCH_KEY"',
+        },
+    ),
+    System(
+        "ultravox",
+        server={
+            "module": "ultravox_server",
+            "imports": "UltravoxServer",
+            "server": "UltravoxServer()",
+            "key": f"UltravoxServer.KEY = {KEY!r}",
+            "address": "f\"ultravox:ultravox-v0.7?base_url={server.url('http')}/api&key_variable=FDBCORE_BENCH_KEY\"",
+        },
+    ),
+    System(
         "twilio",
         server={
             "module": "twilio_bot",
