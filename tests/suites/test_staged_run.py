@@ -24,6 +24,7 @@ from fdbcore.suites.staged.cases import GoalResult, StagedCase
 from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.scoring import MEASURES, document
+from fdbcore.suites.staged.users import families_of
 from fdbcore.types import SAMPLE_RATE_HZ, SideA
 
 needs_voice = pytest.mark.skipif(
@@ -91,6 +92,21 @@ class TestUsers:
             family for family in ("daily", "correction", "entity", "safety") for _ in range(2)
         ]
         assert drawn == chosen(per_family=2, examiner_seed=1) != chosen(per_family=2, examiner_seed=2)
+
+    def test_families_of_its_own_file_come_with_a_run(self, tmp_path: Path) -> None:
+        family = (
+            '[[family]]\nid = "haggling"\ntitle = "Haggling"\nabout = "A price is agreed."\n'
+            'class = [{ id = "ordering", title = "Of an order" }]\n[family.score]\ntitle = "Deal"\n'
+            '[[family.score.rubric]]\nask = "Is there a deal?"\nlevels = ["1", "2", "3", "4", "5"]\n'
+        )
+        (tmp_path / "own.toml").write_text(
+            MUG.replace("[[scenario]]", f"{family}\n[[scenario]]", 1).replace('"daily"', '"haggling"')
+        )
+        (user,) = users(tmp_path, scenarios=str(tmp_path / "own.toml")).users
+        assert user.columns["family"] == "haggling"
+        found = families_of(tmp_path / "run-users")
+        assert found["haggling"].rubric[0].ask == "Is there a deal?"
+        assert set(found) == {"daily", "correction", "entity", "safety", "haggling"}
 
     def test_what_cannot_be_asked_for(self, tmp_path: Path) -> None:
         wrong: list[tuple[dict[str, Any], str]] = [

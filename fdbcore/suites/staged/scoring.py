@@ -19,9 +19,8 @@ from fdbcore.registry import judge, transcriber
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, bootstrap_columns
 from fdbcore.stats.significance import POWER, detectable_difference, holm, sign_flip_p
 from fdbcore.suites.staged.cases import NOT_HEARD, StagedCase, cases_of
-from fdbcore.suites.staged.families import builtin_families
 from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
-from fdbcore.suites.staged.users import BOTH
+from fdbcore.suites.staged.users import BOTH, families_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
@@ -108,8 +107,9 @@ def _judge_all(
     """Let the judge mark all dialogues, `jobs` at a time; returns what it left unscored. PartyError if it is away."""
 
     def one(case: StagedCase) -> DialogueMarks:
-        return judge_dialogue(case.path, builtin_families().get(case.family), marks, hears)
+        return judge_dialogue(case.path, families[case.path.parent].get(case.family), marks, hears)
 
+    families = {run: families_of(run) for run in dict.fromkeys(case.path.parent for case in cases)}
     problems = []
     with ThreadPoolExecutor(jobs) as pool:
         for number, (case, judged) in enumerate(zip(cases, pool.map(one, cases), strict=True), 1):

@@ -15,6 +15,7 @@ from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.scenarios import Scenario
 from fdbcore.types import Material, Option, SideA, User
@@ -48,11 +49,11 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
         with told_as("--ears", "asr"):
             registry.transcriber(options["ears"])
     show(f"reading {options['scenarios']}")
-    users = []
-    for scenario in _chosen(read_set(options["scenarios"]).scenarios, options):
+    users, found = [], read_set(options["scenarios"])
+    for scenario in _chosen(found.scenarios, options):
         write_json(folder / "briefs" / f"{scenario.id}.json", brief_of(scenario).to_json())
         users += [_user(scenario, pacing, options) for pacing in pacings]
-    write_json(folder / USERS, {"schema": SCHEMA, "users": users})
+    write_json(folder / USERS, {"schema": SCHEMA, "users": users, "families": list(found.own_families)})
 
 
 def side_a(data: str) -> SideA:
@@ -72,6 +73,13 @@ def side_a(data: str) -> SideA:
     ]
     texts = {USERS: json.dumps(content, ensure_ascii=False)}
     return SideA(users, material=Material(NAME, str(folder), texts))
+
+
+def families_of(run: Path) -> Mapping[str, Family]:
+    """The families of the scenarios of a run, by id: those that come with fdbcore, and those of its own file."""
+    content = read_json(run / USERS) if (run / USERS).is_file() else {}
+    own = [Family.from_entry(entry) for entry in content.get("families", ())]
+    return {**builtin_families(), **{family.id: family for family in own}}
 
 
 def brief_of(scenario: Scenario) -> Brief:
