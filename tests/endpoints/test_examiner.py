@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
@@ -59,8 +60,10 @@ def examiner(folder: Path, synthesiser: str, of: Brief, settings: str = "pacing=
 class Held:
     """A conversation of `party` with a system that speaks when `speaks` says so, by early edges without errors."""
 
-    def __init__(self, party: Examiner, speaks: SystemSpeaks, most_ticks: int = 40_000) -> None:
-        party.start(None)
+    def __init__(
+        self, party: Examiner, speaks: SystemSpeaks, most_ticks: int = 40_000, origin_ns: int | None = None
+    ) -> None:
+        party.start(origin_ns)
         self.events: list[dict[str, Any]] = []
         silent_since: int | None = None
         was_loud = False
@@ -251,6 +254,30 @@ def test_the_fast_one_moves_on_as_soon_as_a_goal_is_met(tmp_path: Path, synthesi
     assert (second["cue"], second["goal"]) == ("goal met", 2)
     assert second["tick"] == begins + 400, "it looks each 2 s"
     assert Planted("interruption", second["tick"], second["tick"] + SAYING_TICKS) in held.planted
+
+
+def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_path: Path, synthesiser: str) -> None:
+    """On a real clock the recogniser takes time: what it was given in mid-speech is not the whole answer."""
+    at_work = Event()
+
+    class Slow(Words):
+        def transcribe(self, wav: bytes, language: str) -> str:
+            at_work.wait(10)
+            return super().transcribe(wav, language)
+
+    begins = 30 + SAYING_TICKS + 30
+
+    def speaks(tick: int, silent_since: int | None) -> bool:
+        if tick == begins + 320:  # 0.2 s after the cue that the system has answered
+            at_work.set()
+        if tick >= begins + 320:
+            time.sleep(0.002)
+        return begins <= tick < begins + 250
+
+    party = Examiner(brief([["hot"]]), "fast", voice=synthesiser, transcriber=Slow("Let me see.", "Let me see. Hot."))
+    party.open("A")
+    held = Held(party, speaks, begins + 700, origin_ns=0)
+    assert held.verdicts == ["met"]
 
 
 def test_an_examiner_that_goes_deaf_says_so(tmp_path: Path, synthesiser: str) -> None:

@@ -245,7 +245,7 @@ class Examiner(Endpoint):
             self._say_next(tick, cue)
         elif self._ears is None:
             self._after_answer(tick, cue, None)
-        else:
+        elif not self._ears.is_busy:  # it may be at work on what came before the end of the answer
             if not self._listened:
                 self._ears.listen()
                 self._listened = True
