@@ -55,7 +55,9 @@ def _flat(tick: list[int]) -> int:
 
 
 def _sine(hz: int, peak: int, phase: float) -> npt.NDArray[np.float64]:
-    return np.rint(peak * np.cos(2 * np.pi * hz * np.arange(10 * FRAME_SAMPLES) / 48_000 + phase))
+    angles = 2 * np.pi * hz * np.arange(10 * FRAME_SAMPLES) / 48_000 + phase
+    sine: npt.NDArray[np.float64] = np.rint(peak * np.cos(angles))
+    return sine
 
 
 @given(st.integers(30, 6000), st.integers(100, 32_767), st.floats(0, 6.28))
