@@ -23,7 +23,8 @@ from fdbcore.runs.plan import side_a_of
 from fdbcore.suites.staged.cases import GoalResult, StagedCase
 from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.reading import read_set
-from fdbcore.suites.staged.scoring import MEASURES, document
+from fdbcore.suites.staged.rows import MEASURES
+from fdbcore.suites.staged.scoring import document
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import SAMPLE_RATE_HZ, SideA
 

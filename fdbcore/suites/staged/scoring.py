@@ -1,76 +1,31 @@
-"""Scores of staged dialogues: means over scenarios with intervals, and paired differences of systems and pacings."""
+"""Scores of staged dialogues: the document of everything that can be computed from runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fdbcore._version import __version__
-from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge, transcriber
-from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED, bootstrap_columns
-from fdbcore.stats.significance import POWER, detectable_difference, holm, sign_flip_p
+from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
+from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.cases import NOT_HEARD, StagedCase, cases_of
+from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
-from fdbcore.suites.staged.users import BOTH, families_of
+from fdbcore.suites.staged.rows import groups_of, rows_of
+from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import (
-        StagedComparison,
-        StagedDocument,
-        StagedGoalJson,
-        StagedItem,
-        StagedRow,
-    )
+    from fdbcore.suites.staged.document_types import StagedDocument, StagedGoalJson, StagedItem
 
 SCHEMA: Final = "fdbcore.staged/1"
-MEASURES: Final = (
-    "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
-    "goals_met", "timing", "wordings", "goal_s", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over",
-)  # fmt: skip
-COMPARED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met", "timing")
-"""The measures by which systems and pacings are compared; Holm's family is all comparisons of a document."""
-
 DEFAULT_REQUESTS: Final = 4
-ORDER: Final = tuple(PACINGS)
-
-Values = npt.NDArray[np.float64]
-
-
-class Group(NamedTuple):
-    """The dialogues of a system under one pacing, by scenario."""
-
-    pacing: str
-    system: str
-    cases: Mapping[str, Sequence[StagedCase]]
-
-    def values(self, scenarios: Sequence[str], measures: Sequence[str] = MEASURES) -> Values:
-        """(scenarios, trials, measures); NaN where a measure is not known."""
-        trials = max((len(self.cases[each]) for each in scenarios), default=1)
-        found = np.full((len(scenarios), trials, len(measures)), np.nan)
-        for row, scenario in enumerate(scenarios):
-            for trial, case in enumerate(self.cases[scenario]):
-                found[row, trial] = [case.values.get(measure, np.nan) for measure in measures]
-        return found
-
-    def means(self, scenarios: Sequence[str]) -> Values:
-        """(scenarios, compared measures), over trials."""
-        values = self.values(scenarios, COMPARED)
-        counts = (~np.isnan(values)).sum(axis=1)
-        means: Values = np.divide(
-            np.nansum(values, axis=1), counts, out=np.full(counts.shape, np.nan), where=counts > 0
-        )
-        return means
 
 
 def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
@@ -124,9 +79,9 @@ def document(
     cases: Sequence[StagedCase], problems: Sequence[Problem], hears: str | None = None, marks: str | None = None
 ) -> StagedDocument:
     """Everything that can be computed from these dialogues, as JSON values. hears, marks: the recogniser, the judge."""
-    groups = list(_groups(cases))
+    groups = groups_of(cases)
     families = list(dict.fromkeys(case.family for case in cases))
-    compared = _comparisons(groups)
+    compared = comparisons_of(groups)
     return {
         "schema": SCHEMA,
         "settings": {
@@ -139,88 +94,12 @@ def document(
             "power": POWER,
             "family": len(compared),
         },
-        "rows": [row for group in groups for row in _rows(group, [None, *(families if len(families) > 1 else [])])],
+        "rows": [row for group in groups for row in rows_of(group, [None, *(families if len(families) > 1 else [])])],
         "comparisons": compared,
         "items": [_item(case) for case in cases],
         "problems": [{"where": each.where, "reason": each.reason} for each in problems],
         "warnings": _warnings(cases),
     }
-
-
-def _groups(cases: Sequence[StagedCase]) -> Iterator[Group]:
-    found: dict[tuple[str, str], dict[str, list[StagedCase]]] = {}
-    for case in cases:
-        found.setdefault((case.pacing, case.system), {}).setdefault(case.scenario, []).append(case)
-    for (pacing, system), own in sorted(found.items(), key=lambda item: (ORDER.index(item[0][0]), item[0][1])):
-        yield Group(pacing, system, own)
-
-
-def _rows(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]:
-    for family in families:
-        scenarios = [name for name, own in group.cases.items() if family in (None, own[0].family)]
-        if not scenarios:
-            continue
-        own = [case for name in scenarios for case in group.cases[name]]
-        values = group.values(scenarios)
-        estimates = bootstrap_columns(values)
-        there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(MEASURES))]
-        yield {
-            "pacing": group.pacing,
-            "system": group.system,
-            "family": family,
-            "n": len(scenarios),
-            "silent": sum(case.reason is not None for case in own),
-            "spoke_first": sum(case.spoke_first for case in own),
-            "measures": {
-                measure: {
-                    "mean": estimate.value,
-                    "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
-                    "ci95": estimate.interval,
-                }
-                for measure, estimate, known in zip(MEASURES, estimates, there, strict=True)
-            },
-        }
-
-
-def _comparisons(groups: Sequence[Group]) -> list[StagedComparison]:
-    """Paired differences of systems under one pacing, and of the two pacings of one system, corrected together."""
-    found: list[StagedComparison] = []
-    for a, b in combinations(groups, 2):
-        if a.pacing == b.pacing:
-            found += _compared("systems", a, b)
-        elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
-            slow, fast = (a, b) if "slow" in a.pacing else (b, a)
-            found += _compared("pacings", slow, fast)
-    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
-    for one in found:
-        one["p_holm"] = next(corrected) if one["p"] is not None else None
-    return found
-
-
-def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Iterator[StagedComparison]:
-    scenarios = [name for name in a.cases if name in b.cases]
-    if not scenarios:
-        return
-    differences = a.means(scenarios) - b.means(scenarios)
-    p_values = sign_flip_p(differences)
-    for column, (measure, estimate) in enumerate(zip(COMPARED, bootstrap_columns(differences), strict=True)):
-        there = differences[~np.isnan(differences[:, column]), column]
-        if not len(there):
-            continue
-        sd = float(np.std(there, ddof=1)) if len(there) > 1 else None
-        yield {
-            "between": between,
-            "pacing": a.pacing,
-            "measure": measure,
-            "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
-            "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",
-            "n": len(there),
-            "difference": estimate.value,
-            "ci95": estimate.interval,
-            "p": p_values[column],
-            "p_holm": None,
-            "detectable": None if sd is None else detectable_difference(sd, len(there)),
-        }
 
 
 def _item(case: StagedCase) -> StagedItem:

@@ -1,0 +1,58 @@
+"""Paired differences of systems under one pacing, and of the pacings of one system, on the same scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.stats.significance import detectable_difference, holm, sign_flip_p
+from fdbcore.suites.staged.rows import COMPARED, Group
+from fdbcore.suites.staged.users import BOTH
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedComparison
+
+
+def comparisons_of(groups: Sequence[Group]) -> list[StagedComparison]:
+    """Paired differences of systems under one pacing, and of the two pacings of one system, corrected together."""
+    found: list[StagedComparison] = []
+    for a, b in combinations(groups, 2):
+        if a.pacing == b.pacing:
+            found += _compared("systems", a, b)
+        elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
+            slow, fast = (a, b) if "slow" in a.pacing else (b, a)
+            found += _compared("pacings", slow, fast)
+    corrected = iter(holm([one["p"] for one in found if one["p"] is not None]))
+    for one in found:
+        one["p_holm"] = next(corrected) if one["p"] is not None else None
+    return found
+
+
+def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Iterator[StagedComparison]:
+    scenarios = [name for name in a.cases if name in b.cases]
+    if not scenarios:
+        return
+    differences = a.means(scenarios) - b.means(scenarios)
+    p_values = sign_flip_p(differences)
+    for column, (measure, estimate) in enumerate(zip(COMPARED, bootstrap_columns(differences), strict=True)):
+        there = differences[~np.isnan(differences[:, column]), column]
+        if not len(there):
+            continue
+        sd = float(np.std(there, ddof=1)) if len(there) > 1 else None
+        yield {
+            "between": between,
+            "pacing": a.pacing,
+            "measure": measure,
+            "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
+            "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",
+            "n": len(there),
+            "difference": estimate.value,
+            "ci95": estimate.interval,
+            "p": p_values[column],
+            "p_holm": None,
+            "detectable": None if sd is None else detectable_difference(sd, len(there)),
+        }
