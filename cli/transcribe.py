@@ -24,8 +24,7 @@ from .status import SparseLines, Status
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.analysis.transcripts import SideHeard
-    from fdbcore.protocols import Transcriber
-    from fdbcore.sources.word_files import WordFiles
+    from fdbcore.sources.word_source import WordSource
     from fdbcore.types import Side
 
 
@@ -57,29 +56,16 @@ def transcribe(runs: Sequence[Path], address: str, language: str, quiet: bool) -
 
     Example: fdbcore transcribe RUN --transcriber whisper --language en
     """
+    from fdbcore.sources.word_source import word_source
+
     with one_line("fdbcore transcribe", "the sides that were done are kept; the same command goes on"):
-        source = _source(address)
+        with told_as("--transcriber", "asr"):
+            source = word_source(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
         sys.exit(_transcribe_all(places, source, language, quiet))
 
 
-def _source(address: str) -> Transcriber | WordFiles:
-    """What gives the words. SettingsError if it is unknown."""
-    from fdbcore.registry import TRANSCRIBERS, transcriber
-    from fdbcore.sources.word_files import NAME, WordFiles
-
-    kind, _, folder = address.partition(":")
-    if kind == NAME:
-        if folder and not Path(folder).is_dir():
-            raise SettingsError(f"--transcriber {address}: expected a folder, got no such one")
-        return WordFiles(Path(folder) if folder else None)
-    if kind not in TRANSCRIBERS:
-        raise SettingsError(f"--transcriber: expected one of {', '.join(sorted([*TRANSCRIBERS, NAME]))}, got {kind!r}")
-    with told_as("--transcriber", "asr"):
-        return transcriber(address)
-
-
-def _transcribe_all(places: Sequence[_Place], source: Transcriber | WordFiles, language: str, quiet: bool) -> int:
+def _transcribe_all(places: Sequence[_Place], source: WordSource, language: str, quiet: bool) -> int:
     """Transcribe the calls one after the other, and return the exit code."""
     from fdbcore.analysis.transcripts import transcribe as transcribed
 

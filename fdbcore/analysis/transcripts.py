@@ -24,6 +24,7 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.words import Transcript, as_stored, keep_transcript, transcripts
 from fdbcore.sources.recorded import changed_source, session_of
 from fdbcore.sources.word_files import WordFiles
+from fdbcore.sources.word_source import WordSource
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Pcm, Side, Span
 from fdbcore.types.words import TimedWord
 
@@ -50,9 +51,13 @@ class SideHeard(NamedTuple):
 
 
 def transcribe(
-    reading: Reading, source: Transcriber | WordFiles, language: str = "", watch: Watch = lambda side, tick: None
+    reading: Reading,
+    source: WordSource,
+    language: str = "",
+    watch: Watch = lambda side, tick: None,
+    sides: Sequence[Side] = SIDES,
 ) -> list[SideHeard]:
-    """The words of A and of B; what was not stored before is stored as soon as a side is done.
+    """The words of these sides; what was not stored before is stored as soon as a side is done.
 
     language: as ISO 639-1; "" has the transcriber find it out. AudioError if the audio is gone or has changed,
     SettingsError if the transcriber gives no word times, PartyError if it is not available.
@@ -60,7 +65,7 @@ def transcribe(
     if (changed := changed_source(reading)) is not None:
         raise AudioError(changed)
     sha256s = audio_sha256s(reading)
-    return [_heard(reading, side, source, language, sha256s[side], watch) for side in SIDES]
+    return [_heard(reading, side, source, language, sha256s[side], watch) for side in sides]
 
 
 def audio_sha256s(reading: Reading) -> dict[Side, str]:
@@ -109,9 +114,7 @@ def within_speech(words: Sequence[TimedWord], active: npt.NDArray[np.bool_]) -> 
     return [_in_one_stretch(word, speech) for word in words]
 
 
-def _heard(
-    reading: Reading, side: Side, source: Transcriber | WordFiles, language: str, sha256: str, watch: Watch
-) -> SideHeard:
+def _heard(reading: Reading, side: Side, source: WordSource, language: str, sha256: str, watch: Watch) -> SideHeard:
     made = Transcript(side, (), source.name, as_stored(_described(reading, side, source)), language, sha256)
     known = transcripts(reading.path, side)
     stored = next((each for each in known if each.is_like(made)), None)

@@ -6,7 +6,7 @@ start of the file that was transcribed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
@@ -16,6 +16,7 @@ from fdbcore.errors import InputError
 from fdbcore.recording.files import read_json
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SAMPLE_RATE_HZ, Side
+from fdbcore.types.usage import Service
 from fdbcore.types.words import TimedWord
 
 NAME: Final = "words"
@@ -73,6 +74,10 @@ class WordFiles:
         """What decides the words: the file and its content."""
         file = self.file_of(recording, side)
         return {"name": NAME, "file": str(file), "sha256": content_hash(file)}
+
+    def services(self) -> Sequence[Service]:
+        """None: the files are here."""
+        return ()
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """The words of a side on the session's clock, by their start, and how many have no times."""

@@ -1,0 +1,25 @@
+"""Where the words of recordings come from: a recogniser, or files that are there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias
+
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Transcriber
+from fdbcore.registry import TRANSCRIBERS, transcriber
+from fdbcore.sources.word_files import NAME, WordFiles
+
+WordSource: TypeAlias = Transcriber | WordFiles
+
+
+def word_source(address: str) -> WordSource:
+    """The source of words at an address: of a recogniser, "words" or "words:FOLDER". SettingsError if unknown."""
+    kind, _, folder = address.partition(":")
+    if kind == NAME:
+        if folder and not Path(folder).is_dir():
+            raise SettingsError(f"{address}: expected a folder, got no such one")
+        return WordFiles(Path(folder) if folder else None)
+    if kind not in TRANSCRIBERS:
+        raise SettingsError(f"asr: expected one of {', '.join(sorted([*TRANSCRIBERS, NAME]))}, got {kind!r}")
+    return transcriber(address)
