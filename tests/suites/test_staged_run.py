@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,7 +21,8 @@ from fdbcore.errors import InputError, SettingsError
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
-from fdbcore.suites.staged.cases import GoalResult, StagedCase
+from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.cases import GoalResult, LostCase, StagedCase
 from fdbcore.suites.staged.document_types import StagedDocument
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.rows import MEASURES
@@ -237,3 +239,27 @@ def test_means_and_paired_differences_are_those_of_numpy() -> None:
     assert compared["pacings", "good, slow", "good, fast"]["difference"] == pytest.approx(expected)
     assert len(compared) == 2
     assert all(one["p"] == pytest.approx(2 / 2**4) for one in compared.values()), "the exact test of 4 pairs"
+
+
+def test_dialogues_of_different_examiners_are_never_put_together() -> None:
+    scripted = planted("s", "slow", [[1.0], [0.5]])
+    by_model = [replace(case, examiner="llm:local:smollm2") for case in planted("s", "slow", [[0.0], [0.5]])]
+    found = document([*scripted, *by_model], [])
+    means = {row["examiner"]: row["measures"]["goals_met"]["mean"] for row in found["rows"]}
+    assert means == {"llm:local:smollm2": 0.25, "scripted": 0.75}
+    assert found["comparisons"] == []
+    rows = card(found).rows
+    assert [row.condition for row in rows] == ["slow, llm:local:smollm2", "slow, scripted"]
+
+
+def test_what_is_not_scored_is_counted_beside_the_means() -> None:
+    lost = [
+        LostCase(Path("x"), "s", "daily.ordering.7", "daily", "slow", "scripted", kind, "why")
+        for kind in ("failed", "failed", "invalid", "missing")
+    ]
+    gone = LostCase(Path("y"), "gone", "daily.ordering.7", "daily", "slow", "scripted", "failed", "it hung up")
+    found = document(planted("s", "slow", [[1.0, 0.5], [0.5]]), [], lost=[*lost, gone])
+    counts = {row["system"]: (row["n"], row["dialogues"], row["failed"], row["invalid"]) for row in found["rows"]}
+    assert counts == {"gone": (0, 0, 1, 0), "s": (2, 3, 2, 1)}
+    assert found["rows"][0]["measures"]["goals_met"]["mean"] is None
+    assert card(found).rows[1].note == "3 dialogues, 2 failed, not scored, 1 invalid, not scored, 1 missing"

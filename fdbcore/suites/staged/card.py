@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from fdbcore.suites.staged.cases import SCRIPTED
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
 
@@ -47,13 +48,12 @@ TERMS: Final = {
 
 def card(document: StagedDocument) -> Scorecard:
     """The scorecard of a document. A condition is a pacing of the examiner."""
-    pacings = list(dict.fromkeys(row["pacing"] for row in document["rows"]))
     settings = document["settings"]
     return Scorecard(
         "Staged dialogues",
         _scales(document),
-        {pacing: f"{pacing} examiner" for pacing in pacings},
-        [_row(row) for row in document["rows"] if row["family"] is None],
+        _conditions(document),
+        [_row(document, row) for row in document["rows"] if row["family"] is None],
         list(_differences(document)),
         warnings=document["warnings"],
         problems=[Problem(**problem) for problem in document["problems"]],
@@ -62,7 +62,7 @@ def card(document: StagedDocument) -> Scorecard:
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
         notes=("The examiner is ours: these rows do not stand beside published ones of another examiner and judge.",),
         facts=_facts(document),
-        subsets=[_row(row) for row in document["rows"] if row["family"] is not None],
+        subsets=[_row(document, row) for row in document["rows"] if row["family"] is not None],
         subsets_by="family",
         cases=list(_cases(document)),
         terms=TERMS,
@@ -96,19 +96,48 @@ def _scales(document: StagedDocument) -> list[Scale]:
     return [scale for scale in SCALES if any(row["measures"][scale.id]["mean"] is not None for row in rows)]
 
 
-def _row(row: StagedRow) -> ScoreRow:
-    notes = [f"{row['silent']} silent"] if row["silent"] else []
-    notes += [f"{row['spoke_first']} opened by the system"] if row["spoke_first"] else []
+def _conditions(document: StagedDocument) -> dict[str, str]:
+    """The headings of the conditions, a pacing and an examiner each."""
+    found = dict.fromkeys((row["pacing"], row["examiner"]) for row in document["rows"])
+    return {
+        _condition(document, *key): f"{key[0]} examiner" + ("" if key[1] == SCRIPTED else f": {key[1]}")
+        for key in found
+    }
+
+
+def _condition(document: StagedDocument, pacing: str, examiner: str) -> str:
+    """The name of a condition: the pacing, and the examiner where there are several."""
+    several = len({row["examiner"] for row in document["rows"]}) > 1
+    return f"{pacing}, {examiner}" if several else pacing
+
+
+def _row(document: StagedDocument, row: StagedRow) -> ScoreRow:
     figures = {name: Figure(each["mean"], each["sd"], each["ci95"]) for name, each in row["measures"].items()}
+    condition = _condition(document, row["pacing"], row["examiner"])
     return ScoreRow(
-        row["pacing"], "system", row["system"], row["n"], figures, ", ".join(notes), subset=row["family"] or ""
+        condition, "system", row["system"], row["n"], figures, ", ".join(_counted(row)), subset=row["family"] or ""
     )
+
+
+def _counted(row: StagedRow) -> Iterator[str]:
+    """What stands beside the means of a row: dialogues that say little, and calls that are not among them."""
+    counts = {
+        "silent": row["silent"],
+        "opened by the system": row["spoke_first"],
+        "failed, not scored": row["failed"],
+        "invalid, not scored": row["invalid"],
+        "missing": row["missing"],
+    }
+    if row["dialogues"] != row["n"]:
+        yield f"{row['dialogues']} dialogues"
+    yield from (f"{count} {what}" for what, count in counts.items() if count)
 
 
 def _differences(document: StagedDocument) -> Iterator[Difference]:
     for one in document["comparisons"]:
+        condition = _condition(document, one["pacing"], one["examiner"])
         yield Difference(
-            one["pacing"], one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
+            condition, one["a"], one["b"], one["measure"], one["n"], one["difference"], one["ci95"], one["p"],
             one["p_holm"], one["detectable"],
         )  # fmt: skip
 
@@ -117,7 +146,7 @@ def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
     for item in document["items"]:
         verdicts = dict.fromkeys(goal["verdict"] for goal in item["goals"])
         yield ScoredCase(
-            item["pacing"],
+            _condition(document, item["pacing"], item["examiner"]),
             item["system"],
             item["scenario"],
             "; ".join(goal["verdict"] for goal in item["goals"]),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from fdbcore.measures.timing import timing
 from fdbcore.measures.timing_score import CutShort, timing_scores
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import AUDIO, read_json, write_json
-from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.recording.run import outcome_in, read_plan, state_of_case
 from fdbcore.session.converse import SILENT
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.staged.judging import DialogueMarks
@@ -38,6 +38,12 @@ MET: Final = "met"
 UNMET: Final = "unmet"
 NOT_HEARD: Final = "not heard"
 NOT_REACHED: Final = "not reached"
+
+SCRIPTED: Final = "scripted"
+"""The examiner that says the words of the scenarios."""
+
+Loss: TypeAlias = Literal["invalid", "failed", "missing"]
+"""Why a call is not scored: the harness or the examiner is to blame, the system is, or it cannot be read (yet)."""
 
 
 @dataclass(slots=True)
@@ -57,7 +63,10 @@ class GoalResult:
 
 @dataclass(slots=True)
 class StagedCase:
-    """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it."""
+    """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it.
+
+    examiner: who plays side A; dialogues of different ones are never put together.
+    """
 
     path: Path
     system: str
@@ -68,29 +77,74 @@ class StagedCase:
     pacing: str
     language: str
     goals: Sequence[GoalResult]
+    examiner: str = SCRIPTED
     reason: str | None = None
     spoke_first: bool = False
     judged: DialogueMarks | None = None
     values: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class LostCase:
+    """A call that is not scored, and why."""
+
+    path: Path
+    system: str
+    scenario: str
+    family: str
+    pacing: str
+    examiner: str
+    kind: Loss
+    reason: str
+
+    @property
+    def problem(self) -> Problem:
+        """It, as a user reads it."""
+        return Problem(str(self.path), self.reason)
+
+
 def cases_of(
     run: Path, transcriber: Transcriber | None, show: Callable[[str], None]
-) -> tuple[list[StagedCase], list[Problem]]:
-    """The dialogues of a run that can be scored, and why others cannot. RecordingError if there is no run.
+) -> tuple[list[StagedCase], list[LostCase]]:
+    """The dialogues of a run that can be scored, and the others. RecordingError if there is no run.
 
-    A system that said nothing is scored: it met no goal. A call that the harness or side A spoiled is a problem.
+    A system that said nothing is scored: it met no goal. A call that the harness or side A spoiled is lost.
     """
     found: list[StagedCase] = []
-    problems: list[Problem] = []
+    lost: list[LostCase] = []
     for planned in read_plan(run)["cases"]:
         path = run / planned["name"]
         show(f"scoring {path.name}")
         try:
             found.append(_case(path, planned, transcriber))
         except FdbError as error:
-            problems.append(Problem(str(path), str(error).removeprefix(f"{path}: ")))
-    return found, problems
+            lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ")))
+    named = [*(case.examiner for case in found), *(each.examiner for each in lost)]
+    known = next(filter(None, named), SCRIPTED)
+    return found, [each if each.examiner else replace(each, examiner=known) for each in lost]
+
+
+def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
+    """A call that is not scored; its examiner is "" if that cannot be read."""
+    columns, outcome = planned.get("columns", {}), outcome_in(path)
+    kind: Loss = "missing" if outcome is None or outcome["kind"] == "done" else outcome["kind"]
+    party = state_of_case(path).get("parties", {}).get("A")
+    return LostCase(
+        path,
+        planned["system"],
+        columns.get("scenario", ""),
+        columns.get("family", ""),
+        columns.get("pacing", ""),
+        examiner_of(party) if party else "",
+        kind,
+        reason,
+    )
+
+
+def examiner_of(party: Mapping[str, Any]) -> str:
+    """The name of who plays side A, as the examiner describes itself."""
+    actor = party.get("actor", SCRIPTED)
+    return actor if isinstance(actor, str) else str(actor["name"])
 
 
 def _case(path: Path, planned: PlannedCase, transcriber: Transcriber | None) -> StagedCase:
@@ -113,6 +167,7 @@ def _case(path: Path, planned: PlannedCase, transcriber: Transcriber | None) -> 
         pacing=examiner["pacing"]["name"],
         language=brief.language,
         goals=list(_goals(brief, events, recording.n_ticks)),
+        examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
     )

@@ -21,6 +21,8 @@ def comparisons_of(groups: Sequence[Group]) -> list[StagedComparison]:
     """Paired differences of systems under one pacing, and of the two pacings of one system, corrected together."""
     found: list[StagedComparison] = []
     for a, b in combinations(groups, 2):
+        if a.examiner != b.examiner:
+            continue
         if a.pacing == b.pacing:
             found += _compared("systems", a, b)
         elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
@@ -46,6 +48,7 @@ def _compared(between: Literal["systems", "pacings"], a: Group, b: Group) -> Ite
         yield {
             "between": between,
             "pacing": a.pacing,
+            "examiner": a.examiner,
             "measure": measure,
             "a": a.system if between == "systems" else f"{a.system}, {a.pacing}",
             "b": b.system if between == "systems" else f"{b.system}, {b.pacing}",

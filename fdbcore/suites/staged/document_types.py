@@ -12,30 +12,37 @@ Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95
 
 
 class StagedMean(TypedDict):
-    """The mean over scenarios, of the means over trials. sd: of the dialogues."""
+    """The mean over dialogues. sd: of the dialogues. ci95: bootstrap over scenarios, and over the trials of each."""
 
     mean: float | None
     sd: float | None
     ci95: Interval
+    n: Annotated[int, Meta(description="dialogues in which it is known")]
 
 
 class StagedRow(TypedDict):
-    """A system under one pacing, over all scenarios or those of one family."""
+    """A system with one examiner under one pacing, over all scenarios or those of one family."""
 
     pacing: str
+    examiner: Annotated[str, Meta(description="who plays side A; different ones are never put together")]
     system: str
     family: Annotated[str | None, Meta(description="null: all families")]
     n: Annotated[int, Meta(description="scenarios")]
-    silent: Annotated[int, Meta(description="calls in which the system said nothing; they count")]
+    dialogues: Annotated[int, Meta(description="that are scored")]
+    silent: Annotated[int, Meta(description="dialogues in which the system said nothing; they count")]
+    failed: Annotated[int, Meta(description="calls that are not scored: the system broke off or could not be reached")]
+    invalid: Annotated[int, Meta(description="calls that are not scored: the harness or the examiner is to blame")]
+    missing: Annotated[int, Meta(description="calls that are not scored: not held yet, or they cannot be read")]
     spoke_first: Annotated[int, Meta(description="calls that the system opened, before the examiner had spoken")]
     measures: dict[str, StagedMean]
 
 
 class StagedComparison(TypedDict):
-    """A paired difference, a minus b, on the scenarios that both have."""
+    """A paired difference, a minus b, on the scenarios that both have, with the same examiner."""
 
     between: Literal["systems", "pacings"]
     pacing: Annotated[str, Meta(description="of both, or of a between pacings")]
+    examiner: str
     measure: str
     a: str
     b: str
@@ -68,6 +75,7 @@ class StagedItem(TypedDict):
     family: str
     class_: str
     pacing: str
+    examiner: str
     language: str
     reason: str | None
     spoke_first: bool

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import bootstrap_columns
-from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.cases import LostCase, StagedCase
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedRow
@@ -28,16 +28,25 @@ Values = npt.NDArray[np.float64]
 
 
 class Group(NamedTuple):
-    """The dialogues of a system under one pacing, by scenario."""
+    """The dialogues of a system with one examiner under one pacing, by scenario; and its calls that are not scored."""
 
     pacing: str
+    examiner: str
     system: str
     cases: Mapping[str, Sequence[StagedCase]]
+    lost: Sequence[LostCase] = ()
+
+    def of_family(self, family: str | None) -> Group:
+        """The part that belongs to a family; None: all of it."""
+        if family is None:
+            return self
+        cases = {name: own for name, own in self.cases.items() if own[0].family == family}
+        return self._replace(cases=cases, lost=[each for each in self.lost if each.family == family])
 
     def values(self, scenarios: Sequence[str], measures: Sequence[str] = MEASURES) -> Values:
-        """(scenarios, trials, measures); NaN where a measure is not known."""
+        """(scenarios, trials, measures), one row at least; NaN where a measure is not known."""
         trials = max((len(self.cases[each]) for each in scenarios), default=1)
-        found = np.full((len(scenarios), trials, len(measures)), np.nan)
+        found = np.full((max(len(scenarios), 1), trials, len(measures)), np.nan)
         for row, scenario in enumerate(scenarios):
             for trial, case in enumerate(self.cases[scenario]):
                 found[row, trial] = [case.values.get(measure, np.nan) for measure in measures]
@@ -53,37 +62,48 @@ class Group(NamedTuple):
         return means
 
 
-def groups_of(cases: Sequence[StagedCase]) -> list[Group]:
-    """The groups of these dialogues, by pacing in the order of `PACINGS`, then by system."""
-    found: dict[tuple[str, str], dict[str, list[StagedCase]]] = {}
+def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> list[Group]:
+    """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system."""
+    found: dict[tuple[str, str, str], dict[str, list[StagedCase]]] = {}
     for case in cases:
-        found.setdefault((case.pacing, case.system), {}).setdefault(case.scenario, []).append(case)
-    ordered = sorted(found.items(), key=lambda item: (ORDER.index(item[0][0]), item[0][1]))
-    return [Group(pacing, system, own) for (pacing, system), own in ordered]
+        found.setdefault((case.pacing, case.examiner, case.system), {}).setdefault(case.scenario, []).append(case)
+    lost_by: dict[tuple[str, str, str], list[LostCase]] = {}
+    for each in lost:
+        if each.pacing in ORDER:  # otherwise it is a call of another kind
+            lost_by.setdefault((each.pacing, each.examiner, each.system), []).append(each)
+    keys = sorted({**found, **lost_by}, key=lambda key: (ORDER.index(key[0]), key))
+    return [Group(*key, found.get(key, {}), lost_by.get(key, ())) for key in keys]
 
 
 def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]:
     """A row for each of these families that the group has; None: all families."""
     for family in families:
-        scenarios = [name for name, own in group.cases.items() if family in (None, own[0].family)]
-        if not scenarios:
+        part = group.of_family(family)
+        if not part.cases and not part.lost:
             continue
-        own = [case for name in scenarios for case in group.cases[name]]
-        values = group.values(scenarios)
+        scenarios = list(part.cases)
+        own = [case for name in scenarios for case in part.cases[name]]
+        values = part.values(scenarios)
         estimates = bootstrap_columns(values)
         there = [values[..., column][~np.isnan(values[..., column])] for column in range(len(MEASURES))]
         yield {
             "pacing": group.pacing,
+            "examiner": group.examiner,
             "system": group.system,
             "family": family,
             "n": len(scenarios),
+            "dialogues": len(own),
             "silent": sum(case.reason is not None for case in own),
+            "failed": sum(each.kind == "failed" for each in part.lost),
+            "invalid": sum(each.kind == "invalid" for each in part.lost),
+            "missing": sum(each.kind == "missing" for each in part.lost),
             "spoke_first": sum(case.spoke_first for case in own),
             "measures": {
                 measure: {
                     "mean": estimate.value,
                     "sd": float(np.std(known, ddof=1)) if len(known) > 1 else None,
                     "ci95": estimate.interval,
+                    "n": len(known),
                 }
                 for measure, estimate, known in zip(MEASURES, estimates, there, strict=True)
             },

@@ -13,7 +13,7 @@ from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge, transcriber
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
-from fdbcore.suites.staged.cases import NOT_HEARD, StagedCase, cases_of
+from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
 from fdbcore.suites.staged.rows import groups_of, rows_of
@@ -43,17 +43,18 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
         with told_as("--judge", "judge"):
             marks = judge(options["judge"])
     cases: list[StagedCase] = []
-    problems: list[Problem] = []
+    lost: list[LostCase] = []
     for run in runs:
-        own, left_out = cases_of(run, hears, show)
+        own, own_lost = cases_of(run, hears, show)
         cases += own
-        problems += left_out
+        lost += own_lost
+    problems = [each.problem for each in lost]
     if not cases:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected staged dialogues, found none{why}")
     if marks is not None and hears is not None:
         problems += _judge_all(cases, marks, hears, jobs or DEFAULT_REQUESTS, show)
-    return Scored(cast("Mapping[str, Any]", document(cases, problems, options["transcriber"], options["judge"])))
+    return Scored(cast("Mapping[str, Any]", document(cases, problems, options["transcriber"], options["judge"], lost)))
 
 
 def _judge_all(
@@ -76,10 +77,17 @@ def _judge_all(
 
 
 def document(
-    cases: Sequence[StagedCase], problems: Sequence[Problem], hears: str | None = None, marks: str | None = None
+    cases: Sequence[StagedCase],
+    problems: Sequence[Problem],
+    hears: str | None = None,
+    marks: str | None = None,
+    lost: Sequence[LostCase] = (),
 ) -> StagedDocument:
-    """Everything that can be computed from these dialogues, as JSON values. hears, marks: the recogniser, the judge."""
-    groups = groups_of(cases)
+    """Everything that can be computed from these dialogues, as JSON values.
+
+    hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
+    """
+    groups = groups_of(cases, lost)
     families = list(dict.fromkeys(case.family for case in cases))
     compared = comparisons_of(groups)
     return {
@@ -122,6 +130,7 @@ def _item(case: StagedCase) -> StagedItem:
         "family": case.family,
         "class_": case.class_,
         "pacing": case.pacing,
+        "examiner": case.examiner,
         "language": case.language,
         "reason": case.reason,
         "spoke_first": case.spoke_first,
