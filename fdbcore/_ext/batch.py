@@ -85,6 +85,20 @@ def bootstrap_statistic(
     return _over_draws(work, clusters, clusters, np.empty(resamples), seed)
 
 
+def bootstrap_times(statistic: Callable[[Floats], Floats], units: int, resamples: int, seed: int) -> Floats:
+    """`statistic` in each resample of units, (resamples,).
+
+    statistic: takes how often each resample has each unit, (k, units), and returns (k,).
+    """
+
+    def work(draws: Draws, out: Floats) -> None:
+        places = draws + units * np.arange(len(draws))[:, None]
+        times = np.bincount(places.ravel(), minlength=draws.size).reshape(draws.shape)
+        out[:] = statistic(times.astype(np.float64))
+
+    return _over_draws(work, units, units, np.empty(resamples), seed)
+
+
 def _over_draws(work: Callable[[Draws, Floats], None], units: int, drawn: int, out: Floats, seed: int) -> Floats:
     """Fill `out`, which has a row per resample, chunk by chunk with `work(draws, rows)`, and return it.
 

@@ -152,7 +152,7 @@ def _table(ratings: Ratings) -> npt.NDArray[np.int64]:
 def alpha(calls: Sequence[Call], sides: Sequence[Side]) -> AlphaEstimate | None:
     """Krippendorff's alpha over all raters, as JSON values; None if no item was labelled by two."""
     items = [_items(call, sides) for call in calls]
-    parts = np.array([raters.alpha_parts(ratings, NONE).sum(axis=0) for ratings in items])
+    parts = np.array([raters.alpha_parts(raters.nominal(ratings, NONE)).sum(axis=0) for ratings in items])
     n = sum(int(((ratings != raters.MISSING).sum(axis=1) >= 2).sum()) for ratings in items)
     return {**_estimate(bootstrap_ci(parts, np.arange(len(parts)), raters.alpha)), "n": n} if n else None
 

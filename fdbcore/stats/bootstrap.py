@@ -193,6 +193,32 @@ def bootstrap_columns(
     return [_column_estimate(cells[..., k], resampled[:, k], level) for k in range(cells.shape[2])]
 
 
+def bootstrap_times(
+    statistic: Callable[[Floats], Floats],
+    units: int,
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """A statistic of units with its percentile bootstrap interval; for one that is slow to compute once a resample.
+
+    statistic: takes how often each resample has each unit, (k, units), and returns its value in each, (k,); NaN where
+    it is undefined. There is no interval where `bootstrap_ci` has none.
+    """
+    if not units:
+        return Estimate(None, None, 0, "no items")
+    value = float(statistic(np.ones((1, units)))[0])
+    if math.isnan(value):
+        return Estimate(None, None, units, "undefined for these items")
+    if units == 1:
+        return Estimate(value, None, units, ONE_CLUSTER)
+    interval, reason = _expanded_percentile(
+        batch.bootstrap_times(statistic, units, resamples, seed), units, units, level
+    )
+    return Estimate(value, interval, units, reason)
+
+
 def _column_estimate(column: Floats, resampled: Floats, level: float) -> Estimate:
     """The estimate of one column (items, repeats) from the means of its resamples (resamples,)."""
     items = int((~np.isnan(column)).any(axis=1).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -10,8 +11,20 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats as scipy_stats
 
-from fdbcore.stats.raters import MISSING, alpha, alpha_parts, kappa
+from fdbcore.stats.bootstrap import Floats, bootstrap_ci, bootstrap_times
+from fdbcore.stats.raters import (
+    MISSING,
+    alpha,
+    alpha_parts,
+    interval_alpha,
+    kappa,
+    nominal,
+    ordinal_alpha,
+    pearson,
+    spearman,
+)
 
 Ratings = npt.NDArray[np.int64]
 
@@ -22,7 +35,19 @@ def ratings(*raters: str) -> Ratings:
 
 
 def alpha_of(units: Ratings) -> float:
-    return alpha(alpha_parts(units, 11))
+    return alpha(alpha_parts(nominal(units, 11)))
+
+
+FOUR_OBSERVERS = ratings("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+"""Krippendorff 2011, section C: 4 observers, 12 units."""
+
+
+def scaled(units: Ratings) -> Floats:
+    return np.where(units == MISSING, np.nan, units)
+
+
+def once(units: Floats) -> Floats:
+    return np.ones((1, len(units)))
 
 
 @pytest.mark.parametrize(
@@ -30,11 +55,17 @@ def alpha_of(units: Ratings) -> float:
     [
         (("0100000010", "1110010000"), 0.095),  # Krippendorff 2011, section A
         (("aabbdcccedda", "babbbccceddd"), 0.692),  # section B
-        (("123321412...", "1233224125.3", ".3332342251.", "12332441251."), 0.743),  # section C
     ],
 )
 def test_alpha_is_the_published_one(raters: tuple[str, ...], published: float) -> None:
     assert alpha_of(ratings(*raters)) == pytest.approx(published, abs=5e-4)
+
+
+def test_alpha_of_each_scale_is_the_published_one() -> None:
+    units = scaled(FOUR_OBSERVERS)
+    assert alpha_of(FOUR_OBSERVERS) == pytest.approx(0.743, abs=5e-4)
+    assert ordinal_alpha(units, once(units)) == pytest.approx([0.815], abs=5e-4)  # section D
+    assert interval_alpha(units, once(units)) == pytest.approx([0.849], abs=5e-4)
 
 
 def test_kappa_is_the_textbook_one() -> None:
@@ -51,21 +82,82 @@ def test_what_chance_alone_explains_is_undefined() -> None:
 UNITS = st.lists(st.lists(st.integers(MISSING, 3), min_size=3, max_size=3), min_size=1, max_size=30)
 
 
-def naive_alpha(units: list[list[int]]) -> float:
+def nominal_metric(a: int, b: int, pool: list[int]) -> float:
+    return float(a != b)
+
+
+def interval_metric(a: int, b: int, pool: list[int]) -> float:
+    return float(a - b) ** 2
+
+
+def ordinal_metric(a: int, b: int, pool: list[int]) -> float:
+    low, high = min(a, b), max(a, b)
+    between = sum(low <= each <= high for each in pool)
+    return (between - (pool.count(low) + pool.count(high)) / 2) ** 2
+
+
+def naive_alpha(units: list[list[int]], metric: Callable[[int, int, list[int]], float] = nominal_metric) -> float:
     """One less observed over expected disagreement, over all pairs of ratings."""
     rated = [[rating for rating in unit if rating != MISSING] for unit in units]
     rated = [unit for unit in rated if len(unit) > 1]
     pool = [rating for unit in rated for rating in unit]
-    observed = sum(sum(a != b for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in rated) / max(
+    observed = sum(sum(metric(a, b, pool) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in rated) / max(
         len(pool), 1
     )
-    expected = sum(a != b for a, b in permutations(pool, 2)) / max(len(pool) * (len(pool) - 1), 1)
+    expected = sum(metric(a, b, pool) for a, b in permutations(pool, 2)) / max(len(pool) * (len(pool) - 1), 1)
     return 1 - observed / expected if expected else math.nan
 
 
 @given(UNITS)
 def test_alpha_is_its_definition(units: list[list[int]]) -> None:
     assert alpha_of(np.array(units)) == pytest.approx(naive_alpha(units), nan_ok=True)
+
+
+@given(UNITS)
+def test_alpha_of_a_scale_is_its_definition(units: list[list[int]]) -> None:
+    found = scaled(np.array(units))
+    assert interval_alpha(found, once(found))[0] == pytest.approx(naive_alpha(units, interval_metric), nan_ok=True)
+    assert ordinal_alpha(found, once(found))[0] == pytest.approx(naive_alpha(units, ordinal_metric), nan_ok=True)
+
+
+PAIRS = st.lists(st.tuples(st.integers(2, 10), st.integers(1, 5)), min_size=2, max_size=40)
+
+
+@given(PAIRS)
+def test_correlations_are_scipys(pairs: list[tuple[int, int]]) -> None:
+    both = np.array(pairs, dtype=np.float64) / 2
+    if min(map(len, map(set, both.T.tolist()))) < 2:
+        assert math.isnan(pearson(both, once(both))[0])
+        assert math.isnan(spearman(both, once(both))[0])
+        return
+    assert pearson(both, once(both))[0] == pytest.approx(scipy_stats.pearsonr(*both.T).statistic)
+    assert spearman(both, once(both))[0] == pytest.approx(scipy_stats.spearmanr(*both.T).statistic)
+
+
+@pytest.mark.parametrize("statistic", [interval_alpha, ordinal_alpha, pearson, spearman])
+def test_a_resample_is_its_units_as_often_as_it_has_them(statistic: Callable[[Floats, Floats], Floats]) -> None:
+    random = np.random.default_rng(0)
+    units = random.integers(1, 6, (20, 2)).astype(np.float64)
+    times = random.integers(0, 3, (7, 20))
+    spelt_out = [np.repeat(units, each, axis=0) for each in times]
+    expected = [float(statistic(each, once(each))[0]) for each in spelt_out]
+    assert statistic(units, times.astype(np.float64)) == pytest.approx(expected)
+
+
+def test_the_interval_is_that_of_resampled_rows() -> None:
+    """`bootstrap_ci` draws rows by the same stream; and scipy's percentiles are near, but for the widening."""
+    random = np.random.default_rng(1)
+    first = random.integers(1, 6, 120).astype(np.float64)
+    both = np.stack([first, np.clip(first + random.integers(-1, 2, 120), 1, 5)], axis=1)
+    found = bootstrap_times(lambda times: pearson(both, times), len(both))
+    rows = bootstrap_ci(both, np.arange(120), lambda drawn: float(np.corrcoef(*drawn.T)[0][1]))
+    assert found.value == pytest.approx(rows.value)
+    assert found.interval == pytest.approx(rows.interval)
+    drawn = scipy_stats.bootstrap(
+        tuple(both.T), lambda a, b: scipy_stats.pearsonr(a, b).statistic,
+        paired=True, vectorized=False, n_resamples=2000, method="percentile", rng=1,
+    )  # fmt: skip
+    assert found.interval == pytest.approx(tuple(drawn.confidence_interval), abs=0.01)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40))
