@@ -7,14 +7,16 @@ from typing import Final
 SAYS: Final = "examiner_says"
 """It begins to speak. Fields: `what` ("goal", "closing" or "backchannel"); `cue` ("opening", "answered", "no answer",
 "breaks in", "goal met", "system speaks", "limit"); for a goal its number `goal` and that of its wording `saying`, both
-from 1; `reaction_ms`, from the system's last early end to now, if it answers one."""
+from 1; `reaction_ms`, from the system's last early end to now, if it answers one; `waited_ms`, from the cue to now, if
+it had to wait for its models."""
 
 SAID: Final = "examiner_said"
 """It stops. Fields: `said_ms`, and `of_ms`, which is more if it yielded."""
 
 GOAL: Final = "examiner_goal"
 """It leaves a goal. Fields: `goal`, from 1; `verdict` ("met", "unmet", "not heard": it has no ears, or cannot tell, and
-"not reached"); `sayings`, how many it needed; `since_tick`, when it first said it, if it did."""
+"not reached"); `sayings`, how many it needed; `since_tick`, when it first said it, if it did; `reason`, if whoever
+judged gave one."""
 
 CUE_CONTRADICTED: Final = "cue_contradicted"
 """It acted on an early edge of the system's speech that no final event confirms. Fields: `edge` ("start" or "end"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Literal
 
-from fdbcore.endpoints.examiner.edges import EarlyEdges, FinalCheck
+from fdbcore.endpoints.examiner.edges import EarlyEdges, Edge, FinalCheck
 from fdbcore.endpoints.examiner.pacing import Pacing
 from fdbcore.types import TICK_MS
 
@@ -31,12 +31,13 @@ class Cues:
         self._last_backchannel = 0
         self._last_look = 0
 
-    def sense(self, tick: int, active: bool) -> None:
-        """Take whether the other side seems to speak in `tick`."""
-        self.other.push(tick, active)
+    def sense(self, tick: int, active: bool) -> Edge | None:
+        """Take whether the other side seems to speak in `tick`; return the early edge that becomes known now."""
+        edge = self.other.push(tick, active)
         if self.other.speaks and self._own_start is None:
             self.has_answered = True
             self.spoke_first |= self._own_end is None
+        return edge
 
     def begin(self, tick: int) -> None:
         """The own words begin; backchannels are none."""

@@ -1,10 +1,9 @@
 """An examiner: a party that wants several things of the other side, one after the other, and paces the conversation.
 
-    examiner:BRIEF.json?pacing=slow|fast|fdb2-slow|fdb2-fast&transcriber=ADDRESS
+    examiner:BRIEF.json?pacing=slow|fast|fdb2-slow|fdb2-fast&transcriber=ADDRESS&actor=scripted
 
-Cues say when it speaks (`fdbcore.endpoints.examiner.cues`), the agenda says what. With a recogniser it judges by words
-whether a goal is met, says it another way if not, and leaves it as unmet after its last wording. Without one it goes on
-once the system has answered, and each goal is logged "not heard".
+Cues say when it speaks (`fdbcore.endpoints.examiner.cues`), an actor says what, and when a goal is met
+(`fdbcore.endpoints.examiner.actor`).
 """
 
 from __future__ import annotations
@@ -14,19 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from fdbcore import registry
 from fdbcore.audio.noise import ComfortNoise
-from fdbcore.endpoints.examiner.agenda import Agenda, Progress
+from fdbcore.endpoints.examiner.actor import SCRIPTED, ActorDecision, ActorSettings, Speech, make_actor
+from fdbcore.endpoints.examiner.agenda import Progress
 from fdbcore.endpoints.examiner.brief import Brief, read_brief
 from fdbcore.endpoints.examiner.cues import Cue, Cues
-from fdbcore.endpoints.examiner.ears import Ears
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.endpoints.examiner.voice import spoken, voice_of
-from fdbcore.errors import SettingsError, told_as
+from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint, Transcriber
 from fdbcore.runtime.address import Setting, parsed
 from fdbcore.types import (
@@ -43,10 +41,11 @@ from fdbcore.types import (
 )
 from fdbcore.types.examiner_events import CUE_CONTRADICTED, ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
 from fdbcore.types.system_events import INTERRUPTED, TRANSCRIPT
-from fdbcore.types.usage import ModelUsage, Service
+from fdbcore.types.usage import Service
 
 SETTINGS: Final = (
     Setting("pacing", "when it speaks, breaks in and yields", choices=tuple(PACINGS), default="slow"),
+    Setting("actor", "says what it says", form="the address of an actor", default=SCRIPTED, fits=bool),
     Setting("transcriber", "hears the system's words during the call", form="the address of a recogniser", fits=bool),
     Setting("voice", "of all its texts", form="the address of a speaker", unset="by language", fits=bool),
     Setting("level_dbov", "active speech level", float, -26.0, least=-70, most=0),
@@ -58,45 +57,50 @@ GIVES_UP_S: Final = 30.0
 """It ends the conversation after so much silence of the system."""
 TAIL_S: Final = 2.0
 """How long it stays silent after its closing statement."""
-BACKCHANNELS: Final = {"en": ("Okay.", "I see.", "Right."), "ja": ("はい。", "ええ。", "そうですか。")}
-"""By language; in others it gives none."""
-CLOSE_S: Final = 1.0
 _FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
+
+What: TypeAlias = Literal["goal", "closing", "backchannel"]
 
 
 def examiner(address: str) -> Examiner:
-    """The examiner at an address of the module. SettingsError for a wrong setting or brief, or a missing voice."""
+    """The examiner at an address of the module. SettingsError for a wrong setting, brief or actor."""
     found = parsed(address, SETTINGS)
     if not found.place:
         raise SettingsError("examiner: expected a brief (examiner:FILE.json), got none")
-    brief = read_brief(Path(found.place))
     hears = found.settings.pop("transcriber")
-    made = Examiner(brief, transcriber=hears and registry.transcriber(hears), **found.settings)
-    for number, goal in enumerate(brief.goals, 1):
-        if not goal.sayings:
-            raise SettingsError(f"{found.place}: goal {number}: expected words to say, got none")
-    for voice in made.voices:
-        with told_as(f"examiner: voice of {brief.id}", "tts"):
-            registry.speaker(voice)
-    return made
+    brief = read_brief(Path(found.place))
+    return Examiner(brief, transcriber=hears and registry.transcriber(hears), **found.settings)
 
 
 @dataclass(eq=False, slots=True)
 class _Utterance:
-    """What is being said: frames from tick `start` on, up to `stop`."""
+    """What is being said from tick `start` on, up to `stop`. said_ticks: how many frames of the speech were said."""
 
-    what: str
-    frames: Sequence[Pcm]
+    what: What
+    speech: Speech
     start: int
+    planted: str
     stop: float = math.inf
-    planted: str = ""
+    said_ticks: int = 0
 
-    def ends_at(self) -> float:
-        return min(self.stop, self.start + len(self.frames))
+    def is_over(self, tick: int) -> bool:
+        return tick >= self.stop or (self.speech.is_whole and self.said_ticks == len(self.speech.frames))
+
+    def next_frame(self) -> Pcm:
+        """Silence if nothing has come yet."""
+        if self.said_ticks == len(self.speech.frames):
+            return SILENT_FRAME
+        self.said_ticks += 1
+        return self.speech.frames[self.said_ticks - 1]
+
+    @property
+    def left_ticks(self) -> int:
+        """How much of it was not said, as far as that is known."""
+        return len(self.speech.frames) - self.said_ticks + (not self.speech.is_whole)
 
 
 class Examiner(Endpoint):
-    """See the module. `open` synthesises all speech; during the call it only follows its cues."""
+    """See the module. The actor gets ready in `open`; during the call the examiner only follows its cues."""
 
     follows_activity = True
 
@@ -109,57 +113,43 @@ class Examiner(Endpoint):
         level_dbov: float = -26.0,
         noise_dbov: float = -65.0,
         seed: int = 0,
+        actor: str = SCRIPTED,
     ) -> None:
         self._brief, self._pacing_name, self._pacing = brief, pacing, PACINGS[pacing]
-        self._voice, self._level_dbov, self._noise_dbov, self._seed = voice, level_dbov, noise_dbov, seed
-        self._transcriber = transcriber
-        self._ears = None if transcriber is None else Ears(transcriber)
+        self._noise_dbov, self._seed = noise_dbov, seed
         self._noise = ComfortNoise(noise_dbov, seed)
         self._cues = Cues(self._pacing, Random(seed))
-        self._agenda = Agenda(brief, self._pacing.insists and self._ears is not None)
+        self._actor = make_actor(actor, ActorSettings(brief, self._pacing, transcriber, voice, level_dbov))
+        self._agenda = self._actor.agenda
+        self._tick = 0
+        self._cue: Cue | None = None
+        self._cue_tick = 0  # since which the present cue holds
+        self._waits_for: tuple[What, Cue] | None = None  # what the actor has not got ready yet
         self._said: _Utterance | None = None
         self._sayings = 0
         self._turns = 0
         self._backchannels = 0
         self._closed_tick: int | None = None
-        self._listened = False  # to all of the present answer
         self._happened: list[Happening] = []
         self._planted: list[Planted] = []
 
-    @property
-    def voices(self) -> Sequence[str]:
-        """The addresses of its speakers."""
-        languages = [self._brief.language, *(goal.language for goal in self._brief.goals)]
-        return [self._voice] if self._voice else list(dict.fromkeys(map(voice_of, languages)))
-
     def services(self) -> Sequence[Service]:
-        """Those of its speakers, which get its texts, and of the recogniser."""
-        heard = [] if self._transcriber is None else self._transcriber.services()
-        spoken_by = [service for voice in self.voices for service in registry.speaker(voice).services()]
-        return [*spoken_by, *(service._replace(takes="audio") for service in heard)]
+        """Those of its actor."""
+        return self._actor.services()
 
     def open(self, side: Side) -> None:
-        """Synthesise all that it may say. InputError for what cannot be spoken, PartyError if a speaker fails."""
+        """Let the actor get ready. InputError for what cannot be spoken, PartyError for a service that fails."""
         self._side = side
-        for goal in self._brief.goals:
-            for text in goal.sayings:
-                self._frames(text, goal.language)
-        self._frames(self._brief.closing, self._brief.language)
-        if self._pacing.backchannels_ms is not None:
-            for text in BACKCHANNELS.get(self._brief.language, ()):
-                self._frames(text, self._brief.language)
+        self._actor.open(side)
 
     def start(self, origin_ns: int | None) -> None:
-        """Tick 0 is now. origin_ns: None on a clock that never waits, for which it waits for its recogniser."""
-        if self._ears is not None:
-            self._ears.waits = origin_ns is None
-
-    def _frames(self, text: str, language: str) -> Sequence[Pcm]:
-        return spoken(self._voice or voice_of(language), text, self._level_dbov)
+        """Tick 0 is now. origin_ns: None on a clock that never waits, on which the actor waits for its models."""
+        self._actor.start(origin_ns)
 
     def say(self, tick: int) -> Pcm | None:
         """The frame of `tick`, int16 (480,): of its words, or the noise between them."""
-        if self._said is not None and tick >= self._said.ends_at():
+        self._tick = tick
+        if self._said is not None and self._said.is_over(tick):
             self._end_saying(tick, self._said)
         if self._said is None:
             self._act(tick)
@@ -167,25 +157,26 @@ class Examiner(Endpoint):
             return None
         frame = SILENT_FRAME
         if self._said is not None:
-            frame = self._said.frames[tick - self._said.start]
+            frame = self._said.next_frame()
             if tick + 1 == self._said.stop:  # fade out in the last frame, so that breaking off does not click
                 frame = (frame * _FADE).astype(np.int16)
         return self._noise.under(frame)
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Keep the frame for the recogniser."""
-        if self._ears is not None:
-            self._ears.hear(frame)
+        """Let the actor hear the frame."""
+        self._actor.hear(tick, frame)
 
     def sense(self, tick: int, active_a: bool, active_b: bool) -> None:
         """Take whether the system seems to speak; yield if it has spoken over the own words for long enough."""
         spoke_first = self._cues.spoke_first
-        self._cues.sense(tick, active_b if self._side == "A" else active_a)
+        edge = self._cues.sense(tick, active_b if self._side == "A" else active_a)
+        if edge is not None:
+            (self._actor.resumed if edge == "start" else self._actor.paused)(tick)
         if self._cues.spoke_first and not spoke_first:
             self._note(tick, SPOKE_FIRST)
         said = self._said
         if said is not None and said.what == "goal" and math.isinf(said.stop) and self._cues.must_yield(tick):
-            said.stop = min(tick + 2, said.ends_at())
+            said.stop = tick + 2
             self._cues.check.acted_on("start", self._cues.other.since_tick)
 
     def notice(self, tick: int, events: Sequence[TurnEvent]) -> None:
@@ -207,105 +198,86 @@ class Examiner(Endpoint):
         if self._closed_tick is not None:
             if tick >= self._closed_tick + TAIL_S * TICKS_PER_S:
                 self.left = "finished"
-            return
-        if tick >= self._brief.most_s * TICKS_PER_S:
+        elif (error := self._actor.error) is not None:
+            self.left = " ".join(error.split())
+        elif self._agenda.present is not None and tick >= self._brief.most_s * TICKS_PER_S:
             self._close(tick, "time limit", "limit")
-            return
-        if self._ears is not None and self._ears.error is not None:
-            self.left = f"the examiner cannot hear: {self._ears.error}"
-            return
-        cue = self._cues.now(tick)
-        if self._cues.other.speaks:
-            self._listened = False
+        elif self._waits_for is not None:
+            self._speak(tick, *self._waits_for)
+        else:
+            self._follow(tick, self._cues.now(tick))
+
+    def _follow(self, tick: int, cue: Cue | None) -> None:
+        if cue != self._cue:
+            self._cue, self._cue_tick = cue, tick
         if cue == "system speaks":
             self._give_backchannel(tick)
         elif cue == "opening":
-            self._say_goal(tick, cue)
-        elif cue is not None:
-            self._go_on(tick, cue)
-        elif self._ears is not None:
-            self._look(tick, self._ears)
-
-    def _look(self, tick: int, ears: Ears) -> None:
-        """While the system speaks: break in once the goal is met, if the pacing looks for that."""
-        if self._cues.looks(tick):
-            ears.listen()
-        present = self._agenda.present
-        met = present is not None and self._cues.other.speaks and self._pacing.looks_ms is not None
-        if present is not None and met and not ears.is_busy and present.goal.is_met_by(ears.words):
-            self._after_answer(tick, "goal met", ears.words)
-
-    def _go_on(self, tick: int, cue: Cue) -> None:
-        """The system has answered, has let its chance pass, or is interrupted: say what comes next."""
-        silent_ticks = tick - self._cues.other.since_tick
-        if cue == "no answer" and silent_ticks >= GIVES_UP_S * TICKS_PER_S:
+            self._speak(tick, "goal", cue)
+        elif cue == "no answer" and tick - self._cues.other.since_tick >= GIVES_UP_S * TICKS_PER_S:
             self._close(tick, "silence", cue)
-        elif cue == "no answer":
-            self._log_goal(tick, self._agenda.unanswered())
-            self._say_next(tick, cue)
-        elif self._ears is None:
-            self._after_answer(tick, cue, None)
-        elif not self._ears.is_busy:  # it may be at work on what came before the end of the answer
-            if not self._listened:
-                self._ears.listen()
-                self._listened = True
-            if not self._ears.is_busy:
-                self._after_answer(tick, cue, self._ears.words)
+        elif cue is not None:
+            self._go_on(tick, cue, self._actor.decide(tick, cue))
+        elif self._pacing.looks_ms is not None and self._cues.other.speaks:
+            self._go_on(tick, "goal met", self._actor.look(tick, self._cues.looks(tick)))
 
-    def _after_answer(self, tick: int, cue: Cue, words: str | None) -> None:
-        if words:
-            self._note(tick, TRANSCRIPT, of="partner", text=words)
+    def _go_on(self, tick: int, cue: Cue, decision: ActorDecision | None) -> None:
+        """The system has answered, has let its chance pass, or is interrupted: say what comes next."""
+        if decision is None:
+            return
+        if decision.heard:
+            self._note(tick, TRANSCRIPT, of="partner", text=decision.heard)
         if cue == "answered":
             self._cues.check.acted_on("end", self._cues.other.since_tick)
-        self._log_goal(tick, self._agenda.answered(words))
-        self._say_next(tick, cue)
-
-    def _say_next(self, tick: int, cue: Cue) -> None:
+        if decision.left is not None:
+            self._log_goal(tick, decision.left, self._agenda.number - 1, decision.reason)
         if self._agenda.present is None:
             self._close(tick, "all goals", cue)
         elif self._turns >= self._brief.most_turns:
             self._close(tick, "turn limit", cue)
         else:
-            self._say_goal(tick, cue)
-
-    def _say_goal(self, tick: int, cue: Cue) -> None:
-        number, present = self._agenda.number, self._agenda.present
-        assert present is not None
-        if self._ears is not None and not present.sayings:
-            self._ears.begin(present.goal.language)
-        saying = self._agenda.say(tick)
-        text = present.goal.sayings[saying]
-        self._begin(tick, "goal", text, present.goal.language, cue, goal=number, saying=saying + 1)
-        self._turns += 1
+            self._speak(tick, "goal", cue)
 
     def _close(self, tick: int, reason: str, cue: Cue) -> None:
         first = self._agenda.number
         for number, left in enumerate(self._agenda.drop_the_rest(), first):
             self._log_goal(tick, left, number)
         self._note(tick, ENDS, reason=reason)
-        self._begin(tick, "closing", self._brief.closing, self._brief.language, cue)
+        self._speak(tick, "closing", cue)
+
+    def _speak(self, tick: int, what: What, cue: Cue) -> None:
+        """Begin to say it, or as soon as the actor has it ready."""
+        item, number = f"saying {self._sayings + 1}", self._agenda.number
+        speech = (self._actor.words if what == "goal" else self._actor.closing)(tick, item)
+        self._waits_for = (what, cue) if speech is None else None
+        if speech is not None and what == "goal":
+            self._turns += 1
+            self._begin(tick, what, speech, cue, goal=number, saying=speech.wording)
+        elif speech is not None:
+            self._begin(tick, what, speech, cue)
 
     def _give_backchannel(self, tick: int) -> None:
         self._cues.gave_backchannel(tick)
-        texts = BACKCHANNELS.get(self._brief.language, ())
-        if texts:
-            text = texts[self._backchannels % len(texts)]
+        speech = self._actor.backchannel(tick, self._backchannels)
+        if speech is not None:
             self._backchannels += 1
-            self._begin(tick, "backchannel", text, self._brief.language, "system speaks")
+            self._begin(tick, "backchannel", speech, "system speaks")
 
-    def _begin(self, tick: int, what: str, text: str, language: str, cue: Cue, **fields: object) -> None:
-        self._said = _Utterance(what, self._frames(text, language), tick)
+    def _begin(self, tick: int, what: What, speech: Speech, cue: Cue, **fields: object) -> None:
         if what == "backchannel":
-            self._said.planted = "backchannel"
+            planted = "backchannel"
         else:
-            self._said.planted = "interruption" if self._cues.other.speaks else ""
+            planted = "interruption" if self._cues.other.speaks else ""
             self._cues.begin(tick)
+        self._said = _Utterance(what, speech, tick, planted)
         if cue == "answered":
             fields["reaction_ms"] = (tick - self._cues.other.since_tick) * TICK_MS
-        self._listened = False
+        if cue == self._cue and tick > self._cue_tick:
+            fields["waited_ms"] = (tick - self._cue_tick) * TICK_MS
         self._note(tick, SAYS, what=what, cue=cue, **fields)
         self._sayings += 1
-        self._note(tick, TRANSCRIPT, of="self", text=text, item=self._saying, start_ms=tick * TICK_MS)
+        if speech.text:
+            self._note(tick, TRANSCRIPT, of="self", text=speech.text, item=self._saying, start_ms=tick * TICK_MS)
 
     @property
     def _saying(self) -> str:
@@ -313,7 +285,7 @@ class Examiner(Endpoint):
         return f"saying {self._sayings}"
 
     def _end_saying(self, tick: int, said: _Utterance) -> None:
-        of_ticks, said_ticks = len(said.frames), tick - said.start
+        said_ticks, of_ticks = tick - said.start, tick - said.start + said.left_ticks
         self._note(tick, SAID, said_ms=said_ticks * TICK_MS, of_ms=of_ticks * TICK_MS)
         if said_ticks < of_ticks:
             whole_ms, heard_ms = of_ticks * TICK_MS, said_ticks * TICK_MS
@@ -326,41 +298,34 @@ class Examiner(Endpoint):
             self._agenda.cut()
         if said.what == "closing":
             self._closed_tick = tick
+        self._actor.ended(tick, said.speech, said_ticks / max(of_ticks, 1))
         self._said = None
 
-    def _log_goal(self, tick: int, left: Progress | None, number: int | None = None) -> None:
-        if left is not None:
-            number = number or self._agenda.number - 1
-            since = {} if left.since_tick is None else {"since_tick": left.since_tick}
-            self._note(tick, GOAL, goal=number, verdict=left.verdict, sayings=left.sayings, **since)
+    def _log_goal(self, tick: int, left: Progress, number: int, reason: str = "") -> None:
+        since = {} if left.since_tick is None else {"since_tick": left.since_tick}
+        why = {"reason": reason} if reason else {}
+        self._note(tick, GOAL, goal=number, verdict=left.verdict, sayings=left.sayings, **since, **why)
 
     def log(self) -> Sequence[Happening]:
         """What it says and why, what becomes of each goal, and what it heard."""
         happened, self._happened = self._happened, []
-        while self._ears is not None and self._ears.usage:
-            usage: ModelUsage = self._ears.usage.popleft()
-            happened.append(usage.happening(happened[-1].tick if happened else 0))
-        return happened
+        return [*happened, *self._actor.log(self._tick)]
 
     def describe(self) -> Mapping[str, Any]:
-        """The brief, the profile with its times, the voices and the recogniser, as JSON values."""
-        asr = self._transcriber
+        """The brief, the profile with its times, and the actor with who speaks and hears for it, as JSON values."""
         return {
             "kind": "examiner",
-            "actor": "scripted",
+            "actor": self._actor.name,
             "brief": self._brief.to_json(),
             "pacing": {"name": self._pacing_name, **asdict(self._pacing)},
-            "transcriber": None if asr is None else dict(getattr(asr, "describe", lambda: {"name": asr.name})()),
-            "voices": {voice: dict(registry.speaker(voice).describe()) for voice in self.voices},
-            "level_dbov": self._level_dbov,
+            **self._actor.describe(),
             "noise_dbov": self._noise_dbov,
             "seed": self._seed,
         }
 
     def close(self) -> None:
-        """Leave. A recogniser at work ends by its own time-out."""
-        if self._ears is not None:
-            self._ears.join(CLOSE_S)
+        """Leave. A model at work ends by its own time-out."""
+        self._actor.close()
 
     def _note(self, tick: int, kind: str, **fields: object) -> None:
         self._happened.append(Happening(tick, kind, fields))

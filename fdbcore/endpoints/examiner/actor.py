@@ -1,0 +1,146 @@
+"""The seam between an examiner's cues, which say when it speaks, and its actor, which says what.
+
+scripted        the sayings of the brief (`scripted_actor`), by default
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+from fdbcore.endpoints.examiner.agenda import Agenda, Progress
+from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.endpoints.examiner.cues import Cue
+from fdbcore.endpoints.examiner.pacing import Pacing
+from fdbcore.protocols import Transcriber
+from fdbcore.registry import resolve
+from fdbcore.types import Happening, Pcm, Side
+from fdbcore.types.usage import Service
+
+SCRIPTED: Final = "scripted"
+ACTORS: Final = {
+    SCRIPTED: "fdbcore.endpoints.examiner.scripted_actor:ScriptedActor",
+}
+"""Each makes an actor from its whole address and an `ActorSettings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActorSettings:
+    """What every actor is given. voice: the address of the speaker of all texts; None: by language."""
+
+    brief: Brief
+    pacing: Pacing
+    transcriber: Transcriber | None = None
+    voice: str | None = None
+    level_dbov: float = -26.0
+
+
+@dataclass(eq=False, slots=True)
+class Speech:
+    """What is said. The actor may append to it until it is whole; where nothing has come, the examiner is silent.
+
+    text: "" where nobody knows it before it is said. frames: of int16 (480,). wording: of its goal, from 1.
+    """
+
+    text: str
+    frames: Sequence[Pcm]
+    wording: int = 1
+    is_whole: bool = True
+
+
+class ActorDecision(NamedTuple):
+    """What an actor makes of what the system did.
+
+    heard: the system's words, None if nobody listened. left: the goal, if it is left now. reason: of whoever judged it.
+    """
+
+    heard: str | None
+    left: Progress | None
+    reason: str = ""
+
+
+class Actor(Protocol):
+    """Derive from this class, and write the abstract methods. All calls but `open` come on the thread of the ticks.
+
+    The examiner asks for the words of the present goal of `agenda`, and for the closing statement once there is none.
+    """
+
+    name: str
+    """Its address."""
+    agenda: Agenda
+
+    @property
+    def error(self) -> str | None:
+        """Why the call cannot go on. It is then invalid, which is not the system's fault."""
+        return None
+
+    def services(self) -> Sequence[Service]:
+        """See `Endpoint.services`."""
+        return ()
+
+    def open(self, side: Side) -> None:
+        """See `Endpoint.open`."""
+        return
+
+    def start(self, origin_ns: int | None) -> None:
+        """See `Endpoint.start`. On a clock that never waits, nothing that it is asked for comes later."""
+        return
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Take the system's frame, int16 (480,)."""
+        return
+
+    def paused(self, tick: int) -> None:
+        """The system seems to have stopped: a cue may follow."""
+        return
+
+    def resumed(self, tick: int) -> None:
+        """The system seems to speak, or to go on: what was decided about what it said before does not hold."""
+        return
+
+    @abstractmethod
+    def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
+        """What the system's answer is worth, or its silence, at a cue. None: not yet; it is asked again each tick."""
+
+    def look(self, tick: int, due: bool) -> ActorDecision | None:
+        """While the system speaks, each tick: what it said, once the goal is met by it.
+
+        due: a look is due by the pacing.
+        """
+        return None
+
+    @abstractmethod
+    def words(self, tick: int, item: str) -> Speech | None:
+        """What to say for the present goal, from `tick` on; None: not yet. item: what events call it."""
+
+    @abstractmethod
+    def closing(self, tick: int, item: str) -> Speech | None:
+        """The closing statement; None: not yet."""
+
+    def backchannel(self, tick: int, number: int) -> Speech | None:
+        """Backchannel `number`, from 0; None if it gives none."""
+        return None
+
+    def ended(self, tick: int, speech: Speech, said_share: float) -> None:
+        """So much of what it has given is said; the rest will not be."""
+        return
+
+    def log(self, tick: int) -> Sequence[Happening]:
+        """See `Endpoint.log`."""
+        return ()
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, Any]:
+        """Its settings beside the brief and the pacing; see `Endpoint.describe`."""
+
+    def close(self) -> None:
+        """See `Endpoint.close`."""
+        return
+
+
+def make_actor(address: str, settings: ActorSettings) -> Actor:
+    """The actor at an address. SettingsError if it is unknown, or cannot play the brief."""
+    actor: Actor = resolve("actor", ACTORS, address.partition(":")[0])(address, settings)
+    return actor

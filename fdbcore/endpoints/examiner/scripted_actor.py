@@ -1,0 +1,72 @@
+"""The scripted actor says the sayings of the brief.
+
+With a recogniser it judges by words whether a goal is met, says it another way if not, and leaves it as unmet after its
+last wording. Without one it goes on once the system has answered, and each goal is logged "not heard".
+"""
+
+from __future__ import annotations
+
+from fdbcore.endpoints.examiner.actor import ActorDecision, ActorSettings, Speech
+from fdbcore.endpoints.examiner.agenda import Agenda
+from fdbcore.endpoints.examiner.cues import Cue
+from fdbcore.endpoints.examiner.voiced_actor import VoicedActor
+from fdbcore.errors import SettingsError
+from fdbcore.types import Side
+
+
+class ScriptedActor(VoicedActor):
+    """See the module. SettingsError for a goal without words."""
+
+    def __init__(self, address: str, settings: ActorSettings) -> None:
+        for number, goal in enumerate(settings.brief.goals, 1):
+            if not goal.sayings:
+                raise SettingsError(f"{settings.brief.id}: goal {number}: expected words to say, got none")
+        super().__init__(address, settings)
+        self.agenda = Agenda(settings.brief, settings.pacing.insists and self._ears is not None)
+        self._listened = False  # to all of the present answer
+
+    def open(self, side: Side) -> None:
+        """Synthesise all that it may say. InputError for what cannot be spoken, PartyError if a speaker fails."""
+        for goal in self._brief.goals:
+            for text in goal.sayings:
+                self._frames(text, goal.language)
+        super().open(side)
+
+    def resumed(self, tick: int) -> None:
+        """The answer goes on."""
+        self._listened = False
+
+    def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
+        """By the words of the system, if there is a recogniser."""
+        if cue == "no answer":
+            return ActorDecision(None, self.agenda.unanswered())
+        if self._ears is None:
+            return ActorDecision(None, self.agenda.answered(None))
+        if not self._ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
+            self._ears.listen()
+            self._listened = True
+        if self._ears.is_busy:
+            return None
+        return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
+
+    def look(self, tick: int, due: bool) -> ActorDecision | None:
+        """By the words that were heard last."""
+        if self._ears is None:
+            return None
+        if due:
+            self._ears.listen()
+        present = self.agenda.present
+        if present is None or self._ears.is_busy or not present.goal.is_met_by(self._ears.words):
+            return None
+        return ActorDecision(self._ears.words, self.agenda.answered(self._ears.words))
+
+    def words(self, tick: int, item: str) -> Speech:
+        """The next saying of the present goal."""
+        present = self.agenda.present
+        assert present is not None
+        if self._ears is not None and not present.sayings:
+            self._ears.begin(present.goal.language)
+        self._listened = False
+        saying = self.agenda.say(tick)
+        text = present.goal.sayings[saying]
+        return Speech(text, self._frames(text, present.goal.language), saying + 1)

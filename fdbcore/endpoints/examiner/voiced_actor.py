@@ -1,0 +1,101 @@
+"""What actors share that let a speaker say their texts: closing statement, backchannels, and who speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore import registry
+from fdbcore.endpoints.examiner.actor import Actor, ActorSettings, Speech
+from fdbcore.endpoints.examiner.ears import Ears
+from fdbcore.endpoints.examiner.voice import spoken, voice_of
+from fdbcore.errors import told_as
+from fdbcore.types import Happening, Pcm, Side
+from fdbcore.types.usage import Service
+
+BACKCHANNELS: Final = {"en": ("Okay.", "I see.", "Right."), "ja": ("はい。", "ええ。", "そうですか。")}
+"""By language; in others it gives none."""
+CLOSE_S: Final = 1.0
+
+
+class VoicedActor(Actor):
+    """`open` synthesises what is known before the call. SettingsError for a missing voice."""
+
+    def __init__(self, address: str, settings: ActorSettings) -> None:
+        self.name = address
+        self._brief, self._settings = settings.brief, settings
+        self._ears = None if settings.transcriber is None else Ears(settings.transcriber)
+        for voice in self._voices:
+            with told_as(f"examiner: voice of {settings.brief.id}", "tts"):
+                registry.speaker(voice)
+
+    @property
+    def _voices(self) -> Sequence[str]:
+        """The addresses of its speakers."""
+        languages = [self._brief.language, *(goal.language for goal in self._brief.goals)]
+        return [self._settings.voice] if self._settings.voice else list(dict.fromkeys(map(voice_of, languages)))
+
+    @property
+    def error(self) -> str | None:
+        """Why it cannot hear."""
+        deaf = None if self._ears is None else self._ears.error
+        return None if deaf is None else f"the examiner cannot hear: {deaf}"
+
+    def services(self) -> Sequence[Service]:
+        """Those of its speakers, which get its texts, and of the recogniser."""
+        heard = () if self._settings.transcriber is None else self._settings.transcriber.services()
+        spoken_by = [service for voice in self._voices for service in registry.speaker(voice).services()]
+        return [*spoken_by, *(service._replace(takes="audio") for service in heard)]
+
+    def open(self, side: Side) -> None:
+        """Synthesise what is known. InputError for what cannot be spoken, PartyError if a speaker fails."""
+        self._frames(self._brief.closing, self._brief.language)
+        if self._settings.pacing.backchannels_ms is not None:
+            for text in BACKCHANNELS.get(self._brief.language, ()):
+                self._frames(text, self._brief.language)
+
+    def start(self, origin_ns: int | None) -> None:
+        """On a clock that never waits, wait for the recogniser."""
+        if self._ears is not None:
+            self._ears.waits = origin_ns is None
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Keep the frame for the recogniser."""
+        if self._ears is not None:
+            self._ears.hear(frame)
+
+    def closing(self, tick: int, item: str) -> Speech:
+        """The closing statement of the brief."""
+        return Speech(self._brief.closing, self._frames(self._brief.closing, self._brief.language))
+
+    def backchannel(self, tick: int, number: int) -> Speech | None:
+        """In the language of the brief."""
+        texts = BACKCHANNELS.get(self._brief.language)
+        if not texts:
+            return None
+        text = texts[number % len(texts)]
+        return Speech(text, self._frames(text, self._brief.language))
+
+    def log(self, tick: int) -> Sequence[Happening]:
+        """What the recogniser counted."""
+        happened = []
+        while self._ears is not None and self._ears.usage:
+            happened.append(self._ears.usage.popleft().happening(tick))
+        return happened
+
+    def describe(self) -> Mapping[str, Any]:
+        """The voices and the recogniser, as JSON values."""
+        asr = self._settings.transcriber
+        return {
+            "transcriber": None if asr is None else dict(getattr(asr, "describe", lambda: {"name": asr.name})()),
+            "voices": {voice: dict(registry.speaker(voice).describe()) for voice in self._voices},
+            "level_dbov": self._settings.level_dbov,
+        }
+
+    def close(self) -> None:
+        """Leave. A recogniser at work ends by its own time-out."""
+        if self._ears is not None:
+            self._ears.join(CLOSE_S)
+
+    def _frames(self, text: str, language: str) -> Sequence[Pcm]:
+        return spoken(self._settings.voice or voice_of(language), text, self._settings.level_dbov)
