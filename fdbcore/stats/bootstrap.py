@@ -239,7 +239,7 @@ def _expanded_percentile(
         return None, f"no interval: undefined in {undefined} of {len(resampled)} resamples"
     if _all_the_same(resampled, clusters):
         return None, ALL_ALIKE
-    return _between(np.sort(resampled), effective, level), ""
+    return expanded_limits(np.sort(resampled), effective, level), ""
 
 
 def _all_the_same(resampled: Floats, clusters: int) -> bool:
@@ -247,7 +247,8 @@ def _all_the_same(resampled: Floats, clusters: int) -> bool:
     return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and resampled.min() == resampled.max())
 
 
-def _between(ascending: Floats, clusters: float, level: float) -> Interval:
+def expanded_limits(ascending: Floats, clusters: float, level: float) -> Interval:
+    """The expanded percentile interval of sorted resamples (resamples,), of so many effective clusters."""
     beyond = tail(clusters, level)
     return Interval(_quantile_of_sorted(ascending, beyond), _quantile_of_sorted(ascending, 1 - beyond))
 
@@ -298,7 +299,11 @@ def _estimate(
     differences = np.sort(drawn - sum(drawn_second))
     effective = _effective_clusters(statistic, items, groups, counts, (drawn, *drawn_second), independent)
     interval, reason = _expanded_percentile(differences, count, effective, level)
-    p = max(p_of_zero(lambda at: _between(differences, effective, at)), 1 / resamples) if second and interval else None
+    p = (
+        max(p_of_zero(lambda at: expanded_limits(differences, effective, at)), 1 / resamples)
+        if second and interval
+        else None
+    )
     return Estimate(value, interval, count, reason, p)
 
 

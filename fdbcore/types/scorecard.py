@@ -56,7 +56,8 @@ NO_FIGURE: Final = Figure(None)
 class ScoreRow:
     """The scores of one system under one condition, over n cases (None: not stated).
 
-    group: "system", or the kind of reference that systems are compared with ("ceiling", "baseline", "published").
+    group: "system", or the kind of reference that systems are compared with ("ceiling", "baseline", "published"); of a
+    subset also "overall": the mean over subsets.
     figures: by the ids of their scales. note: what the figures leave out or count as zero. subset: which cases these
     are (of one topic, one task); empty for all cases of the condition.
     """

@@ -161,7 +161,7 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
                 "columns": [f"{card.subsets_by}, worst first", "n", *(_head(scale, scales) for scale in scales)],
                 "rows": [
                     (row.subset or NONE, [NONE if row.n is None else str(row.n), *_cells(scales, row)])
-                    for row in sorted(rows, key=lambda row: _badness(row, scales))
+                    for row in sorted(rows, key=lambda row: (row.group == "overall", _badness(row, scales)))
                 ],
             }
         )

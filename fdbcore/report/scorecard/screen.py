@@ -64,6 +64,8 @@ def _group(
 ) -> ColumnGroup:
     heads = [f"{scale.label} {scale.unit}".strip() for scale in scales]
     widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    if widths:
+        widths[-1] += max(0, columns(title) - sum(widths) - 2 * (len(widths) - 1))
     return ColumnGroup(title, heads, widths, cells)
 
 

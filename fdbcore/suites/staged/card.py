@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from fdbcore.suites.staged.cases import SCRIPTED
@@ -28,6 +29,7 @@ SCALES: Final = (
     Scale("premature_per_turn", "cut off", -1, decimals=2, part="timing"),
     Scale("talked_over", "talked over", -1, decimals=2, part="timing"),
 )
+FAMILIES_MEAN: Final = "mean of families"
 TERMS: Final = {
     "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
     "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
@@ -62,7 +64,7 @@ def card(document: StagedDocument) -> Scorecard:
         f"detectable: the least true difference found with power {settings['power']:.0%} at this n",
         notes=("The examiner is ours: these rows do not stand beside published ones of another examiner and judge.",),
         facts=_facts(document),
-        subsets=[_row(document, row) for row in document["rows"] if row["family"] is not None],
+        subsets=list(_subsets(document)),
         subsets_by="family",
         cases=list(_cases(document)),
         terms=TERMS,
@@ -117,6 +119,19 @@ def _row(document: StagedDocument, row: StagedRow) -> ScoreRow:
     return ScoreRow(
         condition, "system", row["system"], row["n"], figures, ", ".join(_counted(row)), subset=row["family"] or ""
     )
+
+
+def _subsets(document: StagedDocument) -> Iterator[ScoreRow]:
+    """For each system its families, and the mean over them."""
+    overall = {(row["pacing"], row["examiner"], row["system"]): row for row in document["overall"]}
+    of_families = [row for row in document["rows"] if row["family"] is not None]
+    for key, rows in groupby(of_families, lambda row: (row["pacing"], row["examiner"], row["system"])):
+        yield from (_row(document, row) for row in rows)
+        if key in overall:
+            row = overall[key]
+            figures = {name: Figure(each["mean"], None, each["ci95"]) for name, each in row["measures"].items()}
+            condition = _condition(document, row["pacing"], row["examiner"])
+            yield ScoreRow(condition, "overall", row["system"], row["n"], figures, subset=FAMILIES_MEAN)
 
 
 def _counted(row: StagedRow) -> Iterator[str]:

@@ -65,7 +65,8 @@ class GoalResult:
 class StagedCase:
     """A dialogue. values: by scale; what is not known is left out. spoke_first: B spoke before A had opened it.
 
-    examiner: who plays side A; dialogues of different ones are never put together.
+    examiner: who plays side A; dialogues of different ones are never put together. has_task_score: a judge was asked
+    for the score of its family, and may have left it out.
     """
 
     path: Path
@@ -81,6 +82,7 @@ class StagedCase:
     reason: str | None = None
     spoke_first: bool = False
     judged: DialogueMarks | None = None
+    has_task_score: bool = False
     values: dict[str, float] = field(default_factory=dict)
 
 

@@ -37,6 +37,25 @@ class StagedRow(TypedDict):
     measures: dict[str, StagedMean]
 
 
+class StagedFamiliesMean(TypedDict):
+    """The mean over families of their means. ci95: scenarios are resampled within each family."""
+
+    mean: float | None
+    ci95: Interval
+    families: Annotated[int, Meta(description="that have the measure: daily dialogues have no task score")]
+
+
+class StagedOverall(TypedDict):
+    """A system with one examiner under one pacing, over families: each counts the same."""
+
+    pacing: str
+    examiner: str
+    system: str
+    families: list[str]
+    n: Annotated[int, Meta(description="scenarios")]
+    measures: dict[str, StagedFamiliesMean]
+
+
 class StagedComparison(TypedDict):
     """A paired difference, a minus b, on the scenarios that both have, with the same examiner."""
 
@@ -52,6 +71,30 @@ class StagedComparison(TypedDict):
     p: float | None
     p_holm: float | None
     detectable: float | None
+
+
+class StagedPassesOfK(TypedDict):
+    """Passing in k trials: at least once (pass@k), every time (pass^k). Intervals: over scenarios."""
+
+    k: int
+    n: Annotated[int, Meta(description="scenarios with k trials or more of which it is known whether they pass")]
+    pass_at_k: float | None
+    pass_at_k_ci95: Interval
+    pass_all_k: float | None
+    pass_all_k_ci95: Interval
+
+
+class StagedPasses(TypedDict):
+    """How often a system passes scenarios by the rule in the settings, over all scenarios or those of one family."""
+
+    pacing: str
+    examiner: str
+    system: str
+    family: Annotated[str | None, Meta(description="null: all families")]
+    dialogues: int
+    passed: int
+    unknown: Annotated[int, Meta(description="dialogues of which it is not known; they are not among the others")]
+    by_k: list[StagedPassesOfK]
 
 
 class StagedGoalJson(TypedDict):
@@ -95,6 +138,7 @@ class StagedSettings(TypedDict):
     seed: int
     level: float
     power: float
+    passes: Annotated[dict[str, float], Meta(description="the least of each measure that a dialogue needs to pass")]
     family: Annotated[int, Meta(description="how many comparisons p_holm is corrected for")]
 
 
@@ -111,7 +155,9 @@ class StagedDocument(TypedDict):
     schema: Literal["fdbcore.staged/1"]
     settings: StagedSettings
     rows: list[StagedRow]
+    overall: Annotated[list[StagedOverall], Meta(description="none with one family")]
     comparisons: list[StagedComparison]
+    passes: Annotated[list[StagedPasses], Meta(description="of those groups in which it is known of any dialogue")]
     items: list[StagedItem]
     problems: list[StagedProblem]
     warnings: list[str]

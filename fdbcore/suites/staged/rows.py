@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.stats.strata import mean_of_means
 from fdbcore.suites.staged.cases import LostCase, StagedCase
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.document_types import StagedRow
+    from fdbcore.suites.staged.document_types import StagedOverall, StagedRow
 
 MEASURES: Final = (
     "turn_taking", "instruction_following", "task_score", "turn_taking_worst", "instruction_following_worst",
@@ -73,6 +74,27 @@ def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> lis
             lost_by.setdefault((each.pacing, each.examiner, each.system), []).append(each)
     keys = sorted({**found, **lost_by}, key=lambda key: (ORDER.index(key[0]), key))
     return [Group(*key, found.get(key, {}), lost_by.get(key, ())) for key in keys]
+
+
+def overall_of(group: Group, families: Sequence[str]) -> StagedOverall | None:
+    """The mean over families of their means, each with the same weight; None with fewer than two families."""
+    parts = [group.of_family(family) for family in families]
+    parts = [part for part in parts if part.cases]
+    if len(parts) < 2:
+        return None
+    values = [part.values(list(part.cases)) for part in parts]
+    present = [[not np.isnan(own[..., column]).all() for own in values] for column in range(len(MEASURES))]
+    return {
+        "pacing": group.pacing,
+        "examiner": group.examiner,
+        "system": group.system,
+        "families": [next(iter(part.cases.values()))[0].family for part in parts],
+        "n": len(group.cases),
+        "measures": {
+            measure: {"mean": estimate.value, "ci95": estimate.interval, "families": sum(there)}
+            for measure, estimate, there in zip(MEASURES, mean_of_means(values), present, strict=True)
+        },
+    }
 
 
 def rows_of(group: Group, families: Sequence[str | None]) -> Iterator[StagedRow]:

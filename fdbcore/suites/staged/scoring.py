@@ -16,7 +16,8 @@ from fdbcore.stats.significance import POWER
 from fdbcore.suites.staged.cases import NOT_HEARD, LostCase, StagedCase, cases_of
 from fdbcore.suites.staged.comparisons import comparisons_of
 from fdbcore.suites.staged.judging import DialogueMarks, judge_dialogue
-from fdbcore.suites.staged.rows import groups_of, rows_of
+from fdbcore.suites.staged.passes import JUDGED, RULE, passes_of, rule_of
+from fdbcore.suites.staged.rows import groups_of, overall_of, rows_of
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
@@ -36,6 +37,9 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if options["transcriber"] is not None:
         with told_as("--transcriber", "asr"):
             hears = transcriber(options["transcriber"])
+    rule = rule_of(options["passes"] or RULE)
+    if options["passes"] and options["judge"] is None and (needed := [name for name in rule if name in JUDGED]):
+        raise SettingsError(f"--passes: expected --judge for {needed[0]}, got none")
     marks = None
     if options["judge"] is not None:
         if hears is None:
@@ -54,7 +58,9 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
         raise InputError(f"expected staged dialogues, found none{why}")
     if marks is not None and hears is not None:
         problems += _judge_all(cases, marks, hears, jobs or DEFAULT_REQUESTS, show)
-    return Scored(cast("Mapping[str, Any]", document(cases, problems, options["transcriber"], options["judge"], lost)))
+    return Scored(
+        cast("Mapping[str, Any]", document(cases, problems, options["transcriber"], options["judge"], lost, rule))
+    )
 
 
 def _judge_all(
@@ -71,6 +77,8 @@ def _judge_all(
         for number, (case, judged) in enumerate(zip(cases, pool.map(one, cases), strict=True), 1):
             show(f"{marks.name}: {number} of {len(cases)} dialogues judged")
             case.judged = judged
+            family = families[case.path.parent].get(case.family)
+            case.has_task_score = family is not None and bool(family.rubric)
             case.values.update(judged.values())
             problems += [Problem(str(case.path), f"unscored: {reason}") for reason in judged.unscored]
     return problems
@@ -82,13 +90,17 @@ def document(
     hears: str | None = None,
     marks: str | None = None,
     lost: Sequence[LostCase] = (),
+    rule: Mapping[str, float] | None = None,
 ) -> StagedDocument:
     """Everything that can be computed from these dialogues, as JSON values.
 
     hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
+    rule: what a dialogue needs to pass, see `passes.rule_of`.
     """
+    rule = rule_of(RULE) if rule is None else rule
     groups = groups_of(cases, lost)
     families = list(dict.fromkeys(case.family for case in cases))
+    parts = [None, *(families if len(families) > 1 else [])]
     compared = comparisons_of(groups)
     return {
         "schema": SCHEMA,
@@ -100,10 +112,13 @@ def document(
             "seed": SEED,
             "level": LEVEL,
             "power": POWER,
+            "passes": dict(rule),
             "family": len(compared),
         },
-        "rows": [row for group in groups for row in rows_of(group, [None, *(families if len(families) > 1 else [])])],
+        "rows": [row for group in groups for row in rows_of(group, parts)],
+        "overall": [row for group in groups if (row := overall_of(group, families)) is not None],
         "comparisons": compared,
+        "passes": [row for group in groups for row in passes_of(group, parts, rule)],
         "items": [_item(case) for case in cases],
         "problems": [{"where": each.where, "reason": each.reason} for each in problems],
         "warnings": _warnings(cases),

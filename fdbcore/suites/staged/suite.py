@@ -35,6 +35,11 @@ class StagedDialogues(Suite):
             "Let this judge mark turn-taking and instruction following of every event, and the family's score.",
             metavar="JUDGE:NAME",
         ),
+        Option(
+            "--passes",
+            "What a dialogue needs to pass, at least. Default: goals_met=1,task_score=4, where there is such a score.",
+            metavar="MEASURE=LEAST,...",
+        ),
     )
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:

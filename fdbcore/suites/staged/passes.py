@@ -1,0 +1,101 @@
+"""How often a system passes scenarios: at least once in k trials (pass@k), and in all of k trials (pass^k).
+
+Of n trials of a scenario, of which c pass: pass@k = 1 - C(n - c, k) / C(n, k) (Chen et al., arXiv 2107.03374), and
+pass^k = C(c, k) / C(n, k) (Yao et al., tau-bench, arXiv 2406.12045). Both are means over scenarios with k trials or
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import comb
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fdbcore.errors import SettingsError
+from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.rows import Group
+
+if TYPE_CHECKING:
+    from fdbcore.suites.staged.document_types import StagedPasses
+
+RULE: Final = "goals_met=1,task_score=4"
+"""What passes unless the user says otherwise. Where there is no task score, all goals are enough."""
+ALLOWED: Final = ("goals_met", "task_score", "turn_taking", "instruction_following", "timing")
+"""The measures that a rule may name; more is better of all of them."""
+JUDGED: Final = ("task_score", "turn_taking", "instruction_following")
+
+
+def rule_of(text: str) -> dict[str, float]:
+    """The least value of each measure that a dialogue needs to pass: "goals_met=1,task_score=4". SettingsError."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        measure, _, least = part.strip().partition("=")
+        try:
+            found[measure] = float(least)
+        except ValueError:
+            measure = ""
+        if measure not in ALLOWED or not np.isfinite(found[measure]):
+            raise SettingsError(
+                f"--passes: expected MEASURE=LEAST,..., MEASURE one of {', '.join(ALLOWED)}, got {part.strip()!r}"
+            )
+    return found
+
+
+def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
+    """Whether a dialogue passes; None if that cannot be told, because a measure that decides is not known."""
+    needed = {name: least for name, least in rule.items() if name != "task_score" or case.has_task_score}
+    if any(case.values[name] < least for name, least in needed.items() if name in case.values):
+        return False
+    return None if not needed or any(name not in case.values for name in needed) else True
+
+
+def pass_at(k: int, n: int, c: int) -> float:
+    """The share of all draws of k of n trials, c of which pass, that hold one that passes."""
+    return 1 - comb(n - c, k) / comb(n, k)
+
+
+def pass_all(k: int, n: int, c: int) -> float:
+    """The share of all draws of k of n trials, c of which pass, in which all pass."""
+    return comb(c, k) / comb(n, k)
+
+
+def passes_of(group: Group, families: Sequence[str | None], rule: Mapping[str, float]) -> Iterator[StagedPasses]:
+    """pass@k and pass^k of a group and its families (None: all), for each k up to the trials of a scenario."""
+    for family in families:
+        cases = group.of_family(family).cases
+        told = {
+            name: [verdict for case in own if (verdict := passes(case, rule)) is not None]
+            for name, own in cases.items()
+        }
+        most = max(map(len, told.values()), default=0)
+        if not most:
+            continue
+        counts = [(len(own), sum(own)) for own in told.values()]
+        cells = [
+            [formula(k, n, c) if k <= n else np.nan for formula in (pass_at, pass_all) for k in range(1, most + 1)]
+            for n, c in counts
+        ]
+        estimates = bootstrap_columns(cells)
+        yield {
+            "pacing": group.pacing,
+            "examiner": group.examiner,
+            "system": group.system,
+            "family": family,
+            "dialogues": sum(n for n, _ in counts),
+            "passed": sum(c for _, c in counts),
+            "unknown": sum(map(len, cases.values())) - sum(n for n, _ in counts),
+            "by_k": [
+                {
+                    "k": k,
+                    "n": at_least.clusters,
+                    "pass_at_k": at_least.value,
+                    "pass_at_k_ci95": at_least.interval,
+                    "pass_all_k": every.value,
+                    "pass_all_k_ci95": every.interval,
+                }
+                for k, at_least, every in zip(range(1, most + 1), estimates[:most], estimates[most:], strict=True)
+            ],
+        }

@@ -1,0 +1,123 @@
+"""What the scores of staged dialogues say: overall rows, passing, curves over time and by stage, and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from fdbcore.errors import SettingsError
+from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.cases import GoalResult, StagedCase
+from fdbcore.suites.staged.document_types import StagedDocument
+from fdbcore.suites.staged.passes import RULE, pass_all, pass_at, passes, rule_of
+from fdbcore.suites.staged.scoring import document
+
+
+def case(
+    scenario: str, values: Mapping[str, float], system: str = "s", pacing: str = "slow", trial: int = 1
+) -> StagedCase:
+    """A dialogue with these values; the name of its scenario begins with its family."""
+    family = scenario.partition(".")[0]
+    return StagedCase(
+        Path(f"{system}-{pacing}-{scenario}-{trial}"), system, trial, scenario, family, "any", pacing, "en",
+        [GoalResult("g", "met", 1, 0, 100)], has_task_score="task_score" in values, values=dict(values),
+    )  # fmt: skip
+
+
+class TestOverall:
+    def test_published_families_have_their_published_means(self) -> None:
+        """Task scores of the paper's table; its text has 4.32, 3.10 and 3.10, which daily dialogues do not enter."""
+        published = {"a": (4.02, 4.51, 4.44), "b": (2.74, 2.62, 3.94), "c": (2.88, 2.76, 3.67)}
+        cases = [
+            case(f"{family}.{number}", {"task_score": mean + apart}, system)
+            for system, means in published.items()
+            for family, mean in zip(("correction", "entity", "safety"), means, strict=True)
+            for number, apart in enumerate((-0.2, 0.0, 0.2))
+        ]
+        cases += [case(f"daily.{number}", {"goals_met": 1.0}, system) for system in published for number in range(9)]
+        found = document(cases, [])
+        means = {row["system"]: row["measures"]["task_score"] for row in found["overall"]}
+        assert {name: round(each["mean"] or 0, 2) for name, each in means.items()} == {"a": 4.32, "b": 3.10, "c": 3.10}
+        assert {each["families"] for each in means.values()} == {3}
+        for each in means.values():
+            assert each["ci95"] is not None
+            assert each["ci95"][0] < (each["mean"] or 0) < each["ci95"][1]
+
+    def test_it_differs_from_the_mean_of_dialogues_where_families_differ_in_size(self) -> None:
+        cases = [case(f"daily.{number}", {"timing": 1.0}) for number in range(6)]
+        cases += [case(f"safety.{number}", {"timing": share}) for number, share in enumerate((0.0, 0.5))]
+        found = document(cases, [])
+        (row,) = (row for row in found["rows"] if row["family"] is None)
+        assert row["measures"]["timing"]["mean"] == 6.5 / 8
+        assert found["overall"][0]["measures"]["timing"]["mean"] == (1 + 0.25) / 2
+        last = card(found).subsets[-1]
+        assert (last.subset, last.group, last.figures["timing"].value) == ("mean of families", "overall", 0.625)
+
+    def test_one_family_has_none(self) -> None:
+        assert document([case("daily.1", {"timing": 1.0})], [])["overall"] == []
+
+
+class TestPasses:
+    @pytest.mark.parametrize("n", range(1, 6))
+    def test_formulas_are_those_of_counting_all_draws(self, n: int) -> None:
+        for passed in range(n + 1):
+            trials = [True] * passed + [False] * (n - passed)
+            for k in range(1, n + 1):
+                draws = list(combinations(trials, k))
+                assert pass_at(k, n, passed) == pytest.approx(float(Fraction(sum(map(any, draws)), len(draws))))
+                assert pass_all(k, n, passed) == pytest.approx(float(Fraction(sum(map(all, draws)), len(draws))))
+
+    def test_golden_values(self) -> None:
+        assert (pass_at(3, 3, 1), pass_all(3, 3, 1)) == (1.0, 0.0)
+        assert pass_at(2, 3, 2) == 1.0
+        assert pass_all(2, 3, 2) == pytest.approx(1 / 3)
+
+    def test_the_rule(self) -> None:
+        rule = rule_of(RULE)
+        assert passes(case("safety.1", {"goals_met": 1.0, "task_score": 4.0}), rule) is True
+        assert passes(case("safety.1", {"goals_met": 1.0, "task_score": 3.0}), rule) is False
+        assert passes(case("safety.1", {"goals_met": 0.75, "task_score": 5.0}), rule) is False
+        assert passes(case("daily.1", {"goals_met": 1.0}), rule) is True, "no task score is asked of it"
+        assert passes(case("daily.1", {}), rule) is None, "goals that nobody heard"
+        unscored = case("safety.1", {"goals_met": 1.0})
+        unscored.has_task_score = True
+        assert passes(unscored, rule) is None
+        unscored.values["goals_met"] = 0.5
+        assert passes(unscored, rule) is False, "whatever its task score would be"
+        assert passes(case("daily.1", {"timing": 0.9, "goals_met": 0.0}), rule_of("timing=0.8")) is True
+        for wrong in ("goals_met", "wordings=1", "goals_met=all", "goals_met=nan", ""):
+            with pytest.raises(SettingsError, match="--passes: expected MEASURE=LEAST"):
+                rule_of(wrong)
+
+    def test_means_and_intervals_are_over_scenarios_that_have_k_trials(self) -> None:
+        met: Mapping[str, Sequence[float]] = {
+            "daily.1": (1, 1, 1), "daily.2": (1, 0.5, 0), "daily.3": (0.25, 0, 0), "safety.1": (1, 1), "safety.2": (1,),
+        }  # fmt: skip
+        cases = [
+            case(name, {"goals_met": share}, trial=trial)
+            for name, shares in met.items()
+            for trial, share in enumerate(shares, 1)
+        ]
+        cases.append(case("safety.2", {}, trial=2))
+        found = document(cases, [])
+        whole, daily, safety = found["passes"]
+        assert (whole["dialogues"], whole["passed"], whole["unknown"]) == (12, 7, 1)
+        assert [each["n"] for each in whole["by_k"]] == [5, 4, 3]
+        assert [each["pass_at_k"] for each in whole["by_k"]] == [
+            pytest.approx(np.mean([1, 1 / 3, 0, 1, 1])), pytest.approx(np.mean([1, 2 / 3, 0, 1])),
+            pytest.approx(np.mean([1, 1, 0])),
+        ]  # fmt: skip
+        assert [each["pass_all_k"] for each in whole["by_k"]] == [
+            pytest.approx(np.mean([1, 1 / 3, 0, 1, 1])), pytest.approx(np.mean([1, 0, 0, 1])),
+            pytest.approx(np.mean([1, 0, 0])),
+        ]  # fmt: skip
+        low, high = daily["by_k"][0]["pass_at_k_ci95"] or (0, 0)
+        assert 0 <= low < (4 / 9) < high <= 1
+        assert [each["k"] for each in safety["by_k"]] == [1, 2]
+        msgspec.convert(found, StagedDocument, strict=True)
