@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,7 @@ from .status import SparseLines, Status
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.analysis.transcripts import SideHeard
+    from fdbcore.analysis.transcripts import HeardCall, SideHeard
     from fdbcore.sources.word_source import WordSource
     from fdbcore.types import Side
 
@@ -42,8 +43,10 @@ class _Place(NamedTuple):
               "are there already.")  # fmt: skip
 @click.option("--language", default="", metavar="CODE", help="Language of the calls, as ISO 639-1 such as en "
               "(default: the transcriber finds it out).")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), help="Requests at a time (default: what suits the transcriber; 4 for "
+              "servers).")  # fmt: skip
 @options.quiet
-def transcribe(runs: Sequence[Path], address: str, language: str, quiet: bool) -> None:
+def transcribe(runs: Sequence[Path], address: str, language: str, jobs: int | None, quiet: bool) -> None:
     """Write what both sides of each call said into its recording: each word with its time.
 
     RUN is a run or one of its recordings; by default the newest run in the current folder. The words stand in
@@ -62,45 +65,75 @@ def transcribe(runs: Sequence[Path], address: str, language: str, quiet: bool) -
         with told_as("--transcriber", "asr"):
             source = word_source(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
-        sys.exit(_transcribe_all(places, source, language, quiet))
+        sys.exit(_transcribe_all(places, source, language, jobs, quiet))
 
 
-def _transcribe_all(places: Sequence[_Place], source: WordSource, language: str, quiet: bool) -> int:
-    """Transcribe the calls one after the other, and return the exit code."""
-    from fdbcore.analysis.transcripts import transcribe as transcribed
+def _transcribe_all(places: Sequence[_Place], source: WordSource, language: str, jobs: int | None, quiet: bool) -> int:
+    """Transcribe the calls, and return the exit code."""
+    from fdbcore.analysis.transcripts import Transcribing
 
-    began_ns, lines = now_ns(), SparseLines(quiet)
-    counts = Counter[str]()
-    with Status(quiet) as status:
-        for number, (run, call) in enumerate(places):
+    began_ns, lines, told = now_ns(), SparseLines(quiet), _Told(quiet)
+    with Status(quiet) as status, Transcribing(source, language, jobs) as asking:
+        begun: deque[tuple[_Place, HeardCall]] = deque()
+        for place in places:
 
-            def show(side: Side, tick: int, number: int = number, name: str = call.name) -> None:
+            def show(side: Side, tick: int, name: str = place.call.name) -> None:
                 at = clock_text(tick // TICKS_PER_S)
-                text = f"{number:,} of {len(places):,} calls transcribed; {name}: {side} from {at}"
-                status(text, number, len(places))
+                text = f"{told.calls:,} of {len(places):,} calls transcribed; {name}: {side} from {at}"
+                status(text, told.calls, len(places))
                 lines(text, (now_ns() - began_ns) / 1e9)
 
-            try:
-                heard = transcribed(call.recording, source, language, show)
-            except SettingsError:  # it would be the same for every call
-                raise
-            except FdbError as error:
-                counts["failed"] += 1
-                status.clear()
-                click.echo(f"fdbcore transcribe: {call.name}: {error}", err=True)
-                continue
-            if any(each.is_new for each in heard):
-                _renew_page(run, call)
-            counts["done"] += 1
-            counts["words"] += sum(len(each.transcript.words) for each in heard)
-            counts["silent"] += sum(each.transcript.words_in_silence for each in heard)
+            with told.failure_of(place, status):
+                begun.append((place, asking.begin(place.call.recording, show)))
+            while begun and begun[0][1].is_done:
+                told.end(*begun.popleft(), status)
+        while begun:
+            told.end(*begun.popleft(), status)
+    if not quiet and told.counts["done"] > 1:
+        doubtful = _doubtful(told.counts["silent"], told.counts["looped"])
+        click.echo(f"{counted(told.counts['done'], 'call')}: {counted(told.counts['words'], 'word')}{doubtful}")
+    return FAILED if told.counts["failed"] else DONE
+
+
+class _Told:
+    """What was told of the calls so far. counts: of calls and of their words."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.counts = Counter[str]()
+        self._quiet = quiet
+
+    @property
+    def calls(self) -> int:
+        """How many calls are over."""
+        return self.counts["done"] + self.counts["failed"]
+
+    @contextmanager
+    def failure_of(self, place: _Place, status: Status) -> Iterator[None]:
+        """Tell an error of a call in one line; one of the settings would be the same for every call."""
+        try:
+            yield
+        except SettingsError:
+            raise
+        except FdbError as error:
+            self.counts["failed"] += 1
             status.clear()
-            if not quiet:
-                click.echo(f"{call.name}: {'; '.join(map(_side_in_words, heard))}")
-    if not quiet and counts["done"] > 1:
-        silent = _silent(counts["silent"])
-        click.echo(f"{counted(counts['done'], 'call')}: {counted(counts['words'], 'word')}{silent}")
-    return FAILED if counts["failed"] else DONE
+            click.echo(f"fdbcore transcribe: {place.call.name}: {error}", err=True)
+
+    def end(self, place: _Place, begun: HeardCall, status: Status) -> None:
+        """Wait for the words of a call, and tell how many there are."""
+        with self.failure_of(place, status):
+            heard = begun.heard()
+            if any(each.is_new for each in heard):
+                _renew_page(place.run, place.call)
+            self.counts["done"] += 1
+            for each in heard:
+                self.counts["words"] += len(each.transcript.words)
+                self.counts["silent"] += each.transcript.words_in_silence
+                self.counts["looped"] += each.transcript.words_in_loops
+            status.clear()
+            if not self._quiet:
+                missing = [f"{side} unscored: {reason}" for side, reason in begun.why_not.items()]
+                click.echo(f"{place.call.name}: {'; '.join([*map(_side_in_words, heard), *missing])}")
 
 
 def _side_in_words(heard: SideHeard) -> str:
@@ -108,11 +141,13 @@ def _side_in_words(heard: SideHeard) -> str:
     found = heard.transcript
     untimed = f", {found.untimed:,} more without times" if found.untimed else ""
     before = "" if heard.is_new else " (transcribed before)"
-    return f"{found.side} {counted(len(found.words), 'word')}{_silent(found.words_in_silence)}{untimed}{before}"
+    doubtful = _doubtful(found.words_in_silence, found.words_in_loops)
+    return f"{found.side} {counted(len(found.words), 'word')}{doubtful}{untimed}{before}"
 
 
-def _silent(words: int) -> str:
-    return f", {words:,} of them where the side was silent" if words else ""
+def _doubtful(in_silence: int, in_loops: int) -> str:
+    silent = f", {in_silence:,} of them where the side was silent" if in_silence else ""
+    return silent + (f", {in_loops:,} of them in a phrase said again and again" if in_loops else "")
 
 
 def _renew_page(run: Run, call: Call) -> None:

@@ -252,6 +252,12 @@ class Transcriber(Protocol):
     name: str
     """Its address: "openai:gpt-4o-transcribe"."""
 
+    at_once: int = 1
+    """How many threads should ask it at the same time."""
+
+    beside_calls: bool = True
+    """Whether it leaves a live call on the same machine the cores that this needs."""
+
     def transcribe(self, wav: bytes, language: str) -> str:
         """The words in a WAV file; "" if it holds none.
 
@@ -273,6 +279,10 @@ class Transcriber(Protocol):
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
         return ()
+
+    def close(self) -> None:
+        """End what it has started; who still waits for words gets a PartyError. It may be asked again."""
+        return
 
 
 class Speaker(Protocol):

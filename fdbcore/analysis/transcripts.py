@@ -1,46 +1,40 @@
-"""Has both sides of a recording transcribed, each word with its time on the session's clock.
+"""Has both sides of recordings transcribed, each word with its time on the session's clock.
 
-A side is given to the transcriber in pieces, so that neither memory nor a request grows with the length of the call.
-A piece ends in the longest silence of the side that its stored activity has there, and silence around the speech of a
-piece is left out; so is what the user left out of the recording. What was transcribed is stored with the recording, and
-used again while audio, transcriber and language are the same.
+A transcriber gets each side in the pieces of `fdbcore.analysis.speech_pieces`, several pieces at once if it takes them.
+What was transcribed is stored with the recording, and used again while audio, transcriber and language are the same.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import BoundedSemaphore
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.analysis.speech_pieces import audio_of, audio_sha256s, pieces_of
+from fdbcore.analysis.word_checks import in_loops, in_silence, within_speech
 from fdbcore.audio.speech import wav_to_recognise
-from fdbcore.errors import AudioError
+from fdbcore.errors import AudioError, PartyError
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.words import Transcript, as_stored, keep_transcript, transcripts
-from fdbcore.sources.recorded import changed_source, session_of
-from fdbcore.sources.word_files import WordFiles
+from fdbcore.sources.recorded import changed_source
+from fdbcore.sources.word_files import KnownWords
 from fdbcore.sources.word_source import WordSource
-from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Pcm, Side, Span
+from fdbcore.types import SIDES, TICK_MS, Side, Span
 from fdbcore.types.words import TimedWord
-
-MOST_TICKS: Final = 30 * TICKS_PER_S
-"""The longest piece: what Whisper hears at once."""
-MARGIN_TICKS: Final = TICKS_PER_S // 2
-"""How much silence stays before and after the speech of a piece."""
-TOLERANCE_TICKS: Final = TICKS_PER_S // 5
-"""A word lies in silence if its side is silent from so long before it until so long after it: recognisers place words
-less exactly than voice activity."""
-
-SHARP_MS: Final = 100
-"""A word has at most so much silence in it: Whisper begins the first word after a pause before or amid the pause."""
 
 Watch = Callable[[Side, int], None]
 """Told before each piece: the side, and the tick that the piece begins at."""
+
+_READ_AHEAD: Final = 2
+"""So many pieces a request at once are kept in memory."""
 
 
 class SideHeard(NamedTuple):
@@ -56,165 +50,157 @@ def transcribe(
     language: str = "",
     watch: Watch = lambda side, tick: None,
     sides: Sequence[Side] = SIDES,
+    jobs: int | None = None,
 ) -> list[SideHeard]:
     """The words of these sides; what was not stored before is stored as soon as a side is done.
 
-    language: as ISO 639-1; "" has the transcriber find it out. AudioError if the audio is gone or has changed,
-    SettingsError if the transcriber gives no word times, PartyError if it is not available.
+    language: as ISO 639-1; "" has the transcriber find it out. jobs: see `Transcribing`. A side of which
+    `KnownWords.why_not` tells is left out. AudioError if the audio is gone or has changed, SettingsError if the
+    transcriber gives no word times, PartyError if it is not available.
     """
-    if (changed := changed_source(reading)) is not None:
-        raise AudioError(changed)
-    sha256s = audio_sha256s(reading)
-    return [_heard(reading, side, source, language, sha256s[side], watch) for side in sides]
+    with Transcribing(source, language, jobs) as asking:
+        return asking.begin(reading, watch, sides).heard()
 
 
-def audio_sha256s(reading: Reading) -> dict[Side, str]:
-    """The SHA-256 of each side's audio on the session's clock, as mono int16 at 48 kHz, in hex."""
-    hashes = {side: hashlib.sha256() for side in SIDES}
-    with session_of(reading).open() as source:
-        for blocks in source.blocks():
-            for side, block in zip(SIDES, blocks, strict=True):
-                if block is not None:
-                    hashes[side].update(block.astype("<i2").tobytes())
-    return {side: found.hexdigest() for side, found in hashes.items()}
+@dataclass(frozen=True, slots=True)
+class HeardCall:
+    """A call whose pieces are with the transcriber. why_not: of the sides that get no words."""
+
+    why_not: Mapping[Side, str]
+    _sides: Sequence[Callable[[], SideHeard]]
+    _asked: Sequence[Future[Sequence[TimedWord]]]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `heard` needs not wait."""
+        return all(each.done() for each in self._asked)
+
+    def heard(self) -> list[SideHeard]:
+        """Wait for its words, and store each side as soon as it is done. Errors as of `transcribe`.
+
+        After an error, what the transcriber has not begun is not asked.
+        """
+        try:
+            return [side() for side in self._sides]
+        finally:
+            for each in self._asked:
+                each.cancel()
 
 
-def pieces(active: npt.NDArray[np.bool_], peaks: npt.NDArray[np.uint16]) -> list[Span]:
-    """The spans in which to transcribe a side, by time, in ticks; together they hold all of its activity.
+class Transcribing:
+    """Has recordings transcribed, `jobs` pieces at a time; as a context manager it ends what the transcriber started.
 
-    active: its activity, bool (n,). peaks: the largest absolute sample of each tick, uint16 (n,): where it is never
-    silent, the quietest tick ends a piece.
+    jobs: None for as many as the transcriber takes (`Transcriber.at_once`). A side with the audio of another one is
+    asked once.
     """
-    found: list[Span] = []
-    start, speech = 0, np.flatnonzero(active)
-    while len(speech := speech[speech >= start]):
-        begin = max(start, int(speech[0]) - MARGIN_TICKS)
-        end = int(speech[-1]) + 1 + MARGIN_TICKS
-        if end > begin + MOST_TICKS:
-            start = _cut(active, peaks, begin + MOST_TICKS // 2, begin + MOST_TICKS)
-            end = min(start, int(speech[speech < start][-1]) + 1 + MARGIN_TICKS)
-        else:
-            start = end
-        found.append((begin, min(end, len(active))))
-    return found
 
+    def __init__(self, source: WordSource, language: str = "", jobs: int | None = None) -> None:
+        self._source, self._language = source, language
+        jobs = jobs or (1 if isinstance(source, KnownWords) else source.at_once)
+        self._pool = ThreadPoolExecutor(jobs, "fdbcore-transcribing")
+        self._room = BoundedSemaphore(_READ_AHEAD * jobs)
+        self._asked: dict[tuple[str, tuple[Span, ...]], list[Future[Sequence[TimedWord]]]] = {}
 
-def in_silence(words: Sequence[TimedWord], active: npt.NDArray[np.bool_]) -> list[TimedWord]:
-    """The words with what a side's activity, bool (n,), says of each: whether it lies in silence."""
-    speech = np.flatnonzero(active)
-    return [replace(word, in_silence=not _has_speech(word, speech)) for word in words]
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None and not isinstance(self._source, KnownWords):
+            self._source.close()  # it gives up what it is at work on
+        self._pool.shutdown(cancel_futures=True)
+        if not isinstance(self._source, KnownWords):
+            self._source.close()
 
-def within_speech(words: Sequence[TimedWord], active: npt.NDArray[np.bool_]) -> list[TimedWord]:
-    """The words, each in one stretch of speech by a side's activity, bool (n,): that which it has most of.
+    def begin(
+        self, reading: Reading, watch: Watch = lambda side, tick: None, sides: Sequence[Side] = SIDES
+    ) -> HeardCall:
+        """Give the transcriber the pieces of a call, as soon as it has room for them. AudioError as of `transcribe`."""
+        if (changed := changed_source(reading)) is not None:
+            raise AudioError(changed)
+        sha256s = audio_sha256s(reading)
+        if isinstance(self._source, KnownWords):
+            told = {side: self._source.why_not(reading, side, self._language) for side in sides}
+            why_not = {side: reason for side, reason in told.items() if reason is not None}
+            known = [side for side in sides if side not in why_not]
+            return HeardCall(why_not, [partial(self._known, reading, side, sha256s[side]) for side in known], [])
+        asked: list[Future[Sequence[TimedWord]]] = []
+        begun = [self._begin(reading, side, self._source, sha256s[side], watch, asked) for side in sides]
+        return HeardCall({}, begun, asked)
 
-    A silence of SHARP_MS or less parts no stretches, and stays at the ends of a word. A word in silence stays whole.
-    """
-    speech = np.flatnonzero(active)
-    return [_in_one_stretch(word, speech) for word in words]
+    def _begin(
+        self,
+        reading: Reading,
+        side: Side,
+        transcriber: Transcriber,
+        sha256: str,
+        watch: Watch,
+        asked: list[Future[Sequence[TimedWord]]],
+    ) -> Callable[[], SideHeard]:
+        """What gives the words of a side. The requests that it waits for are added to `asked`."""
+        made = Transcript(side, (), transcriber.name, as_stored(transcriber.describe()), self._language, sha256)
+        track = _track(reading, side)
+        if (stored := _stored(reading, made)) is not None:
+            return partial(_kept, reading, stored, track, is_new=False)
+        spans = pieces_of(reading, side, track)
+        key = sha256, tuple(spans)
+        futures = self._asked.get(key)
+        if futures is None:
+            futures = self._asked[key] = []
+            for span, pcm in audio_of(reading, side, spans):
+                watch(side, span[0])
+                self._room.acquire()
+                futures.append(self._pool.submit(transcriber.words, wav_to_recognise(pcm), self._language))
+                futures[-1].add_done_callback(lambda _: self._room.release())
+                asked.append(futures[-1])
 
+        def heard() -> SideHeard:
+            words = within_speech(_on_session(spans, futures), track)
+            return _kept(reading, replace(made, words=tuple(words)), track, is_new=True)
 
-def _heard(reading: Reading, side: Side, source: WordSource, language: str, sha256: str, watch: Watch) -> SideHeard:
-    made = Transcript(side, (), source.name, as_stored(_described(reading, side, source)), language, sha256)
-    known = transcripts(reading.path, side)
-    stored = next((each for each in known if each.is_like(made)), None)
-    track = echo_free_activity(reading.activity, reading.suspect_spans)[SIDES.index(side)]
-    if stored is not None:
-        made = stored
-    elif isinstance(source, WordFiles):
+        return heard
+
+    def _known(self, reading: Reading, side: Side, sha256: str) -> SideHeard:
+        """The words of a side that somebody has made already."""
+        source = self._source
+        assert isinstance(source, KnownWords)
+        described = as_stored(source.describe(reading, side))
+        made = Transcript(side, (), source.name, described, self._language, sha256)
+        track = _track(reading, side)
+        if (stored := _stored(reading, made)) is not None:
+            return _kept(reading, stored, track, is_new=False)
         words, untimed = source.words(reading, side)
-        made = replace(made, words=tuple(words), untimed=untimed)
-    else:
-        words = within_speech(list(_transcribed(reading, side, track, source, language, watch)), track)
-        made = replace(made, words=tuple(words))
-    made = replace(made, words=tuple(in_silence(made.words, track)))
-    if known[-1:] != [made]:
+        return _kept(reading, replace(made, words=tuple(words), untimed=untimed), track, is_new=True)
+
+
+def _track(reading: Reading, side: Side) -> npt.NDArray[np.bool_]:
+    return echo_free_activity(reading.activity, reading.suspect_spans)[SIDES.index(side)]
+
+
+def _stored(reading: Reading, made: Transcript) -> Transcript | None:
+    return next((each for each in transcripts(reading.path, made.side) if each.is_like(made)), None)
+
+
+def _kept(reading: Reading, made: Transcript, track: npt.NDArray[np.bool_], *, is_new: bool) -> SideHeard:
+    """A transcript, stored as the last one with what the side's activity says of its words."""
+    made = replace(made, words=tuple(in_loops(in_silence(made.words, track))))
+    if transcripts(reading.path, made.side)[-1:] != [made]:
         keep_transcript(reading.path, made)
-    return SideHeard(made, stored is None)
+    return SideHeard(made, is_new)
 
 
-def _described(reading: Reading, side: Side, source: Transcriber | WordFiles) -> Mapping[str, Any]:
-    return source.describe(reading, side) if isinstance(source, WordFiles) else source.describe()
-
-
-def _transcribed(
-    reading: Reading,
-    side: Side,
-    track: npt.NDArray[np.bool_],
-    transcriber: Transcriber,
-    language: str,
-    watch: Watch,
-) -> Iterator[TimedWord]:
+def _on_session(spans: Sequence[Span], futures: Sequence[Future[Sequence[TimedWord]]]) -> list[TimedWord]:
     """The words of each piece, moved to the session's clock; those of a piece never leave it."""
-    peaks = reading.peaks[:, SIDES.index(side)]
-    spans = [
-        (start + begin, start + end)
-        for start, stop in reading.kept
-        for begin, end in pieces(track[start:stop], peaks[start:stop])
-    ]
-    for (start, end), pcm in _audio(reading, side, spans):
-        watch(side, start)
-        words = transcriber.words(wav_to_recognise(pcm), language)
-        yield from sorted((_moved(word, start, end) for word in words), key=lambda word: word.start_ms)
+    try:
+        return [
+            word
+            for span, found in zip(spans, futures, strict=False)  # audio that ends early has fewer pieces
+            for word in sorted((_moved(word, *span) for word in found.result()), key=lambda word: word.start_ms)
+        ]
+    except CancelledError:
+        raise PartyError("expected the words of a call with the same audio, which could not be transcribed") from None
 
 
 def _moved(word: TimedWord, start_tick: int, end_tick: int) -> TimedWord:
     first_ms, last_ms = start_tick * TICK_MS, end_tick * TICK_MS
     start_ms = min(max(first_ms + word.start_ms, first_ms), last_ms)
     return replace(word, start_ms=start_ms, end_ms=min(max(first_ms + word.end_ms, start_ms), last_ms))
-
-
-def _audio(reading: Reading, side: Side, spans: Sequence[Span]) -> Iterator[tuple[Span, Pcm]]:
-    """Each of these spans with its audio, int16 (n,) at 48 kHz; what lies beyond the end of the side is missing."""
-    left = list(reversed(spans))
-    parts: list[Pcm] = []
-    at = 0
-    with session_of(reading).open() as source:
-        for blocks in source.blocks():
-            block = blocks[SIDES.index(side)]
-            if block is None or not left:
-                break
-            while left and left[-1][0] * FRAME_SAMPLES < at + len(block):
-                start, end = (tick * FRAME_SAMPLES - at for tick in left[-1])
-                parts.append(block[max(start, 0) : end])
-                if end > len(block):
-                    break
-                yield left.pop(), np.concatenate(parts)
-                parts = []
-            at += len(block)
-    if parts:
-        yield left.pop(), np.concatenate(parts)
-
-
-def _cut(active: npt.NDArray[np.bool_], peaks: npt.NDArray[np.uint16], low: int, high: int) -> int:
-    """Where to end a piece from tick `low` to before `high`: amid the longest silence, the last one if several are
-    equally long; without silence, at the quietest tick."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([True], active[low:high], [True])).astype(np.int8)))
-    starts, ends = edges[::2], edges[1::2]
-    if not len(starts):
-        return low + int(np.argmin(peaks[low:high]))
-    longest = np.flatnonzero(ends - starts == (ends - starts).max())[-1]
-    return low + int(starts[longest] + ends[longest]) // 2
-
-
-def _in_one_stretch(word: TimedWord, speech: npt.NDArray[np.int64]) -> TimedWord:
-    """A word without what lies beyond its stretch of speech. speech: the active ticks, in order."""
-    first, last = np.searchsorted(speech, (word.start_ms // TICK_MS, -(-word.end_ms // TICK_MS)))
-    if first == last:
-        return word
-    ticks = speech[first:last]
-    stretches = np.split(ticks, np.flatnonzero(np.diff(ticks) > SHARP_MS // TICK_MS + 1) + 1)
-    longest = max(stretches, key=len)
-    begins_ms, ends_ms = int(longest[0]) * TICK_MS, (int(longest[-1]) + 1) * TICK_MS
-    return replace(
-        word,
-        start_ms=begins_ms if begins_ms - word.start_ms > SHARP_MS else word.start_ms,
-        end_ms=ends_ms if word.end_ms - ends_ms > SHARP_MS else word.end_ms,
-    )
-
-
-def _has_speech(word: TimedWord, speech: npt.NDArray[np.int64]) -> bool:
-    """Whether any of the active ticks `speech`, in order, lies in a word or near it."""
-    first = word.start_ms // TICK_MS - TOLERANCE_TICKS
-    last = -(-max(word.end_ms, word.start_ms + 1) // TICK_MS) + TOLERANCE_TICKS
-    return int(np.searchsorted(speech, last)) > int(np.searchsorted(speech, first))

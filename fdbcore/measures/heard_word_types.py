@@ -27,3 +27,9 @@ class HeardLine(TypedDict):
             Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
         ]
     ]
+    in_loop: NotRequired[
+        Annotated[
+            Literal[True],
+            Meta(description="the transcriber says a phrase again and again; most likely nobody said it"),
+        ]
+    ]

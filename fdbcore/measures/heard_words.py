@@ -22,7 +22,7 @@ def heard_lines(reading: Reading) -> list[HeardLine]:
     """The lines of both sides by their start, from the transcript of each side that was last asked for.
 
     The words of a stretch of speech (an inter-pausal unit) are a line, each word at the stretch that is nearest to its
-    middle. Words where the side was silent are lines of their own.
+    middle. Words where the side was silent are lines of their own, and so are those of a loop.
     """
     found = [
         line
@@ -34,7 +34,7 @@ def heard_lines(reading: Reading) -> list[HeardLine]:
 
 
 def _lines(transcript: Transcript, ipus: Spans) -> Iterator[HeardLine]:
-    for place, group in groupby(transcript.words, lambda word: _place(word, ipus)):
+    for (place, in_loop), group in groupby(transcript.words, lambda word: (_place(word, ipus), word.in_loop)):
         words = list(group)
         first, last = words[0].start_ms // TICK_MS, -(-words[-1].end_ms // TICK_MS)
         line: HeardLine = {
@@ -46,6 +46,8 @@ def _lines(transcript: Transcript, ipus: Spans) -> Iterator[HeardLine]:
         }
         if words[0].in_silence:
             line["in_silence"] = True
+        if in_loop:
+            line["in_loop"] = True
         yield line
 
 

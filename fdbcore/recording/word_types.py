@@ -25,6 +25,12 @@ class StoredWord(TypedDict):
             Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
         ]
     ]
+    in_loop: NotRequired[
+        Annotated[
+            Literal[True],
+            Meta(description="the recogniser says this phrase again and again; most likely nobody said it"),
+        ]
+    ]
 
 
 class StoredTranscript(TypedDict):

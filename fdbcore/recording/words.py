@@ -43,13 +43,18 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """All words where the side was not silent, in a row."""
-        return as_text(word for word in self.words if not word.in_silence)
+        """All words that are not doubtful, in a row."""
+        return as_text(word for word in self.words if not word.is_doubtful)
 
     @property
     def words_in_silence(self) -> int:
         """How many words lie where the side was silent."""
         return sum(word.in_silence for word in self.words)
+
+    @property
+    def words_in_loops(self) -> int:
+        """How many words are of phrases that the recogniser said again and again."""
+        return sum(word.in_loop for word in self.words)
 
     def is_like(self, other: Transcript) -> bool:
         """Whether it is of the same audio, by the same transcriber, in the same language."""
@@ -118,6 +123,8 @@ def _word_to_json(word: TimedWord) -> StoredWord:
     stored: StoredWord = {"text": word.text, "start_ms": word.start_ms, "end_ms": word.end_ms}
     if word.in_silence:
         stored["in_silence"] = True
+    if word.in_loop:
+        stored["in_loop"] = True
     return stored
 
 

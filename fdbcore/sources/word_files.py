@@ -6,6 +6,7 @@ start of the file that was transcribed.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,31 @@ def chunks_in(path: Path) -> Chunks:
     return Chunks(words, len(chunks) - len(words))
 
 
+class KnownWords(ABC):
+    """Where the words of recordings are known from, without a recogniser."""
+
+    name: ClassVar[str]
+    """As a transcript names where it is from."""
+
+    @abstractmethod
+    def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
+        """What decides the words of a side, as JSON values."""
+
+    @abstractmethod
+    def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
+        """The words of a side on the session's clock, by their start, and how many have no times."""
+
+    def why_not(self, recording: Recording, side: Side, language: str) -> str | None:
+        """Why a side has no words, in words; None if it should have some. language: as ISO 639-1, "" if not known."""
+        return None
+
+    def services(self) -> Sequence[Service]:
+        """None: they are here."""
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
-class WordFiles:
+class WordFiles(KnownWords):
     """Where the words of recordings are: NAME.json beside the audio NAME.wav of each side; or, with a folder,
     CALL/A.json and CALL/B.json in it, where CALL is the name of the recording.
     """
@@ -52,7 +76,6 @@ class WordFiles:
     folder: Path | None = None
 
     name: ClassVar[str] = NAME
-    """As a transcript names where it is from; its description has the file."""
 
     def file_of(self, recording: Recording, side: Side) -> Path:
         """The file with the words of a side. InputError if there is none."""
@@ -74,10 +97,6 @@ class WordFiles:
         """What decides the words: the file and its content."""
         file = self.file_of(recording, side)
         return {"name": NAME, "file": str(file), "sha256": content_hash(file)}
-
-    def services(self) -> Sequence[Service]:
-        """None: the files are here."""
-        return ()
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """The words of a side on the session's clock, by their start, and how many have no times."""

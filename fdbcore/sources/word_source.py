@@ -8,9 +8,9 @@ from typing import TypeAlias
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Transcriber
 from fdbcore.registry import TRANSCRIBERS, transcriber
-from fdbcore.sources.word_files import NAME, WordFiles
+from fdbcore.sources.word_files import NAME, KnownWords, WordFiles
 
-WordSource: TypeAlias = Transcriber | WordFiles
+WordSource: TypeAlias = Transcriber | KnownWords
 
 
 def word_source(address: str) -> WordSource:

@@ -15,13 +15,20 @@ class TimedWord:
     """A word, in the half-open span [start_ms, end_ms) of the audio or the session that it belongs to.
 
     text: as its source writes it, without spaces around it. in_silence: whether the side was silent there, by its voice
-    activity: then a recogniser has most likely made the word up.
+    activity: then a recogniser has most likely made the word up. in_loop: whether it is of a phrase that the recogniser
+    says again and again.
     """
 
     text: str
     start_ms: int
     end_ms: int
     in_silence: bool = False
+    in_loop: bool = False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether most likely nobody said it: it is not to be scored."""
+        return self.in_silence or self.in_loop
 
 
 def as_text(words: Iterable[TimedWord]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import pairwise
@@ -19,11 +21,15 @@ from hypothesis import strategies as st
 from oracles.word_errors import word_error_rate
 
 import fdbcore
-from fdbcore.analysis.transcripts import MARGIN_TICKS, MOST_TICKS, in_silence, pieces, transcribe, within_speech
+from fdbcore.analysis.speech_pieces import MARGIN_TICKS, MOST_TICKS, pieces
+from fdbcore.analysis.transcripts import Transcribing, transcribe
+from fdbcore.analysis.word_checks import in_loops, in_silence, within_speech
 from fdbcore.audio.speech import without_edges
 from fdbcore.errors import AudioError, PartyError
+from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
+from fdbcore.protocols import Transcriber
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.registry import speaker, transcriber
 from fdbcore.types import SAMPLE_RATE_HZ
@@ -154,7 +160,7 @@ def test_a_side_that_is_done_stays_when_the_next_one_fails(call: Reading, listen
     hears = transcriber(listener.address_of("whisper-1"))
     listener.fails_from = 3
     with pytest.raises(PartyError, match="fails with 500"):
-        transcribe(call, hears, "en")
+        transcribe(call, hears, "en", jobs=1)
     assert (len(transcripts(call.path, "A")), transcripts(call.path, "B")) == (1, [])
     listener.fails_from = None
     a, b = transcribe(call, hears, "en")
@@ -194,6 +200,95 @@ def test_words_lose_the_silence_at_their_ends() -> None:
     assert found == [TimedWord("x", 1000, 1300), TimedWord("y", 1950, 2550), TimedWord("z", 1600, 1900)]
     flags = in_silence([TimedWord("x", 0, 790), TimedWord("y", 0, 810), TimedWord("z", 1710, 1790)], active)
     assert [word.in_silence for word in flags] == [True, False, True]
+
+
+def said(text: str, start_ms: int = 0, gap_ms: int = 50) -> list[TimedWord]:
+    """These words, each of 250 ms, with gaps between them."""
+    return [
+        TimedWord(word, start_ms + n * (250 + gap_ms), start_ms + n * (250 + gap_ms) + 250)
+        for n, word in enumerate(text.split())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "again", "times"),
+    [("I would like", "a table for two, please.", 6), ("so", "you", 30), ("", "Thank you for watching!", 9)],
+)
+def test_a_phrase_that_goes_on_and_on_is_a_loop(before: str, again: str, times: int) -> None:
+    words = said(" ".join([before, *[again] * times, "and that is all"]))
+    first, many = len(before.split()), len(again.split()) * times
+    assert [number for number, word in enumerate(in_loops(words)) if word.in_loop] == [*range(first, first + many)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("no no no no no no", "yes yes, yes, of course", "the the the number is two two two two seven seven"),
+        *("Could you say that again? Could you say that again? Could you say that again?", "ha " * 5),
+        "one two three four five six seven eight nine ten one two three four five six seven eight nine ten",
+    ],
+)
+def test_what_people_repeat_is_no_loop(text: str) -> None:
+    assert not any(word.in_loop for word in in_loops(said(text)))
+
+
+def test_what_is_said_again_after_pauses_is_no_loop() -> None:
+    """As somebody calls a system that does not answer."""
+    words = [word for n in range(12) for word in said("Hello, are you there?", 4000 * n)]
+    assert not any(word.in_loop for word in in_loops(words))
+
+
+class Looping(Transcriber):
+    """Says the same again and again in the first piece that it gets."""
+
+    name = "looping"
+
+    def __init__(self, at_once: int = 1) -> None:
+        self.at_once = at_once
+        self.asked: list[int] = []
+        self.most = self._now = 0
+        self._lock = threading.Lock()
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        raise AssertionError("asked for words without times")
+
+    def words(self, wav: bytes, language: str) -> list[TimedWord]:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            self.asked.append(len(wav))
+            first = len(self.asked) == 1
+        time.sleep(0.05)
+        with self._lock:
+            self._now -= 1
+        return said("to go to the " * 20 if first else "good bye", 100)
+
+
+def test_loops_are_kept_and_not_scored(call: Reading) -> None:
+    a, b = (side.transcript for side in transcribe(call, Looping()))
+    assert (a.words_in_loops, b.words_in_loops) == (80, 0)
+    assert a.text == "good bye"
+    assert transcripts(call.path, "A") == [a]
+    validator("words").validate(json.loads((call.path / "derived/words_A.json").read_text()))
+    lines = [line for line in heard_lines(call) if line.get("in_loop")]
+    assert {line["side"] for line in lines} == {"A"}
+    assert sum(len(line["text"].split()) for line in lines) == 80
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_so_many_pieces_are_asked_at_once(tmp_path: Path, jobs: int) -> None:
+    """Of three calls with the same A, whose pieces are asked once."""
+    calls = [
+        replayed(tmp_path / str(n), spoken(A, 75.0), spoken([Word("nine", 2.0 + n, 2.5 + n)], 75.0)) for n in range(3)
+    ]
+    hears = Looping(at_once=7)
+    with Transcribing(hears, "en", jobs) as asking:
+        heard = [each.heard() for each in [asking.begin(call) for call in calls]]
+    assert hears.most == jobs
+    assert len(hears.asked) == 2 + 3
+    words = [[word.text for word in a.transcript.words] for a, _ in heard]
+    assert words[0] == words[1] == words[2]
+    assert all(len(b.transcript.words) == 2 for _, b in heard)
 
 
 LOCAL = [name for name in ("hibari", "whisper") if why_not(packaged(name)) is not None]

@@ -27,6 +27,8 @@ def openai(address: str) -> Transcriber:
 class OpenAITranscriber(OpenAIModel, Transcriber):
     """See `openai`."""
 
+    at_once = 4
+
     def services(self) -> Sequence[Service]:
         """The server, which gets audio."""
         return [self.service("audio")]

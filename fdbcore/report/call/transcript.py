@@ -47,5 +47,6 @@ def _of_cut(line: HeldLine) -> list[str]:
 
 def _heard(line: HeardLine) -> ShownLine:
     silent = [f"{line['side']} was silent here: most likely nobody said this"] if line.get("in_silence") else []
-    note = "; ".join([f"as {line['by']} heard it", *silent])
+    again = ["it says this again and again: most likely nobody did"] if line.get("in_loop") else []
+    note = "; ".join([f"as {line['by']} heard it", *silent, *again])
     return ShownLine(ticks_to_s(line["start_tick"]), line["side"], line["text"], note)
