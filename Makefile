@@ -18,7 +18,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick outside docs check bench soak fuzz clean
+.PHONY: demo schema test quick outside nemo docs check bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -30,14 +30,27 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 # Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
 # for three quarters of its time, so a file for each processor keeps time as well as one alone.
 test: .venv/dev       ## run the tests
-	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal -m 'not live and not fuzz and not outside'; shared=$$?; \
-	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder -m 'live and not outside' $(LIVE) && exit $$shared
+	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal -m 'not live and not fuzz and not outside and not nemo'; shared=$$?; \
+	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder -m 'live and not outside and not nemo' $(LIVE) && exit $$shared
 
 quick: .venv/dev      ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
-	$(BIN)/pytest -m 'not slow and not live and not fuzz and not outside' tests/$(ROOM)
+	$(BIN)/pytest -m 'not slow and not live and not fuzz and not outside and not nemo' tests/$(ROOM)
 
 outside: .venv/dev    ## servers of others, each in an environment of its own in build/outside: says which ran, or why not
 	$(BIN)/python tests/fakes/outside.py
+
+# Without the first line pip takes the build of torch that needs 3 GB of CUDA packages; for a GPU: make nemo TORCH=torch
+TORCH ?= torch==2.13.0
+nemo: .venv/dev build/nemo/made  ## Parakeet's kind of model in NeMo, in an environment of its own: 2.2 GB, three minutes
+	$(BIN)/pytest -m nemo tests/models/test_nemo.py
+
+build/nemo/made: pyproject.toml
+	@echo '--- Setting up build/nemo, once: two minutes, 2.2 GB'
+	test -d build/nemo || $(PYTHON) -m venv build/nemo
+	build/nemo/bin/pip install --quiet --disable-pip-version-check '$(TORCH)'
+	build/nemo/bin/pip install --quiet --disable-pip-version-check \
+	  "$$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["asr"])')" '$(TORCH)'
+	touch $@
 
 docs: .venv/dev       ## the site of docs/, in build/site; a warning is an error
 	$(BIN)/python docs/draw_rooms.py

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from fdbcore.clock import now_ns
-from fdbcore.errors import FdbError, SettingsError, told_as
+from fdbcore.errors import FdbError, MissingExtraError, SettingsError, told_as
 from fdbcore.report.format import counted
 from fdbcore.types import TICKS_PER_S, clock_text
 
@@ -39,7 +39,7 @@ class _Place(NamedTuple):
 @click.command(short_help="Write what both sides said, each word with its time.")
 @click.argument("runs", nargs=-1, type=FILE, metavar="[RUN]...")
 @click.option("--transcriber", "address", required=True, metavar="ADDRESS",
-              help="whisper (on this machine), openai:MODEL or a server with its interface, or words: files that "
+              help="whisper or nemo (on this machine), openai:MODEL or a server with its interface, or words: files that "
               "are there already.")  # fmt: skip
 @click.option("--language", default="", metavar="CODE", help="Language of the calls, as ISO 639-1 such as en "
               "(default: the transcriber finds it out).")  # fmt: skip
@@ -109,10 +109,10 @@ class _Told:
 
     @contextmanager
     def failure_of(self, place: _Place, status: Status) -> Iterator[None]:
-        """Tell an error of a call in one line; one of the settings would be the same for every call."""
+        """Tell an error of a call in one line; one that would be the same for every call is raised."""
         try:
             yield
-        except SettingsError:
+        except (SettingsError, MissingExtraError):
             raise
         except FdbError as error:
             self.counts["failed"] += 1

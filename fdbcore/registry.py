@@ -76,6 +76,7 @@ CHATS: Final = {
 """Each makes a language model that answers a conversation piece by piece, from its whole address."""
 
 TRANSCRIBERS: Final = {
+    "nemo": "fdbcore.models.asr.nemo:nemo",
     "openai": "fdbcore.models.asr.openai:openai",
     "whisper": "fdbcore.models.asr.whisper:whisper",
 }
@@ -133,6 +134,14 @@ def chat(address: str) -> Chat:
 def transcriber(address: str) -> Transcriber:
     """The speech recogniser at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Transcriber = resolve("asr", TRANSCRIBERS, address.partition(":")[0])(address)
+    return made
+
+
+def live_transcriber(address: str) -> Transcriber:
+    """The speech recogniser at an address, for use during a live call. SettingsError if its cores are not to share."""
+    made = transcriber(address)
+    if not made.beside_calls:
+        raise SettingsError(f"asr: {made.name} takes cores that a live call needs: ?beside_calls=true lets it")
     return made
 
 

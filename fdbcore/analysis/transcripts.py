@@ -104,12 +104,11 @@ class Transcribing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is not None and not isinstance(self._source, KnownWords):
-            self._source.close()  # it gives up what it is at work on
-        self._pool.shutdown(cancel_futures=True)
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
         if not isinstance(self._source, KnownWords):
-            self._source.close()
+            self._source.close()  # after an error it gives up what it is at work on
+        self._pool.shutdown()
 
     def begin(
         self, reading: Reading, watch: Watch = lambda side, tick: None, sides: Sequence[Side] = SIDES

@@ -17,6 +17,7 @@ from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case, RunPlan, server
 from fdbcore.runs.workers import LiveCall, Worker
+from fdbcore.runtime.live_calls import live_calls
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class _Runner:
 
     def run(self) -> None:
         with ExitStack() as at_end:
+            if self._plan.settings.realtime:
+                at_end.enter_context(live_calls())
             at_end.callback(self._close)
             while True:
                 request = max(self._asked(), FINISH if self._error else GO_ON)

@@ -156,5 +156,5 @@ def test_words_in_a_row_have_spaces_where_a_writing_has_them() -> None:
 
 
 def test_an_unknown_recogniser() -> None:
-    with pytest.raises(SettingsError, match="asr: expected one of openai, whisper, got 'moonshine'"):
+    with pytest.raises(SettingsError, match="asr: expected one of nemo, openai, whisper, got 'moonshine'"):
         transcriber("moonshine:tiny")

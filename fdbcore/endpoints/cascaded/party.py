@@ -59,7 +59,7 @@ def cascaded(address: str) -> Cascade:
     given = {name: found.settings[name] for name in query_of(split_query(address)[1])}
     settings = read_settings(found.place, given)
     parts = Parts(
-        registry.transcriber(settings.asr),
+        registry.live_transcriber(settings.asr),
         registry.chat(settings.llm),
         registry.speaker(settings.tts),
         settings.language,

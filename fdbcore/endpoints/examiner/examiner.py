@@ -69,7 +69,7 @@ def examiner(address: str) -> Examiner:
         raise SettingsError("examiner: expected a brief (examiner:FILE.json), got none")
     hears = found.settings.pop("transcriber")
     brief = read_brief(Path(found.place))
-    return Examiner(brief, transcriber=hears and registry.transcriber(hears), **found.settings)
+    return Examiner(brief, transcriber=hears and registry.live_transcriber(hears), **found.settings)
 
 
 @dataclass(eq=False, slots=True)

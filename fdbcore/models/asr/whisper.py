@@ -11,22 +11,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
-from fdbcore.audio.level import FULL_SCALE
-from fdbcore.errors import AudioError, InputError, MissingExtraError, SettingsError
+from fdbcore.errors import InputError, MissingExtraError, SettingsError
+from fdbcore.models.asr.audio import audio_of
 from fdbcore.models.packaged import packaged, ready
-from fdbcore.models.tts.folder import read_mono
 from fdbcore.protocols import Transcriber
 from fdbcore.runtime.address import Setting, parsed
 from fdbcore.types.words import TimedWord
 
 SIZE: Final = "base"
-RATE_HZ: Final = 16_000
 
 SETTINGS: Final = (Setting("threads", "of the processor", int, 1, least=1, most=64),)
 
@@ -71,7 +65,7 @@ class Whisper(Transcriber):
         ]
 
     def _segments(self, wav: bytes, language: str, **settings: bool) -> list[Any]:
-        audio = _audio(wav)
+        audio = audio_of(wav, "whisper")
         with _hearing:
             model = _model(self._folder, self._threads)
             try:
@@ -84,24 +78,6 @@ class Whisper(Transcriber):
         versions = {name: version(name) for name in ("faster-whisper", "ctranslate2")}
         settings = {"threads": self._threads, **_DECODING}
         return {"kind": "whisper", **settings, "model": packaged("whisper").describe(), "versions": versions}
-
-
-def _audio(wav: bytes) -> npt.NDArray[np.float32]:
-    """The audio of a WAV file as Whisper takes it, mono float32 (n,) at 16 kHz.
-
-    faster-whisper's own decoder ends with a full garbage collection, which stalls a live call for 0.1 s.
-    """
-    import soxr
-
-    with NamedTemporaryFile(suffix=".wav") as file:
-        file.write(wav)
-        file.flush()
-        try:
-            pcm, rate_hz = read_mono(Path(file.name))
-        except AudioError as error:
-            raise InputError(f"whisper: expected a WAV file, got {str(error).rpartition(', got ')[2]}") from error
-    audio: npt.NDArray[np.float32] = soxr.resample(pcm.astype(np.float32) / FULL_SCALE, rate_hz, RATE_HZ)
-    return audio
 
 
 @cache

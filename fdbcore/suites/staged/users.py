@@ -47,7 +47,7 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
         raise SettingsError(f"--pacing: expected one of {', '.join((*PACINGS, *BOTH))}, got {unknown[0]!r}")
     if options["ears"] is not None:
         with told_as("--ears", "asr"):
-            registry.transcriber(options["ears"])
+            registry.live_transcriber(options["ears"])
     show(f"reading {options['scenarios']}")
     users, found = [], read_set(options["scenarios"])
     for scenario in _chosen(found.scenarios, options):
