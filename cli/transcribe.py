@@ -39,8 +39,8 @@ class _Place(NamedTuple):
 @click.command(short_help="Write what both sides said, each word with its time.")
 @click.argument("runs", nargs=-1, type=FILE, metavar="[RUN]...")
 @click.option("--transcriber", "address", required=True, metavar="ADDRESS",
-              help="whisper or nemo (on this machine), openai:MODEL or a server with its interface, or words: files that "
-              "are there already.")  # fmt: skip
+              help="whisper or nemo (on this machine), openai:MODEL or a server with its interface, or words: files "
+              "that are there already.")  # fmt: skip
 @click.option("--language", default="", metavar="CODE", help="Language of the calls, as ISO 639-1 such as en "
               "(default: the transcriber finds it out).")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Requests at a time (default: what suits the transcriber; 4 for "
