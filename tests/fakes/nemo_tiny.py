@@ -136,7 +136,8 @@ def made(folder: Path, **sizes: int) -> Any:
 
 def sentence(random: np.random.Generator, length_s: float) -> list[Word]:
     """Words with pauses, all of them within this length. None begins near the middle between two frames."""
-    words, at_s = [], random.uniform(0.3, 1.5)
+    words: list[Word] = []
+    at_s = random.uniform(0.3, 1.5)
     while True:
         start_s = (round(at_s / FRAME_S) + random.uniform(-0.25, 0.4)) * FRAME_S
         end_s = start_s + random.uniform(0.35, 0.55)
