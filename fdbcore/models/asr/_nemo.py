@@ -32,7 +32,7 @@ class Unfit(Exception):
     """The settings do not fit this machine or this model."""
 
 
-class Model:
+class _Model:
     """A model of NeMo, loaded when it is first asked."""
 
     def __init__(self, name: str, device: str, threads: int) -> None:
@@ -99,7 +99,7 @@ def main(name: str, device: str, threads: str, niceness: str) -> None:
         return
     asked: SimpleQueue[list[bytes]] = SimpleQueue()
     threading.Thread(target=requests, args=(sys.stdin.buffer, asked), daemon=True).start()
-    model = Model(name, device, int(threads))
+    model = _Model(name, device, int(threads))
     while True:
         pieces = asked.get()
         import numpy as np
