@@ -82,6 +82,11 @@ TRANSCRIBERS: Final = {
 }
 """Each makes a speech recogniser from its whole address."""
 
+KNOWN_WORDS: Final = {
+    "known-text": "fdbcore.analysis.known_text:known_text",
+}
+"""Each knows the words of recordings without a recogniser, and is made from its whole address."""
+
 JUDGES: Final = {
     "gemini": "fdbcore.models.judge:judge",
     "openai": "fdbcore.models.judge:judge",

@@ -1,4 +1,4 @@
 """Analyses of many sessions: scores with intervals, comparisons of groups and runs, gates, agreement.
 
-May import: audio, endpoints, measures, recording, runtime, session, sources, stats.
+May import: audio, endpoints, measures, models, recording, runtime, session, sources, stats.
 """

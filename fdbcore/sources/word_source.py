@@ -7,19 +7,26 @@ from typing import TypeAlias
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Transcriber
-from fdbcore.registry import TRANSCRIBERS, transcriber
+from fdbcore.registry import KNOWN_WORDS, TRANSCRIBERS, resolve, transcriber
 from fdbcore.sources.word_files import NAME, KnownWords, WordFiles
 
 WordSource: TypeAlias = Transcriber | KnownWords
 
 
 def word_source(address: str) -> WordSource:
-    """The source of words at an address: of a recogniser, "words" or "words:FOLDER". SettingsError if unknown."""
+    """The source of words at an address: of a recogniser, "known-text", "words" or "words:FOLDER".
+
+    SettingsError if unknown.
+    """
     kind, _, folder = address.partition(":")
     if kind == NAME:
         if folder and not Path(folder).is_dir():
             raise SettingsError(f"{address}: expected a folder, got no such one")
         return WordFiles(Path(folder) if folder else None)
+    if kind in KNOWN_WORDS:
+        known: KnownWords = resolve("asr", KNOWN_WORDS, kind)(address)
+        return known
     if kind not in TRANSCRIBERS:
-        raise SettingsError(f"asr: expected one of {', '.join(sorted([*TRANSCRIBERS, NAME]))}, got {kind!r}")
+        names = sorted([*TRANSCRIBERS, *KNOWN_WORDS, NAME])
+        raise SettingsError(f"asr: expected one of {', '.join(names)}, got {kind!r}")
     return transcriber(address)

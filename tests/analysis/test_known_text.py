@@ -1,0 +1,170 @@
+"""The words of scripted parties on their audio, against words whose places are known because they were put there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from click.testing import CliRunner
+from helpers.voices import write
+
+from fdbcore.audio.speech import without_edges
+from fdbcore.cli.main import main
+from fdbcore.models.asr.alignment import Aligner
+from fdbcore.recording.words import Transcript, transcripts
+from fdbcore.registry import speaker
+from fdbcore.types import SAMPLE_RATE_HZ, Pcm
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("pocketsphinx") is None, reason="needs pocketsphinx (pip install 'fdbcore[local]')"),
+    pytest.mark.skipif(find_spec("espeakng_loader") is None, reason="needs espeakng-loader ('fdbcore[live]')"),
+]
+
+LINES = [
+    "Tuesday morning or Wednesday afternoon, whatever suits you.",
+    "Declan's sixty-one geraniums: twenty-six, 7 and one.",
+    "Monday evening never works because everybody travels home.",
+    "Thank you, that would be wonderful!",
+]
+"""The second one has words that no dictionary has; the third one is cut."""
+CUT = 2
+VOICE = "espeak-ng:en-us+f2?words_per_minute=150"
+
+
+def spoken(text: str, gap_s: float = 0.08) -> tuple[Pcm, list[tuple[float, float]]]:
+    """The words of a text, each spoken alone, with the start and end in ms of each."""
+    parts: list[Pcm] = []
+    spans, at = list[tuple[float, float]](), 0
+    for word in text.split():
+        pcm = without_edges(*speaker(VOICE).speak("x", word.strip(",.!:")))
+        spans.append((at / 48, (at + len(pcm)) / 48))
+        parts += [pcm, np.zeros(round(gap_s * SAMPLE_RATE_HZ), np.int16)]
+        at += len(parts[-2]) + len(parts[-1])
+    return np.concatenate(parts[:-1]), spans
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[tuple[float, float]]]]:
+    """A call in which A says LINES and the system speaks into one of them, and where the words of each line lie."""
+    folder = tmp_path_factory.mktemp("known")
+    spans = []
+    for number, text in enumerate(LINES, 1):
+        pcm, places = spoken(text)
+        write(folder / "said" / f"{number}.wav", pcm, SAMPLE_RATE_HZ)
+        spans.append(places)
+    script = "".join(
+        f'[[line]]\nsay = "{text}"\n{"at_s = 1.0" if not number else "after = " + chr(34) + "own_end" + chr(34)}\n'
+        + ("delay_s = 1.5\n" if number else "")
+        + ("stop_when_interrupted = true\n" if number == CUT else "")
+        for number, text in enumerate(LINES)
+    )
+    (folder / "a.toml").write_text(f'yield_ms = 200\ntail_s = 1.0\nvoice = "dir:{folder / "said"}"\n{script}')
+    begins_s = 1.0 + sum(places[-1][1] / 1000 + 1.5 for places in spans[:CUT]) + 1.7
+    write(folder / "beep.wav", (3000 * np.sign(np.sin(np.arange(96_000) / 20))).astype(np.int16), SAMPLE_RATE_HZ)
+    (folder / "b.toml").write_text(f'tail_s = 12.0\n[[line]]\nclip = "beep.wav"\nat_s = {begins_s}\n')
+    ran = CliRunner().invoke(
+        main,
+        [
+            *("run", "--a", f"scripted:{folder / 'a.toml'}", "--system", f"b=scripted:{folder / 'b.toml'}"),
+            *("--clock", "virtual", "--vad", "energy", "--out", str(folder / "RUN")),
+        ],
+        catch_exceptions=False,
+    )
+    assert ran.exit_code == 0, ran.output
+    (path,) = (each.parent for each in (folder / "RUN").glob("*/meta.json"))
+    return path, spans
+
+
+def transcribed(path: Path, *more: str) -> str:
+    result = CliRunner().invoke(
+        main, ["transcribe", str(path), "--transcriber", "known-text", *more], catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout.strip()
+
+
+def ms_of_lines(path: Path, kind: str) -> Sequence[int]:
+    """When A's lines start or end, as the party tells."""
+    events = map(json.loads, (path / "events.jsonl").read_text().splitlines())
+    return [event["tick"] * 10 for event in events if event.get("kind") == kind and event["side"] == "A"]
+
+
+def test_the_words_of_a_script_stand_where_they_were_said(
+    call: tuple[Path, list[list[tuple[float, float]]]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, spans = call
+    told = transcribed(path)
+    assert told.endswith("B unscored: it did not tell what it said")
+    (found,) = transcripts(path, "A")
+    assert transcripts(path, "B") == []
+    said = [text.split() for text in LINES]
+    starts_ms, ends_ms = ms_of_lines(path, "line_start"), ms_of_lines(path, "line_end")
+    heard_ms = ends_ms[CUT] - starts_ms[CUT]
+    assert 1500 < heard_ms < spans[CUT][-2][0]
+    heard = [word for word, (_, end_ms) in zip(said[CUT], spans[CUT], strict=True) if end_ms < heard_ms]
+    words = found.text.split()
+    assert words[: len(said[0]) + len(said[1])] == said[0] + said[1]
+    cut = words[len(said[0]) + len(said[1]) : -len(said[3])]
+    assert cut[: len(heard)] == heard
+    assert len(cut) <= len(heard) + 1  # that in which it was cut
+    assert words[-len(said[3]) :] == said[3]
+    said[CUT] = cut
+    true = [
+        (start_ms + first_ms, start_ms + last_ms)
+        for start_ms, places, line in zip(starts_ms, spans, said, strict=True)
+        for first_ms, last_ms in places[: len(line)]
+    ]
+    off = np.array([[word.start_ms, word.end_ms] for word in found.words]) - np.array(true)
+    known = np.ones(len(off), bool)
+    known[len(said[0]) + len(said[1]) + len(heard) : -len(said[3])] = False  # its end is where it was cut
+    with capsys.disabled():
+        starts, ends = np.abs(off[known]).T
+        print(f"\nknown-text: {known.sum()} words; starts {_told(starts)}; ends {_told(ends)}")
+    assert np.median(np.abs(off[known])) <= 30
+    assert np.abs(off[known]).max() <= 120
+    assert found.words_in_silence == 0
+
+
+def _told(off_ms: npt.NDArray[np.float64]) -> str:
+    return f"off by {np.median(off_ms):.0f} ms (median), {np.max(off_ms):.0f} ms (most)"
+
+
+def test_it_is_made_once(call: tuple[Path, list[list[tuple[float, float]]]]) -> None:
+    path, _ = call
+    transcribed(path)
+    before: list[Transcript] = transcripts(path, "A")
+    assert "(transcribed before)" in transcribed(path)
+    assert transcripts(path, "A") == before
+
+
+def test_other_languages_are_unscored_with_the_reason(call: tuple[Path, list[list[tuple[float, float]]]]) -> None:
+    path, _ = call
+    assert transcribed(path, "--language", "ja").split(": ", 1)[1] == (
+        "A unscored: only English can be aligned, got ja: --transcriber whisper hears it; "
+        "B unscored: only English can be aligned, got ja: --transcriber whisper hears it"
+    )
+
+
+def test_a_line_is_placed_alike_whatever_came_before() -> None:
+    one, two = (_at_16k(spoken(text)[0]) for text in (LINES[0], LINES[3]))
+    aligner = Aligner()
+    first = aligner.spans_ms(one, LINES[0].split(), cut=False)
+    aligner.spans_ms(two, LINES[3].split(), cut=False)
+    assert first is not None
+    assert aligner.spans_ms(one, LINES[0].split(), cut=False) == first
+    assert Aligner().spans_ms(two, LINES[3].split(), cut=False) is not None
+
+
+def test_words_that_were_not_said_have_no_times() -> None:
+    audio = _at_16k(spoken(LINES[3])[0])
+    assert Aligner().spans_ms(audio[:8000], LINES[0].split() * 3, cut=False) is None
+    assert Aligner().spans_ms(audio, ["—", "?"], cut=False) in (None, [None, None])
+
+
+def _at_16k(pcm: Pcm) -> Pcm:
+    return np.ascontiguousarray(pcm[: len(pcm) // 3 * 3].reshape(-1, 3).mean(axis=1).astype(np.int16))
