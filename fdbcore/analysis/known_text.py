@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from fdbcore._ext.resample import Resampler
 from fdbcore.analysis.speech_pieces import audio_of
+from fdbcore.audio.speech import at_recogniser_rate
 from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
-from fdbcore.models.asr.alignment import RATE_HZ, Aligner
+from fdbcore.models.asr.alignment import Aligner
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICK_MS, TICKS_PER_S, Pcm, Side, Span
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class KnownText(KnownWords):
             words = line["text"].split()
             spans_ms = None
             if span in heard and not _is_foreign(reading, side, line):
-                spans_ms = self._aligner.spans_ms(_to_recognise(heard[span]), words, cut="cut" in line)
+                spans_ms = self._aligner.spans_ms(at_recogniser_rate(heard[span]), words, cut="cut" in line)
             if spans_ms is None:
                 untimed += len(words)
                 continue
@@ -120,8 +120,3 @@ def _is_foreign(recording: Recording, side: Side, line: HeldLine) -> bool:
     """Whether a line is of a goal in another language than English."""
     goals: Sequence[Mapping[str, Any]] = _brief(recording, side).get("goals", ())
     return any(goal["language"] != ENGLISH and line["text"] in goal["sayings"] for goal in goals)
-
-
-def _to_recognise(pcm: Pcm) -> Pcm:
-    resampler = Resampler(SAMPLE_RATE_HZ, RATE_HZ)
-    return np.concatenate((resampler.process(pcm), resampler.flush()))

@@ -45,7 +45,12 @@ def without_long_pauses(speech: Pcm, most_ticks: int) -> Pcm:
     return speech[kept]
 
 
+def at_recogniser_rate(pcm: Pcm) -> Pcm:
+    """Speech, int16 (n,) at 48 kHz, at RECOGNISER_RATE_HZ; its times are the same."""
+    resampler = Resampler(SAMPLE_RATE_HZ, RECOGNISER_RATE_HZ)
+    return np.concatenate((resampler.process(pcm), resampler.flush()))
+
+
 def wav_to_recognise(pcm: Pcm) -> bytes:
     """Speech, int16 (n,) at 48 kHz, as a WAV file for a recogniser; its times are the same."""
-    resampler = Resampler(SAMPLE_RATE_HZ, RECOGNISER_RATE_HZ)
-    return wav_bytes(np.concatenate((resampler.process(pcm), resampler.flush())), RECOGNISER_RATE_HZ)
+    return wav_bytes(at_recogniser_rate(pcm), RECOGNISER_RATE_HZ)
