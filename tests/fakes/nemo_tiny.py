@@ -1,10 +1,11 @@
 """Makes a tiny FastConformer-TDT in the form of Parakeet's, and saves it: run it with the Python of `make nemo`.
 
-    python -m fakes.nemo_tiny FILE.nemo [STEPS]
+    python -m fakes.nemo_tiny FILE.nemo [STEPS [SIZE]]
 
 It learns half of the language of `fakes.fake_transcriptions`, in which each word is a tone, within a minute: where a
 tone begins it says the word, and nothing elsewhere. NeMo's own loss of this kind loops in Python and takes seconds a
-step, so what each frame should say is learned instead.
+step, so what each frame should say is learned instead. A model that learns for 0 steps has random weights, says nothing
+and looks at every frame; with SIZE "parakeet" it is as large as Parakeet-TDT 0.6B: `python -m benchmarks asr` times it.
 """
 
 from __future__ import annotations
@@ -25,16 +26,26 @@ WORDS: Final = VOCABULARY[1::2]
 """The words that it learns: their tones are 200 Hz apart."""
 
 
-def config(tokenizer: Path, width: int = 64, layers: int = 2, channels: int = 32) -> dict[str, Any]:
-    """The configuration of a model. tokenizer: the folder of its tokenizer. width, layers: of its encoder."""
+SIZES: Final = {
+    "tiny": {"width": 64, "layers": 2, "channels": 32, "heads": 4, "predicted": 64, "predictors": 1},
+    "small": {"width": 256, "layers": 8, "channels": 256, "heads": 4, "predicted": 320, "predictors": 1},
+    "parakeet": {"width": 1024, "layers": 24, "channels": 256, "heads": 8, "predicted": 640, "predictors": 2},
+}
+"""Sizes of models: those of the encoder, and of the network that predicts from what was said before."""
+
+
+def config(
+    tokenizer: Path, width: int, layers: int, channels: int, heads: int, predicted: int, predictors: int
+) -> dict[str, Any]:
+    """The configuration of a model of one of SIZES. tokenizer: the folder of its tokenizer."""
     modules = "nemo.collections.asr.modules"
     return {
         "sample_rate": RATE_HZ,
         "compute_eval_loss": False,
         "model_defaults": {
             "enc_hidden": width,
-            "pred_hidden": 64,
-            "joint_hidden": 64,
+            "pred_hidden": predicted,
+            "joint_hidden": predicted,
             "tdt_durations": DURATIONS,
             "num_tdt_durations": len(DURATIONS),
         },
@@ -63,7 +74,7 @@ def config(tokenizer: Path, width: int = 64, layers: int = 2, channels: int = 32
             "subsampling_conv_channels": channels,
             "ff_expansion_factor": 4,
             "self_attention_model": "rel_pos",
-            "n_heads": 8 if width > 64 else 4,
+            "n_heads": heads,
             "att_context_size": [-1, -1],
             "xscaling": False,
             "untie_biases": True,
@@ -80,7 +91,7 @@ def config(tokenizer: Path, width: int = 64, layers: int = 2, channels: int = 32
             "normalization_mode": None,
             "random_state_sampling": False,
             "blank_as_pad": True,
-            "prednet": {"pred_hidden": 64, "pred_rnn_layers": 1, "t_max": None, "dropout": 0.0},
+            "prednet": {"pred_hidden": predicted, "pred_rnn_layers": predictors, "t_max": None, "dropout": 0.0},
         },
         "joint": {
             "_target_": f"{modules}.RNNTJoint",
@@ -89,7 +100,7 @@ def config(tokenizer: Path, width: int = 64, layers: int = 2, channels: int = 32
             "fuse_loss_wer": True,
             "fused_batch_size": 4,
             "num_extra_outputs": len(DURATIONS),
-            "jointnet": {"joint_hidden": 64, "activation": "relu", "dropout": 0.0},
+            "jointnet": {"joint_hidden": predicted, "activation": "relu", "dropout": 0.0},
         },
         "decoding": {
             "strategy": "greedy_batch",
@@ -123,15 +134,15 @@ def write_tokenizer(folder: Path) -> None:
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in bare))
 
 
-def made(folder: Path, **sizes: int) -> Any:
-    """A model with random weights. folder: for its tokenizer. sizes: as of `config`."""
+def made(folder: Path, size: str) -> Any:
+    """A model with random weights. folder: for its tokenizer."""
     import torch
     from nemo.collections.asr.models import EncDecRNNTBPEModel
     from omegaconf import OmegaConf
 
     torch.manual_seed(1)
     write_tokenizer(folder)
-    return EncDecRNNTBPEModel(OmegaConf.create(config(folder, **sizes)))
+    return EncDecRNNTBPEModel(OmegaConf.create(config(folder, **SIZES[size])))
 
 
 def sentence(random: np.random.Generator, length_s: float) -> list[Word]:
@@ -189,11 +200,26 @@ def teach(model: Any, steps: int) -> float:
     return right
 
 
-def main(path: str, steps: str = "200") -> None:
+def silence(model: Any) -> None:
+    """Let a model say nothing, and go on by one frame each time."""
+    import torch
+
+    with torch.no_grad():
+        bias = model.joint.joint_net[-1].bias
+        blank = model.joint.num_classes_with_blank - 1 - len(DURATIONS)
+        bias[blank] += 100.0
+        bias[blank + 1 + DURATIONS.index(1)] += 100.0
+
+
+def main(path: str, steps: str = "180", size: str = "tiny") -> None:
     """Make it, teach it, save it."""
     with TemporaryDirectory() as folder:
-        model = made(Path(folder))
-        print(f"right at {teach(model, int(steps)):.1%} of the frames", flush=True)
+        model = made(Path(folder), size)
+        if int(steps):
+            print(f"right at {teach(model, int(steps)):.1%} of the frames", flush=True)
+        else:
+            silence(model)
+            print(sum(each.numel() for each in model.parameters()), flush=True)
         model.save_to(path)
 
 

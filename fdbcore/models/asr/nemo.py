@@ -114,6 +114,12 @@ class Nemo(Transcriber):
         model = {"sha256": content_hash(Path(self._place))} if self._place.endswith(".nemo") else {"name": self._place}
         return {"kind": "nemo", "model": model, **self._settings, "versions": versions}
 
+    @property
+    def pid(self) -> int:
+        """The process that NeMo runs in, which is started if it does not run."""
+        with self._lock:
+            return self._running().pid
+
     def close(self) -> None:
         """See `Transcriber.close`."""
         self._closed.set()
@@ -177,6 +183,11 @@ class _Worker:
             self.end()
             raise _missing(name)
         self.versions: Mapping[str, str] = answer["versions"]
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        return self._process.pid
 
     @property
     def has_ended(self) -> bool:
