@@ -98,8 +98,8 @@ def main() -> None:
         parameters = int(made.stdout.split()[-1])
         rows = [timed(model, batch, pieces()) for batch in BATCHES[DEVICE]]
     print_table(
-        f"Parakeet's form, RANDOM weights, {parameters / 1e6:,.0f} million parameters, {DEVICE}; {MINUTES:g} minutes of "
-        f"audio in pieces of {PIECE_S} s, twice",
+        f"Parakeet's form, RANDOM weights, {parameters / 1e6:,.0f} million parameters, {DEVICE}; {MINUTES:g} minutes "
+        f"of audio in pieces of {PIECE_S} s, twice",
         ("batch", "start and first batch, s", "x real time", "first pass, s", "memory, GB", "after twice as much, GB",
          "GPU, GB"),
         rows,
