@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from oracles.word_errors import word_error_rate
 
+from fdbcore.audio.decode import content_hash
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import InputError, MissingExtraError, RefusalError, SettingsError
@@ -147,6 +148,17 @@ def test_what_is_not_audio_and_unknown_languages_are_refused() -> None:
     for wav, language in ((b"no audio", "en"), (silence, "xx")):
         with pytest.raises(InputError, match=r"^whisper: "):
             hears.transcribe(wav, language)
+
+
+@needs("hibari", "whisper")
+@NEEDS_WHISPER
+def test_a_folder_holds_a_model_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine").symlink_to(packaged("whisper").folder)
+    ours, own = transcriber("whisper"), transcriber(f"whisper:{tmp_path / 'mine'}")
+    said = wav_bytes(*speaker("hibari").speak("x", "Good morning to you."))
+    assert own.words(said, "en") == ours.words(said, "en") != []
+    assert own.describe()["model"] == {"sha256": content_hash(packaged("whisper").folder / "model.bin")}
+    assert own.name == f"whisper:{tmp_path / 'mine'}"
 
 
 @needs("whisper")

@@ -16,6 +16,7 @@ import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
@@ -111,8 +112,12 @@ class Nemo(Transcriber):
         """The model, by its content if it is a file, and what runs it."""
         with self._lock:
             versions = self._running().versions
-        model = {"sha256": content_hash(Path(self._place))} if self._place.endswith(".nemo") else {"name": self._place}
-        return {"kind": "nemo", "model": model, **self._settings, "versions": versions}
+        return {"kind": "nemo", "model": self._model, **self._settings, "versions": versions}
+
+    @cached_property
+    def _model(self) -> Mapping[str, str]:
+        is_file = self._place.endswith(".nemo")
+        return {"sha256": content_hash(Path(self._place))} if is_file else {"name": self._place}
 
     @property
     def pid(self) -> int:

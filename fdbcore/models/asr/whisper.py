@@ -1,6 +1,7 @@
-"""Speech recognition by Whisper base, on this machine, through faster-whisper. The same audio gives the same words.
+"""Speech recognition by Whisper, on this machine, through faster-whisper. The same audio gives the same words.
 
-The model is one of `fdbcore.models.packaged`. A third party uploaded it: it serves tests and demos.
+Whisper base is one of `fdbcore.models.packaged`. A third party uploaded it: it serves tests and demos. A folder with
+another model in CTranslate2's form serves as well.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from fdbcore.audio.decode import content_hash
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.models.asr.audio import audio_of
 from fdbcore.models.packaged import packaged, ready
@@ -21,6 +23,7 @@ from fdbcore.runtime.address import Setting, parsed
 from fdbcore.types.words import TimedWord
 
 SIZE: Final = "base"
+MODEL: Final = "model.bin"
 
 SETTINGS: Final = (Setting("threads", "of the processor", int, 1, least=1, most=64),)
 
@@ -31,22 +34,27 @@ _hearing = threading.Lock()
 
 
 def whisper(address: str) -> Whisper:
-    """The recogniser "whisper", or "whisper:base?threads=2". If it is not there, MissingExtraError says what to run."""
+    """The recogniser "whisper", "whisper:base?threads=2", or "whisper:FOLDER" with a model of one's own.
+
+    If it is not there, MissingExtraError says what to run, and SettingsError what was expected.
+    """
     found = parsed(address, SETTINGS)
-    if found.place not in ("", SIZE):
-        raise SettingsError(f"asr: whisper: expected the size {SIZE}, got {found.place!r}")
-    return Whisper(**found.settings)
+    if found.place in ("", SIZE):
+        return Whisper(**found.settings)
+    if not (Path(found.place) / MODEL).is_file():
+        raise SettingsError(f"asr: whisper: expected the size {SIZE}, or a folder with {MODEL}, got {found.place!r}")
+    return Whisper(Path(found.place), **found.settings)
 
 
 class Whisper(Transcriber):
-    """See `whisper`. Threads may share it; they wait for each other."""
+    """See `whisper`. Threads may share it; they wait for each other. folder: None for the packaged model."""
 
-    name = f"whisper:{SIZE}"
-
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
         if importlib.util.find_spec("faster_whisper") is None:
             raise MissingExtraError("whisper: expected faster-whisper, found none: pip install 'fdbcore[local]'")
-        self._folder = ready("whisper").folder
+        self.name = f"whisper:{folder or SIZE}"
+        self._is_packaged = folder is None
+        self._folder = folder or ready("whisper").folder
         self._threads = threads
 
     def transcribe(self, wav: bytes, language: str) -> str:
@@ -77,7 +85,11 @@ class Whisper(Transcriber):
         """The exact model, and the versions and settings that affect its words, as JSON values."""
         versions = {name: version(name) for name in ("faster-whisper", "ctranslate2")}
         settings = {"threads": self._threads, **_DECODING}
-        return {"kind": "whisper", **settings, "model": packaged("whisper").describe(), "versions": versions}
+        return {"kind": "whisper", **settings, "model": self._model, "versions": versions}
+
+    @cached_property
+    def _model(self) -> Mapping[str, Any]:
+        return packaged("whisper").describe() if self._is_packaged else {"sha256": content_hash(self._folder / MODEL)}
 
 
 @cache
