@@ -21,6 +21,7 @@ from .endings import one_line
 from .folders import newest
 from .options import DONE, FAILED, FILE
 from .status import SparseLines, Status
+from .transcribe_costs import Limit, print_costs
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
@@ -45,8 +46,19 @@ class _Place(NamedTuple):
               "(default: the transcriber finds it out).")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Requests at a time (default: what suits the transcriber; 4 for "
               "servers).")  # fmt: skip
+@click.option("--max-cost", "max_usd", type=click.FloatRange(0, min_open=True), callback=options.finite, metavar="USD",
+              help="Begin no call that would cost more in all; the same command with more goes on.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print how much audio is left and its USD; send nothing.")
 @options.quiet
-def transcribe(runs: Sequence[Path], address: str, language: str, jobs: int | None, quiet: bool) -> None:
+def transcribe(
+    runs: Sequence[Path],
+    address: str,
+    language: str,
+    jobs: int | None,
+    max_usd: float | None,
+    dry_run: bool,
+    quiet: bool,
+) -> None:
     """Write what both sides of each call said into its recording: each word with its time.
 
     RUN is a run or one of its recordings; by default the newest run in the current folder. The words stand in
@@ -66,10 +78,20 @@ def transcribe(runs: Sequence[Path], address: str, language: str, jobs: int | No
         with told_as("--transcriber", "asr"):
             source = word_source(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
-        sys.exit(_transcribe_all(places, source, language, jobs, quiet))
+        limit = None if max_usd is None else Limit(source, language, max_usd)
+        if dry_run:
+            sys.exit(print_costs([place.call for place in places], source, language))
+        sys.exit(_transcribe_all(places, source, language, jobs, limit, quiet))
 
 
-def _transcribe_all(places: Sequence[_Place], source: WordSource, language: str, jobs: int | None, quiet: bool) -> int:
+def _transcribe_all(
+    places: Sequence[_Place],
+    source: WordSource,
+    language: str,
+    jobs: int | None,
+    limit: Limit | None,
+    quiet: bool,
+) -> int:
     """Transcribe the calls, and return the exit code."""
     from fdbcore.analysis.transcripts import Transcribing
 
@@ -85,6 +107,8 @@ def _transcribe_all(places: Sequence[_Place], source: WordSource, language: str,
                 lines(text, (now_ns() - began_ns) / 1e9)
 
             with told.failure_of(place, status):
+                if limit is not None and not limit.allows(place.call.recording):
+                    break
                 begun.append((place, asking.begin(place.call.recording, show)))
             while begun and begun[0][1].is_done:
                 told.end(*begun.popleft(), status)
@@ -93,7 +117,10 @@ def _transcribe_all(places: Sequence[_Place], source: WordSource, language: str,
     if not quiet and told.counts["done"] > 1:
         doubtful = _doubtful(told.counts["silent"], told.counts["looped"])
         click.echo(f"{counted(told.counts['done'], 'call')}: {counted(told.counts['words'], 'word')}{doubtful}")
-    return FAILED if told.counts["failed"] else DONE
+    left = len(places) - told.calls
+    if left and limit is not None:
+        click.echo(f"fdbcore transcribe: {counted(left, 'call')} left: {limit.why_not}", err=True)
+    return FAILED if told.counts["failed"] or left else DONE
 
 
 class _Told:

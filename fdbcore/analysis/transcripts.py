@@ -27,7 +27,7 @@ from fdbcore.recording.words import Transcript, as_stored, keep_transcript, tran
 from fdbcore.sources.recorded import changed_source
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.sources.word_source import WordSource
-from fdbcore.types import SIDES, TICK_MS, Side, Span
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
 from fdbcore.types.words import TimedWord
 
 Watch = Callable[[Side, int], None]
@@ -169,6 +169,19 @@ class Transcribing:
             return _kept(reading, stored, track, is_new=False)
         words, untimed = source.words(reading, side)
         return _kept(reading, replace(made, words=tuple(words), untimed=untimed), track, is_new=True)
+
+
+def seconds_to_hear(reading: Reading, source: WordSource, language: str = "") -> float:
+    """How much audio a transcriber would be sent for a call: 0 for sides that are stored, and for known words."""
+    if isinstance(source, KnownWords):
+        return 0.0
+    described, sha256s = as_stored(source.describe()), audio_sha256s(reading)
+    ticks = 0
+    for side in SIDES:
+        made = Transcript(side, (), source.name, described, language, sha256s[side])
+        if _stored(reading, made) is None:
+            ticks += sum(end - start for start, end in pieces_of(reading, side, _track(reading, side)))
+    return ticks / TICKS_PER_S
 
 
 def _track(reading: Reading, side: Side) -> npt.NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,6 +158,47 @@ def test_the_words_of_full_duplex_bench_v2(tmp_path: Path) -> None:
     assert called("transcribe", run, "--transcriber", f"words:{other.parent}").stdout.endswith(
         "A 1 word (transcribed before); B 1 word\n"
     )
+
+
+def test_what_is_left_is_told_with_its_price(
+    run: Path, listener: FakeTranscriptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each side the pieces are sent, with half a second of silence before and after its speech."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    told = called("transcribe", run, "--transcriber", "openai:whisper-1", "--dry-run").stdout.strip()
+    left, _, price = told.partition(", ")
+    assert left == "2 of 2 calls left: 0:17 of audio"  # A 1 to 6.5 s, B 3 to 4 s, twice
+    usd = 0.006 / 60 * 2 * ((6.5 - 1.0 + 1.0) + (4.0 - 3.0 + 1.0))
+    assert price.startswith(f"{usd:.4f} USD at most at list prices of 20")
+    assert listener.asked == []
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    address = listener.address_of("whisper-1")
+    called("transcribe", run / "x", "--transcriber", address)
+    told = called("transcribe", run, "--transcriber", address, "--dry-run").stdout
+    assert told.startswith("1 of 2 calls left: 0:09 of audio, 0.00 USD")  # a server on this machine
+
+
+def test_no_call_begins_beyond_the_limit(
+    run: Path, listener: FakeTranscriptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = listener.address_of("whisper-1")
+    monkeypatch.setattr("fdbcore.runs.estimates.expected_usd", lambda services, seconds: seconds / 100)
+    stopped = called("transcribe", run, "--transcriber", address, "--max-cost", "0.1")
+    assert (stopped.exit_code, stopped.stdout) == (1, "x: A 3 words; B 2 words\n")
+    left = r"fdbcore transcribe: 1 call left: 0\.085\d USD spent of --max-cost 0\.1\n"
+    assert re.fullmatch(left, stopped.stderr)
+    asked = len(listener.asked)
+    assert called("transcribe", run, "--transcriber", address, "--max-cost", "0.1").exit_code == 0
+    assert len(listener.asked) == 2 * asked
+
+
+def test_a_limit_needs_a_price(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
+    monkeypatch.setenv("OTHER_KEY", KEY)
+    address = "openai:whisper-9?base_url=https://speech.example/v1&key_variable=OTHER_KEY"
+    refused = called("transcribe", run, "--transcriber", address, "--max-cost", 1)
+    assert refused.exit_code == 2
+    assert "--max-cost: expected a transcriber whose price is known, got speech.example" in refused.stderr
 
 
 def test_a_call_without_a_file_for_each_side_has_no_words_beside_it(run: Path) -> None:
