@@ -21,7 +21,7 @@ from .endings import one_line
 from .folders import newest
 from .options import DONE, FAILED, FILE
 from .status import SparseLines, Status
-from .transcribe_costs import Limit, print_costs
+from .transcribe_costs import SpendingLimit, print_costs
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
@@ -78,7 +78,7 @@ def transcribe(
         with told_as("--transcriber", "asr"):
             source = word_source(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
-        limit = None if max_usd is None else Limit(source, language, max_usd)
+        limit = None if max_usd is None else SpendingLimit(source, language, max_usd)
         if dry_run:
             sys.exit(print_costs([place.call for place in places], source, language))
         sys.exit(_transcribe_all(places, source, language, jobs, limit, quiet))
@@ -89,7 +89,7 @@ def _transcribe_all(
     source: WordSource,
     language: str,
     jobs: int | None,
-    limit: Limit | None,
+    limit: SpendingLimit | None,
     quiet: bool,
 ) -> int:
     """Transcribe the calls, and return the exit code."""

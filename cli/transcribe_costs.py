@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fdbcore.sources.word_source import WordSource
 
 
-class Limit:
+class SpendingLimit:
     """Lets calls begin as long as all that is sent costs at most so many USD. SettingsError for an unknown price."""
 
     def __init__(self, source: WordSource, language: str, limit_usd: float) -> None:
