@@ -75,7 +75,10 @@ class KnownText(KnownWords):
             words = line["text"].split()
             spans_ms = None
             if span in heard and not _is_foreign(reading, side, line):
-                spans_ms = self._aligner.spans_ms(at_recogniser_rate(heard[span]), words, cut="cut" in line)
+                audio, is_cut = at_recogniser_rate(heard[span]), "cut" in line
+                spans_ms = self._aligner.spans_ms(audio, words, is_cut)
+                if spans_ms is None and line is places[-1][0]:  # the end of the call may have cut it
+                    spans_ms = self._aligner.spans_ms(audio, words, cut=True)
             if spans_ms is None:
                 untimed += len(words)
                 continue

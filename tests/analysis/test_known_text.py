@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,17 +68,22 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[tupl
     begins_s = 1.0 + sum(places[-1][1] / 1000 + 1.5 for places in spans[:CUT]) + 1.7
     write(folder / "beep.wav", (3000 * np.sign(np.sin(np.arange(96_000) / 20))).astype(np.int16), SAMPLE_RATE_HZ)
     (folder / "b.toml").write_text(f'tail_s = 12.0\n[[line]]\nclip = "beep.wav"\nat_s = {begins_s}\n')
+    return hold(folder, folder / "RUN"), spans
+
+
+def hold(folder: Path, out: Path, *more: str) -> Path:
+    """The recording of a call between the parties of a folder."""
     ran = CliRunner().invoke(
         main,
         [
             *("run", "--a", f"scripted:{folder / 'a.toml'}", "--system", f"b=scripted:{folder / 'b.toml'}"),
-            *("--clock", "virtual", "--vad", "energy", "--out", str(folder / "RUN")),
+            *("--clock", "virtual", "--vad", "energy", "--out", str(out), *more),
         ],
         catch_exceptions=False,
     )
     assert ran.exit_code == 0, ran.output
-    (path,) = (each.parent for each in (folder / "RUN").glob("*/meta.json"))
-    return path, spans
+    (path,) = (each.parent for each in out.glob("*/meta.json"))
+    return path
 
 
 def transcribed(path: Path, *more: str) -> str:
@@ -134,6 +140,20 @@ def _told(off_ms: npt.NDArray[np.float64]) -> str:
     return f"off by {np.median(off_ms):.0f} ms (median), {np.max(off_ms):.0f} ms (most)"
 
 
+def test_a_line_that_the_end_of_the_call_cuts_has_its_first_words(
+    call: tuple[Path, list[list[tuple[float, float]]]], tmp_path: Path
+) -> None:
+    held, spans = call
+    last_ms = ms_of_lines(held, "line_start")[-1]
+    path = hold(held.parents[1], tmp_path / "RUN", "--max-s", str(last_ms / 1000 + 2))
+    transcribed(path)
+    (found,) = transcripts(path, "A")
+    heard = [word for word, (_, end_ms) in zip(LINES[-1].split(), spans[-1], strict=True) if end_ms < 2000]
+    words = [word.text for word in found.words if word.start_ms >= last_ms - 50]
+    assert (words[: len(heard)], found.untimed) == (heard, 0)
+    assert len(heard) <= len(words) <= len(heard) + 1
+
+
 def test_it_is_made_once(call: tuple[Path, list[list[tuple[float, float]]]]) -> None:
     path, _ = call
     transcribed(path)
@@ -148,6 +168,22 @@ def test_other_languages_are_unscored_with_the_reason(call: tuple[Path, list[lis
         "A unscored: only English can be aligned, got ja: --transcriber whisper hears it; "
         "B unscored: only English can be aligned, got ja: --transcriber whisper hears it"
     )
+
+
+def test_a_goal_in_another_language_has_no_times(
+    call: tuple[Path, list[list[tuple[float, float]]]], tmp_path: Path
+) -> None:
+    """As an examiner's brief tells it."""
+    path = Path(shutil.copytree(call[0], tmp_path / "b"))
+    meta = json.loads((path / "meta.json").read_text())
+    goals = [{"language": "fr", "sayings": [LINES[0]]}, {"language": "en", "sayings": [LINES[1]]}]
+    meta["parties"]["A"]["brief"] = {"language": "en", "goals": goals}
+    (path / "meta.json").write_text(json.dumps(meta))
+    shutil.rmtree(path / "derived")
+    transcribed(path)
+    (found,) = transcripts(path, "A")
+    assert found.untimed == len(LINES[0].split())
+    assert found.text.split()[: len(LINES[1].split())] == LINES[1].split()
 
 
 def test_a_line_is_placed_alike_whatever_came_before() -> None:
