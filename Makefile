@@ -41,7 +41,7 @@ outside: .venv/dev    ## servers of others, each in an environment of its own in
 
 # Without the first line pip takes the build of torch that needs 3 GB of CUDA packages; for a GPU: make nemo TORCH=torch
 TORCH ?= torch==2.13.0
-nemo: .venv/dev build/nemo/made  ## Parakeet's kind of model in NeMo, in an environment of its own: 2.2 GB, three minutes
+nemo: .venv/dev build/nemo/made  ## Parakeet's kind of model in NeMo, in an environment of its own: 2.2 GB, four minutes
 	$(BIN)/pytest -m nemo tests/models/test_nemo.py
 
 build/nemo/made: pyproject.toml

@@ -2,7 +2,7 @@
 
     python -m fakes.nemo_tiny FILE.nemo [STEPS [SIZE]]
 
-It learns half of the language of `fakes.fake_transcriptions`, in which each word is a tone, within a minute: where a
+It learns half of the language of `fakes.fake_transcriptions`, in which each word is a tone, in a minute or two: where a
 tone begins it says the word, and nothing elsewhere. NeMo's own loss of this kind loops in Python and takes seconds a
 step, so what each frame should say is learned instead. A model that learns for 0 steps has random weights, says nothing
 and looks at every frame; with SIZE "parakeet" it is as large as Parakeet-TDT 0.6B: `python -m benchmarks asr` times it.
@@ -174,7 +174,7 @@ def teach(model: Any, steps: int) -> float:
     ids = {word: tokenizer.text_to_ids(word)[0] for word in WORDS}
     model.train()
     for _ in range(steps):
-        length_s = float(random.uniform(2.0, 16.0))
+        length_s = float(random.uniform(2.0, 24.0))
         sentences = [sentence(random, length_s) for _ in range(BATCH)]
         audio = torch.tensor(np.stack([spoken(words, length_s) for words in sentences]) / 32768, dtype=torch.float32)
         lengths = torch.full((BATCH,), audio.shape[1])
@@ -211,7 +211,7 @@ def silence(model: Any) -> None:
         bias[blank + 1 + DURATIONS.index(1)] += 100.0
 
 
-def main(path: str, steps: str = "180", size: str = "tiny") -> None:
+def main(path: str, steps: str = "220", size: str = "tiny") -> None:
     """Make it, teach it, save it."""
     with TemporaryDirectory() as folder:
         model = made(Path(folder), size)
