@@ -69,6 +69,8 @@ class Endpoint(Protocol):
     """Whether another conversation may succeed although this side `left` (it was busy or overloaded)."""
     follows_activity: bool = False
     """Whether the loop calls `sense`."""
+    knows_what_is_heard: bool = False
+    """Whether `hush` tells its model what was heard, so that this says again what was not."""
 
     def open(self, side: Side) -> None:
         """Get ready, within its own time-outs. PartyError if the party is not available.
@@ -132,6 +134,27 @@ class Endpoint(Protocol):
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Take the result of one of its calls, and pass it on. Called in `tick`, after `tool_calls`."""
         return
+
+    def take_part(self, instructions: str) -> None:
+        """Take the part that it plays, before `open`: what it is told, after what its address tells it.
+
+        Another party directs it: that one calls `ask` and `hush`, and does not call `say` while it holds back what this
+        one has to say. So this one is a party of bursts, and its partner's speech does not interrupt it, as far as its
+        settings allow that. SettingsError if it cannot be directed.
+        """
+        raise SettingsError("it cannot be told during a call when to speak, and when to stop")
+
+    def ask(self, tick: int, text: str) -> None:
+        """Let a party that plays a part speak now. text: what its model is told for that."""
+        return
+
+    def hush(self, tick: int) -> None:
+        """Let a party that plays a part stop: what `say` has not given by `tick` is not heard."""
+        return
+
+    def waiting_ms(self) -> int:
+        """How much a party that plays a part has said that `say` has not given yet."""
+        return 0
 
     def log(self) -> Sequence[Happening]:
         """What happened on this side since the last call, for events.jsonl: arrivals, flushes, delay changes.

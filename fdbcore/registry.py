@@ -58,8 +58,13 @@ def endpoint(address: str) -> Endpoint:
     Nothing is contacted before `open`.
     """
     name = address.partition(":")[0]
-    party: Endpoint = resolve("system", ENDPOINTS | _installed(ENTRY_POINTS), name)(address)
+    party: Endpoint = resolve("system", endpoints(), name)(address)
     return party
+
+
+def endpoints() -> dict[str, str]:
+    """The names of all endpoints, those that other packages add too, and where each is made."""
+    return ENDPOINTS | _installed(ENTRY_POINTS)
 
 
 MODELS: Final = {

@@ -27,3 +27,9 @@ SPOKE_FIRST: Final = "spoke_before_examiner"
 
 ENDS: Final = "examiner_ends"
 """It goes on to its closing statement. Fields: `reason` ("all goals", "turn limit", "time limit", "silence")."""
+
+ASKS: Final = "examiner_asks"
+"""An examiner that is a live party is asked to speak. Fields: `text`, what it is told for that."""
+
+TAKES_BACK: Final = "examiner_takes_back"
+"""What a live party had ready was dropped before any of it was heard: the system went on, or the call ends."""

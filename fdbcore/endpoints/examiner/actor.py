@@ -1,6 +1,7 @@
 """The seam between an examiner's cues, which say when it speaks, and its actor, which says what.
 
-scripted        the sayings of the brief (`scripted_actor`), by default
+scripted                               the sayings of the brief (`scripted_actor`), by default
+openai-realtime:MODEL, gemini-live...  a live party that takes instructions and tools (`live_actor`)
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from fdbcore.endpoints.examiner.agenda import Agenda, Progress
 from fdbcore.endpoints.examiner.brief import Brief
 from fdbcore.endpoints.examiner.cues import Cue
 from fdbcore.endpoints.examiner.pacing import Pacing
-from fdbcore.protocols import Transcriber
-from fdbcore.registry import resolve
+from fdbcore.protocols import Clocking, Transcriber
+from fdbcore.registry import endpoints, resolve
 from fdbcore.types import Happening, Pcm, Side
 from fdbcore.types.usage import Service
 
@@ -24,6 +25,8 @@ ACTORS: Final = {
     SCRIPTED: "fdbcore.endpoints.examiner.scripted_actor:ScriptedActor",
 }
 """Each makes an actor from its whole address and an `ActorSettings`."""
+LIVE: Final = "fdbcore.endpoints.examiner.live_actor:LiveActor"
+"""Makes one of every other address, which is that of a party."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,14 @@ class Speech:
     """What is said. The actor may append to it until it is whole; where nothing has come, the examiner is silent.
 
     text: "" where nobody knows it before it is said. frames: of int16 (480,). wording: of its goal, from 1.
+    coming_ticks: how much of what is not there yet is known to come.
     """
 
     text: str
     frames: Sequence[Pcm]
     wording: int = 1
     is_whole: bool = True
+    coming_ticks: int = 0
 
 
 class ActorDecision(NamedTuple):
@@ -61,6 +66,13 @@ class ActorDecision(NamedTuple):
     reason: str = ""
 
 
+class ActorReport(NamedTuple):
+    """A goal that an actor left without being asked. reason: why."""
+
+    left: Progress
+    reason: str
+
+
 class Actor(Protocol):
     """Derive from this class, and write the abstract methods. All calls but `open` come on the thread of the ticks.
 
@@ -70,6 +82,10 @@ class Actor(Protocol):
     name: str
     """Its address."""
     agenda: Agenda
+    clocking: Clocking = "tick"
+    """See `Endpoint.clocking`."""
+    calls_at_once: int | None = None
+    """See `Endpoint.calls_at_once`."""
 
     @property
     def error(self) -> str | None:
@@ -79,6 +95,10 @@ class Actor(Protocol):
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
         return ()
+
+    def probe(self) -> None:
+        """See `Endpoint.probe`."""
+        self.open("A")
 
     def open(self, side: Side) -> None:
         """See `Endpoint.open`."""
@@ -104,6 +124,14 @@ class Actor(Protocol):
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
         """What the system's answer is worth, or its silence, at a cue. None: not yet; it is asked again each tick."""
 
+    def reported(self) -> Sequence[ActorReport]:
+        """The goals that it left by itself since this was last asked. Called once a tick."""
+        return ()
+
+    def goes_on(self, tick: int) -> bool:
+        """Whether it has more to say, although the system has not said anything since its last words."""
+        return False
+
     def look(self, tick: int, due: bool) -> ActorDecision | None:
         """While the system speaks, each tick: what it said, once the goal is met by it.
 
@@ -127,6 +155,10 @@ class Actor(Protocol):
         """So much of what it has given is said; the rest will not be."""
         return
 
+    def measured(self) -> Mapping[str, Any]:
+        """See `Endpoint.measured`."""
+        return {}
+
     def log(self, tick: int) -> Sequence[Happening]:
         """See `Endpoint.log`."""
         return ()
@@ -142,5 +174,6 @@ class Actor(Protocol):
 
 def make_actor(address: str, settings: ActorSettings) -> Actor:
     """The actor at an address. SettingsError if it is unknown, or cannot play the brief."""
-    actor: Actor = resolve("actor", ACTORS, address.partition(":")[0])(address, settings)
+    known = dict.fromkeys(endpoints(), LIVE) | ACTORS
+    actor: Actor = resolve("actor", known, address.partition(":")[0])(address, settings)
     return actor

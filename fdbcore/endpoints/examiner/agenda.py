@@ -41,13 +41,13 @@ class Agenda:
         return self._at + 1
 
     def say(self, tick: int) -> int:
-        """The present goal's next saying begins in `tick`; returns its index."""
+        """The present goal's next saying begins in `tick`; returns its index, 0 if the brief has no words for it."""
         present = self.progress[self._at]
         present.sayings += 1
         self._is_cut = False
         if present.since_tick is None:
             present.since_tick = tick
-        return (present.sayings - 1) % len(present.goal.sayings)
+        return (present.sayings - 1) % max(1, len(present.goal.sayings))
 
     def cut(self) -> None:
         """The saying broke off before half of it was said: an answer to it decides nothing while others are left."""
@@ -70,6 +70,10 @@ class Agenda:
     def unanswered(self) -> Progress | None:
         """The system said nothing. Returns the goal if it is left now, because all was said for it."""
         return None if self._insists else self._unmet_if_all_was_said()
+
+    def judge(self, is_met: bool) -> Progress:
+        """The present goal is left because somebody else judged it."""
+        return self._leave("met" if is_met else "unmet")
 
     def drop_the_rest(self) -> list[Progress]:
         """No goal is pursued any more; returns those that are left by this."""

@@ -9,7 +9,7 @@ from fdbcore.endpoints.examiner.edges import EarlyEdges, Edge, FinalCheck
 from fdbcore.endpoints.examiner.pacing import Pacing
 from fdbcore.types import TICK_MS
 
-Cue = Literal["opening", "answered", "no answer", "breaks in", "system speaks", "goal met", "limit"]
+Cue = Literal["opening", "answered", "no answer", "breaks in", "system speaks", "goal met", "goes on", "limit"]
 
 
 def _ticks(ms: float) -> int:
@@ -71,6 +71,11 @@ class Cues:
         if self.has_answered:
             return "answered" if tick - other.since_tick >= self._answers_ticks else None
         return "no answer" if tick - self._own_end >= _ticks(pacing.patience_ms) else None
+
+    @property
+    def has_the_floor(self) -> bool:
+        """Whether the own words were the last ones: to go on needs no cue."""
+        return self._own_end is not None and not self.has_answered and not self.other.speaks
 
     def looks(self, tick: int) -> bool:
         """Whether to look now, while the other side speaks, if the goal is met."""

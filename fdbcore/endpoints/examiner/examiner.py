@@ -96,7 +96,8 @@ class _Utterance:
     @property
     def left_ticks(self) -> int:
         """How much of it was not said, as far as that is known."""
-        return len(self.speech.frames) - self.said_ticks + (not self.speech.is_whole)
+        coming_ticks = 0 if self.speech.is_whole else max(1, self.speech.coming_ticks)
+        return len(self.speech.frames) - self.said_ticks + coming_ticks
 
 
 class Examiner(Endpoint):
@@ -121,6 +122,7 @@ class Examiner(Endpoint):
         self._cues = Cues(self._pacing, Random(seed))
         self._actor = make_actor(actor, ActorSettings(brief, self._pacing, transcriber, voice, level_dbov))
         self._agenda = self._actor.agenda
+        self.clocking, self.calls_at_once = self._actor.clocking, self._actor.calls_at_once
         self._tick = 0
         self._cue: Cue | None = None
         self._cue_tick = 0  # since which the present cue holds
@@ -137,6 +139,10 @@ class Examiner(Endpoint):
         """Those of its actor."""
         return self._actor.services()
 
+    def probe(self) -> None:
+        """See `Endpoint.probe`."""
+        self._actor.probe()
+
     def open(self, side: Side) -> None:
         """Let the actor get ready. InputError for what cannot be spoken, PartyError for a service that fails."""
         self._side = side
@@ -149,6 +155,8 @@ class Examiner(Endpoint):
     def say(self, tick: int) -> Pcm | None:
         """The frame of `tick`, int16 (480,): of its words, or the noise between them."""
         self._tick = tick
+        for report in self._actor.reported():
+            self._log_goal(tick, report.left, report.reason)
         if self._said is not None and self._said.is_over(tick):
             self._end_saying(tick, self._said)
         if self._said is None:
@@ -172,6 +180,8 @@ class Examiner(Endpoint):
         edge = self._cues.sense(tick, active_b if self._side == "A" else active_a)
         if edge is not None:
             (self._actor.resumed if edge == "start" else self._actor.paused)(tick)
+        if edge == "start" and self._waits_for is not None and self._waits_for[0] == "goal" and self._is_overtaken:
+            self._waits_for = None  # it is decided anew at the next cue
         if self._cues.spoke_first and not spoke_first:
             self._note(tick, SPOKE_FIRST)
         said = self._said
@@ -196,16 +206,31 @@ class Examiner(Endpoint):
         for wrong in self._cues.check.contradicted(tick):
             self._note(tick, CUE_CONTRADICTED, edge=wrong.edge, edge_tick=wrong.tick)
         if self._closed_tick is not None:
-            if tick >= self._closed_tick + TAIL_S * TICKS_PER_S:
+            if self._goes_on(tick):
+                self._speak(tick, "closing", "goes on")
+            elif tick >= self._closed_tick + TAIL_S * TICKS_PER_S:
                 self.left = "finished"
         elif (error := self._actor.error) is not None:
             self.left = " ".join(error.split())
         elif self._agenda.present is not None and tick >= self._brief.most_s * TICKS_PER_S:
             self._close(tick, "time limit", "limit")
-        elif self._waits_for is not None:
-            self._speak(tick, *self._waits_for)
-        else:
+        elif self._waits_for is None:
             self._follow(tick, self._cues.now(tick))
+        elif not (self._is_overtaken and self._cues.other.speaks):
+            what, cue = self._waits_for
+            if what == "goal" and self._agenda.present is None:
+                self._close(tick, "all goals", cue)
+            else:
+                self._speak(tick, what, cue)
+
+    @property
+    def _is_overtaken(self) -> bool:
+        """Whether speech of the system takes away the cue of what the actor has not got ready yet."""
+        return self._waits_for is not None and self._waits_for[1] not in ("breaks in", "goal met", "limit")
+
+    def _goes_on(self, tick: int) -> bool:
+        """Whether the actor has more to say, and the system has not spoken since its last words."""
+        return self._cues.has_the_floor and self._actor.goes_on(tick)
 
     def _follow(self, tick: int, cue: Cue | None) -> None:
         if cue != self._cue:
@@ -220,6 +245,8 @@ class Examiner(Endpoint):
             self._go_on(tick, cue, self._actor.decide(tick, cue))
         elif self._pacing.looks_ms is not None and self._cues.other.speaks:
             self._go_on(tick, "goal met", self._actor.look(tick, self._cues.looks(tick)))
+        elif self._goes_on(tick):
+            self._go_on(tick, "goes on", self._actor.decide(tick, "goes on"))
 
     def _go_on(self, tick: int, cue: Cue, decision: ActorDecision | None) -> None:
         """The system has answered, has let its chance pass, or is interrupted: say what comes next."""
@@ -230,7 +257,7 @@ class Examiner(Endpoint):
         if cue == "answered":
             self._cues.check.acted_on("end", self._cues.other.since_tick)
         if decision.left is not None:
-            self._log_goal(tick, decision.left, self._agenda.number - 1, decision.reason)
+            self._log_goal(tick, decision.left, decision.reason)
         if self._agenda.present is None:
             self._close(tick, "all goals", cue)
         elif self._turns >= self._brief.most_turns:
@@ -239,9 +266,8 @@ class Examiner(Endpoint):
             self._speak(tick, "goal", cue)
 
     def _close(self, tick: int, reason: str, cue: Cue) -> None:
-        first = self._agenda.number
-        for number, left in enumerate(self._agenda.drop_the_rest(), first):
-            self._log_goal(tick, left, number)
+        for left in self._agenda.drop_the_rest():
+            self._log_goal(tick, left)
         self._note(tick, ENDS, reason=reason)
         self._speak(tick, "closing", cue)
 
@@ -301,7 +327,8 @@ class Examiner(Endpoint):
         self._actor.ended(tick, said.speech, said_ticks / max(of_ticks, 1))
         self._said = None
 
-    def _log_goal(self, tick: int, left: Progress, number: int, reason: str = "") -> None:
+    def _log_goal(self, tick: int, left: Progress, reason: str = "") -> None:
+        number = next(number for number, each in enumerate(self._agenda.progress, 1) if each is left)
         since = {} if left.since_tick is None else {"since_tick": left.since_tick}
         why = {"reason": reason} if reason else {}
         self._note(tick, GOAL, goal=number, verdict=left.verdict, sayings=left.sayings, **since, **why)
@@ -310,6 +337,10 @@ class Examiner(Endpoint):
         """What it says and why, what becomes of each goal, and what it heard."""
         happened, self._happened = self._happened, []
         return [*happened, *self._actor.log(self._tick)]
+
+    def measured(self) -> Mapping[str, Any]:
+        """See `Endpoint.measured`."""
+        return self._actor.measured()
 
     def describe(self) -> Mapping[str, Any]:
         """The brief, the profile with its times, and the actor with who speaks and hears for it, as JSON values."""

@@ -36,7 +36,7 @@ from fdbcore.endpoints.vendors.errors import (
     VendorError,
     named_error,
 )
-from fdbcore.endpoints.vendors.gemini_session import SETTINGS, Behavior, behavior_of, declared, setup_of
+from fdbcore.endpoints.vendors.gemini_session import SETTINGS, Behavior, behavior_of, declared, directed, setup_of
 from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
@@ -129,6 +129,10 @@ class GeminiLive(VendorParty):
         server = {"server": self._account.server, "api_version": self._api_version}
         return {**super().describe(), **server, "asked": self._asked, "resumption": self._resumes, **tools}
 
+    def take_part(self, instructions: str) -> None:
+        """See `Endpoint.take_part`."""
+        self._asked = directed(self._asked, instructions)
+
     # The connection
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
@@ -206,6 +210,14 @@ class GeminiLive(VendorParty):
         """See `VendorParty.audio`."""
         data = base64.b64encode(packet).decode("ascii")
         return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={HEARS_HZ}","data":"{data}"}}}}}}'
+
+    def request(self, text: str) -> Sequence[Json]:
+        """See `VendorParty.request`."""
+        return [{"realtimeInput": {"text": text}}]
+
+    def fall_silent(self) -> None:
+        """See `VendorParty.fall_silent`. The server is not told."""
+        self._interrupt()
 
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`."""

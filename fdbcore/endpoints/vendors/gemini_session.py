@@ -176,6 +176,20 @@ def setup_of(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def directed(setup: Mapping[str, Any], instructions: str) -> dict[str, Any]:
+    """A set-up with further instructions, in which the partner's speech does not interrupt a turn.
+
+    setup: of `setup_of`; an `activityHandling` that was asked for stays.
+    """
+    told = list((setup.get("systemInstruction") or {}).get("parts", ()))
+    return {
+        **setup,
+        "systemInstruction": {"parts": [*told, {"text": instructions}]},
+        "realtimeInputConfig": {"activityHandling": "NO_INTERRUPTION", **setup.get("realtimeInputConfig", {})},
+        "outputAudioTranscription": {},
+    }
+
+
 def declared(tools: Sequence[Tool], model: str, behavior: Behavior) -> list[dict[str, Any]]:
     """Tools in the server's form."""
     told = {"behavior": behavior} if len(live_model(model).behaviors) > 1 else {}

@@ -24,7 +24,7 @@ from fdbcore.endpoints.vendors.items import from_pcm16
 from fdbcore.endpoints.vendors.party import OPEN_TIMEOUT_S, Session, VendorParty
 from fdbcore.endpoints.vendors.party_log import Json
 from fdbcore.endpoints.vendors.realtime_events import Dialect, RealtimeEvents
-from fdbcore.endpoints.vendors.realtime_session import SETTINGS, check_settings, session_of
+from fdbcore.endpoints.vendors.realtime_session import SETTINGS, check_settings, directed, session_of
 from fdbcore.endpoints.vendors.realtime_webrtc import OpenAIRealtimeCall
 from fdbcore.endpoints.vendors.uplink import Uplink
 from fdbcore.endpoints.websocket_line import Message
@@ -79,6 +79,7 @@ class OpenAIRealtime(VendorParty):
     """One session over a WebSocket. asked: its settings, in the form of the server."""
 
     kind: ClassVar[str] = "openai-realtime"
+    knows_what_is_heard = True
 
     def __init__(self, dialect: Dialect, account: Account, model: str, asked: Json, timeout_s: float) -> None:
         super().__init__(account.name, Uplink(RATE_HZ), RATE_HZ, timeout_s=timeout_s, account=account)
@@ -122,6 +123,19 @@ class OpenAIRealtime(VendorParty):
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`."""
         return self._events.result(result)
+
+    def take_part(self, instructions: str) -> None:
+        """See `Endpoint.take_part`."""
+        self._events.asked = directed(self._events.asked, instructions, self._dialect.flat)
+
+    def request(self, text: str) -> Sequence[Json]:
+        """See `VendorParty.request`."""
+        return self._events.request(text)
+
+    def fall_silent(self) -> None:
+        """See `VendorParty.fall_silent`."""
+        self.send(*self._events.cancellation())
+        self.interrupt()
 
     def describe(self) -> Mapping[str, Any]:
         """See `VendorParty.describe`; with the settings that were asked for, and where the server's differ."""

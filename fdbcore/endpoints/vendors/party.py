@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fdbcore.endpoints.background import Background
 from fdbcore.endpoints.frames import FrameStream, Pace
-from fdbcore.endpoints.vendors.items import Items, Said
+from fdbcore.endpoints.vendors.items import SAMPLES_PER_MS, Items, Said
 from fdbcore.endpoints.vendors.party_log import MOST_SHOWN_CHARS, UNREADABLE, Json, LoggedParty, json_object
 from fdbcore.endpoints.vendors.patience import Patience
 from fdbcore.endpoints.vendors.uplink import Uplink
@@ -154,6 +154,14 @@ class VendorParty(LoggedParty):
         """The messages that carry the result of a call of a tool."""
         raise NotImplementedError  # a party that takes tools has them
 
+    def request(self, text: str) -> Sequence[Json]:
+        """The messages that tell the model a text, and let it speak."""
+        raise NotImplementedError  # a party that takes a part has them
+
+    def fall_silent(self) -> None:
+        """Drop what was not yet heard, and tell the server so where its protocol allows that."""
+        self.cut_short()
+
     def named(self, code: int | None, said: str) -> PartyError | None:
         """The named error behind the code of a close, or the HTTP status of a refusal, and what the server said then.
 
@@ -283,6 +291,18 @@ class VendorParty(LoggedParty):
     def take_result(self, tick: int, result: ToolResult) -> None:
         """Send the result."""
         event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
+
+    def ask(self, tick: int, text: str) -> None:
+        """See `Endpoint.ask`."""
+        event_loop().call_soon_threadsafe(lambda: self.send(*self.request(text)))
+
+    def hush(self, tick: int) -> None:
+        """See `Endpoint.hush`."""
+        event_loop().call_soon_threadsafe(self.fall_silent)
+
+    def waiting_ms(self) -> int:
+        """See `Endpoint.waiting_ms`."""
+        return self.stream.queued_samples // SAMPLES_PER_MS
 
     def log(self) -> Sequence[Happening]:
         """What happened, with each item once nothing more of it is to be heard."""

@@ -179,6 +179,16 @@ class RealtimeEvents:
         item = {"type": "function_call_output", "call_id": result.id, "output": json.dumps(value, ensure_ascii=False)}
         return [{"type": "conversation.item.create", "item": item}, *self._continuation()]
 
+    def request(self, text: str) -> Sequence[Json]:
+        """A message that tells the model a text, and the request to go on once no response is under way."""
+        self._owes_response = True
+        told = {"type": "message", "role": "system", "content": [{"type": "input_text", "text": text}]}
+        return [{"type": "conversation.item.create", "item": told}, *self._continuation()]
+
+    def cancellation(self) -> Sequence[Json]:
+        """The request to end the response that is under way, if there is one."""
+        return [{"type": "response.cancel"}] if self._active else []
+
     def _transcribed(self, of: str, event: Json) -> None:
         self._line.note(TRANSCRIPT, of=of, text=str(event.get("transcript")), item=str(event.get("item_id")))
 

@@ -88,6 +88,11 @@ class Ultravox(VendorParty):
         differ = {"differs": self._differences} if self._differences else {}
         return {**super().describe(), "server": self._account.server, "asked": self._asked, **differ}
 
+    def take_part(self, instructions: str) -> None:
+        """See `Endpoint.take_part`. Speech of `minimumInterruptionDuration` still interrupts the agent."""
+        told = [text for text in (self._asked.get("systemPrompt"), instructions) if text]
+        self._asked = {"firstSpeaker": "FIRST_SPEAKER_USER", **self._asked, "systemPrompt": "\n\n".join(told)}
+
     # The connection
 
     async def where(self) -> tuple[str, Mapping[str, str]]:
@@ -197,6 +202,14 @@ class Ultravox(VendorParty):
     def take_audio(self, data: bytes) -> None:
         """See `VendorParty.take_audio`."""
         self.items.push(self._item, from_pcm16(data))
+
+    def request(self, text: str) -> Sequence[Json]:
+        """See `VendorParty.request`."""
+        return [{"type": "user_text_message", "text": text}]
+
+    def fall_silent(self) -> None:
+        """See `VendorParty.fall_silent`. The server is not told."""
+        self._interrupt()
 
     def result(self, result: ToolResult) -> Sequence[Json]:
         """See `VendorParty.result`. The agent says nothing before it."""

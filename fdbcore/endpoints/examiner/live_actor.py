@@ -1,0 +1,268 @@
+"""An actor that is a live party: it hears the system, speaks by itself, and reports its goals by calls of a tool.
+
+    examiner:BRIEF.json?actor=openai-realtime:gpt-realtime-2.1
+
+The party gets the goals as instructions (`fdbcore.endpoints.examiner.part`). What it says is held back until a cue lets
+it speak, and then heard from its beginning. If the system goes on before any of it was heard, a party that can be told
+so takes it back, and answers anew. It is asked to speak where it does not by itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fdbcore import registry
+from fdbcore.endpoints.examiner.actor import Actor, ActorDecision, ActorReport, ActorSettings, Speech
+from fdbcore.endpoints.examiner.agenda import Agenda
+from fdbcore.endpoints.examiner.cues import Cue
+from fdbcore.endpoints.examiner.own_words import OwnWords
+from fdbcore.endpoints.examiner.part import (
+    ANSWER,
+    BREAK_IN,
+    NO_ANSWER,
+    OPENING,
+    REPORT,
+    after_report,
+    ending,
+    instructions_of,
+)
+from fdbcore.errors import told_as
+from fdbcore.runtime.redaction import redacted
+from fdbcore.types import TICK_MS, TICKS_PER_S, Happening, Pcm, Side
+from fdbcore.types.examiner_events import ASKS, TAKES_BACK
+from fdbcore.types.tools import ResultStatus, ToolCall, ToolResult
+from fdbcore.types.usage import Service
+
+ASKS_AFTER_S: Final = 2.0
+"""It is asked for an answer that does not come by itself for so long."""
+ASKS_AGAIN_S: Final = 8.0
+GIVES_UP_S: Final = 30.0
+"""If nothing comes for so long after a cue, the call is over."""
+SETTLES_TICKS: Final = 10
+"""How long a party takes at most to drop what is not heard: until then, nothing of it is looked at."""
+STALE_TICKS: Final = 30
+"""If the system still speaks so long after an answer came, the answer came too early; an early end is known by then."""
+
+_DIRECTIONS: Final[Mapping[Cue, str]] = {"opening": OPENING, "no answer": NO_ANSWER, "breaks in": BREAK_IN}
+"""What it is asked for at once; every other answer comes by itself."""
+
+
+class LiveActor(Actor):
+    """See the module. The examiner asks for words; they are a `Speech` that grows by a frame in each tick."""
+
+    def __init__(self, address: str, settings: ActorSettings) -> None:
+        self.name = redacted(address)
+        self.agenda = Agenda(settings.brief, settings.pacing.insists)
+        self._brief, self._insists = settings.brief, settings.pacing.insists
+        self._party = registry.endpoint(address)
+        with told_as(f"actor: {self.name}", ""):
+            self._party.take_part(instructions_of(settings.brief))
+            self._party.take_tools([REPORT])
+        self.clocking, self.calls_at_once = self._party.clocking, self._party.calls_at_once
+        self._happened: list[Happening] = []
+        self._left: deque[ActorReport] = deque()
+        self._cue: Cue = "opening"
+        self._has_opened = False
+        self._wanted_tick: int | None = None  # since when words are asked for
+        self._asked_tick: int | None = None
+        self._knows_end = False  # it was told to say the closing statement
+        self._first: Pcm | None = None  # of what waits to be heard
+        self._first_tick = 0
+        self._system_speaks = False
+        self._settled_tick = 0
+        self._speech: Speech | None = None  # what is heard now
+        self._frames: list[Pcm] = []  # of it
+        self._own_words = OwnWords()
+        self._error: str | None = None
+
+    # What the examiner calls before and after the conversation, and in each tick
+
+    @property
+    def error(self) -> str | None:
+        """Why the party left, or that it said nothing."""
+        return self._error
+
+    def services(self) -> Sequence[Service]:
+        """Those of the party."""
+        return self._party.services()
+
+    def probe(self) -> None:
+        """See `Endpoint.probe`."""
+        self._party.probe()
+
+    def open(self, side: Side) -> None:
+        """Let the party join. PartyError if it is not available."""
+        self._party.open(side)
+
+    def start(self, origin_ns: int | None) -> None:
+        """Tick 0 is now."""
+        self._party.start(origin_ns)
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        """Pass the system's frame on; take the party's calls, and what it says next."""
+        self._party.hear(tick, frame)
+        for call in self._party.tool_calls():
+            if call.stage == "complete":
+                self._party.take_result(tick, ToolResult(call.id, call.name, *self._answer(call)))
+        if self._speech is None:
+            self._look(tick)
+        elif not self._speech.is_whole:
+            self._hear_party(tick, self._speech)
+
+    def resumed(self, tick: int) -> None:
+        """The system speaks: what waits answers something that was not over."""
+        self._system_speaks = True
+        self._wanted_tick, self._cue = None, "answered"
+        self._take_back_if_it_knows(tick)
+
+    def paused(self, tick: int) -> None:
+        """The system has stopped."""
+        self._system_speaks = False
+
+    def measured(self) -> Mapping[str, Any]:
+        """See `Endpoint.measured`."""
+        return self._party.measured()
+
+    def describe(self) -> Mapping[str, Any]:
+        """The party, as JSON values."""
+        return {"party": dict(self._party.describe())}
+
+    def close(self) -> None:
+        """Let the party leave."""
+        self._party.close()
+
+    def log(self, tick: int) -> Sequence[Happening]:
+        """What the party logs; its own words and items by what was heard of them."""
+        happened, self._happened = self._happened, []
+        rest = self._own_words.take(self._party.log())
+        if self._speech is not None and self._own_words.are_over and not self._party.waiting_ms():
+            self._speech.is_whole = True
+        return [*happened, *rest, *self._own_words.told(tick)]
+
+    # What it decides
+
+    def reported(self) -> Sequence[ActorReport]:
+        """The goals that the party has reported."""
+        return [self._left.popleft() for _ in range(len(self._left))]
+
+    def decide(self, tick: int, cue: Cue) -> ActorDecision:
+        """The party judges by itself; the cue only lets it speak."""
+        self._cue = cue
+        return ActorDecision(None, None)
+
+    def goes_on(self, tick: int) -> bool:
+        """Whether something waits to be heard."""
+        return self._first is not None
+
+    def _answer(self, call: ToolCall) -> tuple[ResultStatus, Any]:
+        """Take a report; what the party is told."""
+        given, present = call.arguments, self.agenda.present
+        if call.name != REPORT.name:
+            return "unknown", f"expected {REPORT.name}, got {call.name!r}"
+        if not isinstance(given, Mapping) or type(given.get("goal")) is not int or type(given.get("met")) is not bool:
+            return "malformed", f"expected goal, a number, and met, true or false, got {given!r:.100}"
+        if present is None:
+            return "error", after_report(self._brief, self.agenda.number)
+        if given["goal"] != self.agenda.number:
+            return "error", f"Goal {self.agenda.number} is not over yet. Report it first."
+        if self._insists and not given["met"]:
+            return "error", "Only a goal that is met leads on. Say it in other words."
+        self._left.append(ActorReport(self.agenda.judge(given["met"]), str(given.get("reason") or "")))
+        self._knows_end = self.agenda.present is None
+        return "ok", {"next": after_report(self._brief, self.agenda.number)}
+
+    # What it says
+
+    def words(self, tick: int, item: str) -> Speech | None:
+        """What waits, for the present goal; if nothing does, the party is asked for it."""
+        if self._first is None:
+            cue = self._cue if self._has_opened else "opening"
+            self._ask(tick, _DIRECTIONS.get(cue, ANSWER), cue in _DIRECTIONS)
+            return None
+        present = self.agenda.present
+        assert present is not None
+        if self._cue != "goes on" or not present.sayings:
+            self.agenda.say(tick)
+        return self._begin(tick, item, self._first, present.sayings)
+
+    def closing(self, tick: int, item: str) -> Speech | None:
+        """The closing statement. A party that did not end its goals by itself is told to say it, and nothing else."""
+        if not self._knows_end:
+            self._knows_end = True
+            self._take_back(tick)
+            self._ask(tick, ending(self._brief), at_once=True)
+        elif self._first is not None:
+            return self._begin(tick, item, self._first, 1)
+        else:
+            self._ask(tick, ending(self._brief), at_once=False)
+        return None
+
+    def ended(self, tick: int, speech: Speech, said_share: float) -> None:
+        """It was heard to its end, or was cut short."""
+        self._own_words.end(tick)
+        self._speech = None
+        if not speech.is_whole:
+            self._silence(tick)
+
+    def _begin(self, tick: int, item: str, first: Pcm, wording: int) -> Speech:
+        self._own_words.begin(item, tick)
+        self._has_opened = True
+        self._frames = [first]
+        self._speech = Speech("", self._frames, wording, is_whole=False)
+        self._first = self._wanted_tick = self._asked_tick = None
+        return self._speech
+
+    def _hear_party(self, tick: int, speech: Speech) -> None:
+        """Take what is to be heard in the next tick."""
+        frame = self._party.say(tick)
+        if frame is None:
+            self._error = self._party.left
+            speech.is_whole = True
+        else:
+            self._frames.append(frame.copy())
+            speech.coming_ticks = self._party.waiting_ms() // TICK_MS
+
+    def _look(self, tick: int) -> None:
+        """Find out whether the party has something to say, and whether it came too early."""
+        if self._first is None:
+            frame = None if tick < self._settled_tick else self._party.say(tick)
+            if frame is not None and frame.any():
+                self._first, self._first_tick = frame.copy(), tick
+            self._error = self._error or self._party.left
+        elif self._system_speaks and self._cue != "breaks in" and tick - self._first_tick >= STALE_TICKS:
+            self._take_back_if_it_knows(tick)
+
+    def _take_back_if_it_knows(self, tick: int) -> None:
+        """Drop what waits, if the party is told that it was not heard: it will say it anew."""
+        if self._first is not None and self._party.knows_what_is_heard:
+            self._take_back(tick)
+
+    def _take_back(self, tick: int) -> None:
+        """Drop what waits, and what the party is about to say."""
+        self._own_words.take_back()
+        if self._first is not None:
+            self._happened.append(Happening(tick, TAKES_BACK, {}))
+        self._silence(tick)
+
+    def _silence(self, tick: int) -> None:
+        self._first = None
+        self._settled_tick = tick + SETTLES_TICKS
+        self._party.hush(tick)
+
+    def _ask(self, tick: int, text: str, at_once: bool) -> None:
+        """Ask the party to speak, if it is time to. at_once: otherwise it is given time to do so by itself."""
+        if self._wanted_tick is None:
+            self._wanted_tick, self._asked_tick = tick, None
+        waited_s = (tick - self._wanted_tick) / TICKS_PER_S
+        if waited_s >= GIVES_UP_S:
+            self._error = f"{self.name}: said nothing for {GIVES_UP_S:g} s"
+        elif self._asked_tick is None:
+            is_due = at_once or waited_s >= ASKS_AFTER_S
+        else:
+            is_due = (tick - self._asked_tick) / TICKS_PER_S >= ASKS_AGAIN_S
+        if self._error is None and is_due:
+            self._asked_tick = tick
+            self._party.ask(tick, text)
+            self._happened.append(Happening(tick, ASKS, {"text": text}))

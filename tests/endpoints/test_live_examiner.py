@@ -1,0 +1,282 @@
+"""Live parties as examiners, over real sockets: cues decide when they are heard, their tool says what is met."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+import soxr
+from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply, place_of, tones
+from scipy.io import wavfile
+
+from fdbcore.endpoints.examiner.brief import Brief, Goal
+from fdbcore.errors import SettingsError
+from fdbcore.protocols import Endpoint
+from fdbcore.recording.reader import Recording
+from fdbcore.registry import endpoint
+from fdbcore.session.converse import LiveSettings, converse
+from fdbcore.suites.staged.turns import closing_tick, said_by_a
+from fdbcore.types import FRAME_SAMPLES, Pcm
+
+CLOSING = "That was all, goodbye."
+QUICK = Pace(first_s=0.05)
+
+
+class Answerer(Endpoint):
+    """A system that begins to speak so long after the other side fell silent, in these patterns of (speech, pause)
+    ticks, one for each of its answers; None: it begins over the other side, after so many ticks of its speech."""
+
+    def __init__(self, answers: Sequence[Sequence[int]], after_ticks: int = 30, over_ticks: int | None = None) -> None:
+        self._answers = [[(n % 2 == 0) for n, ticks in enumerate(each) for _ in range(ticks)] for each in answers]
+        self._after_ticks, self._over_ticks = after_ticks, over_ticks
+        self._saying: list[bool] = []
+        self._loud_ticks = self._quiet_ticks = 0
+
+    def say(self, tick: int) -> Pcm | None:
+        speaks = bool(self._saying) and self._saying.pop(0)
+        tone = 9000 * np.sin(2 * np.pi * 5 * np.arange(FRAME_SAMPLES) / FRAME_SAMPLES)
+        return (tone * speaks).astype(np.int16)
+
+    def hear(self, tick: int, frame: Pcm) -> None:
+        is_loud = bool(np.abs(frame).max() > 1000)
+        self._loud_ticks, self._quiet_ticks = self._loud_ticks + is_loud, 0 if is_loud else self._quiet_ticks + 1
+        due = self._over_ticks is not None and self._loud_ticks == self._over_ticks
+        if self._answers and (due or (self._loud_ticks and self._quiet_ticks == self._after_ticks)):
+            self._saying = self._answers.pop(0)
+            self._loud_ticks, self._over_ticks = 0, None
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "answerer"}
+
+
+def brief(n_goals: int = 2, **settings: Any) -> Brief:
+    goals = [Goal(f"wish number {n}", (), f"it grants wish {n}", (), "en") for n in range(1, n_goals + 1)]
+    known = {"closing": CLOSING, "most_turns": 20, "most_s": 60.0, **settings}
+    return Brief("a.b.1", "en", "Maya, a baker", "She is in a hurry.", goals, **known)
+
+
+def report(goal: int, met: bool = True, words: str = "") -> Reply:
+    """A response that reports a goal."""
+    return Reply(words, calls=[Call("report_goal", {"goal": goal, "met": met, "reason": f"because of {goal}"})])
+
+
+class Held:
+    """A call of an examiner, played by the model of `server`, with `system`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        server: RealtimeServer,
+        system: Endpoint,
+        of: Brief,
+        pacing: str = "slow",
+        max_s: float = 15,
+    ) -> None:
+        (folder / "brief.json").write_text(json.dumps(of.to_json()))
+        account = f"base_url={server.base_url}&key_variable={server.variable}"
+        actor = f"openai-realtime:{server.model}?{account}&silence_duration_ms=200"
+        party = endpoint(f"examiner:{folder / 'brief.json'}?pacing={pacing}&actor={quote(actor, safe='')}")
+        settings = LiveSettings(vad="energy", max_s=max_s)
+        self.recording: Recording = converse(party, system, folder / "call", settings, {}, Event())
+        self.events = [each for each in self.recording.events if each["side"] == "A"]
+
+    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
+        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
+
+    @property
+    def audio(self) -> Pcm:
+        """What the examiner said, int16 (n,) at 48 kHz."""
+        _, audio = wavfile.read(self.recording.path / "session.wav")
+        found: Pcm = audio[:, 0]
+        return found
+
+    def place(self, said: Pcm) -> int:
+        """The tick in which this begins, of 24 kHz."""
+        return place_of(soxr.resample(said, 24_000, 48_000), self.audio) // FRAME_SAMPLES
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-openai-0123456789abcdef")
+
+
+@pytest.mark.live
+def test_it_opens_reports_its_goals_and_closes(tmp_path: Path) -> None:
+    plan = Plan([Reply("first wish"), report(1), Reply("second wish"), report(2), Reply(CLOSING)], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[100], [100]]), brief())
+        (session,) = server.sessions
+    assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
+    says = held.of("examiner_says")
+    assert [(each["what"], each.get("goal"), each["cue"]) for each in says] == [
+        ("goal", 1, "opening"),
+        ("goal", 2, "answered"),
+        ("closing", None, "answered"),
+    ]
+    told = session.settings["instructions"]
+    for words in ("Maya, a baker", "She is in a hurry.", "Goal 2: wish number 2", "it grants wish 2", CLOSING):
+        assert words in told
+    assert session.settings["audio"]["input"]["turn_detection"]["interrupt_response"] is False
+    assert [tool["name"] for tool in session.settings["tools"]] == ["report_goal"]
+
+    goals = held.of("examiner_goal")
+    assert [(each["goal"], each["verdict"], each["reason"]) for each in goals] == [
+        (1, "met", "because of 1"),
+        (2, "met", "because of 2"),
+    ]
+    assert all(says[n]["tick"] <= goals[n]["tick"] <= says[n + 1]["tick"] for n in range(2))
+    results = [json.loads(each["item"]["output"]) for each in session.events("conversation.item.create")[1:]]
+    assert results == [
+        {"next": "Pursue goal 2 now: wish number 2"},
+        {"next": f"No goal is left. Say exactly this and nothing more: {CLOSING}"},
+    ]
+    assert [each["reason"] for each in held.of("examiner_ends")] == ["all goals"]
+
+    spoken = said_by_a(held.events, held.recording.n_ticks)
+    assert [each.words for each in spoken] == ["first wish", "second wish", CLOSING]
+    assert not any(each.is_cut for each in spoken)
+    assert closing_tick(held.events, 0) == says[2]["tick"]
+    lengths = [each["said_ms"] for each in held.of("examiner_said")]
+    assert lengths == pytest.approx([600, 600, 1200], abs=30)
+    assert held.of("interrupted") == held.of("item") == []
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("pacing", ["slow", "fdb2-slow"])
+def test_what_it_says_too_early_is_held_back_and_heard_from_its_beginning(tmp_path: Path, pacing: str) -> None:
+    early = tones(1.0, 7)
+    plan = Plan([Reply("first wish"), Reply("a b", pcm=early), Reply("")], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[100]]), brief(), pacing, max_s=5.5)
+    second = held.of("examiner_says")[1]
+    _, end = next(
+        (each.start_tick, each.end_tick)
+        for each in held.recording.turn_events
+        if each.side == "B" and each.kind == "speech_end"
+    )
+    assert end is not None
+    least_ms, most_ms = (1000, 1300) if pacing == "slow" else (500, 500)
+    assert least_ms <= second["reaction_ms"] <= most_ms + 20
+    assert second["tick"] - end == pytest.approx(second["reaction_ms"] / 10, abs=6)
+    place = held.place(early)
+    assert place == pytest.approx(second["tick"], abs=1)
+    heard = held.audio[place * FRAME_SAMPLES :][: 2 * len(early)]
+    wanted = soxr.resample(early, 24_000, 48_000).astype(float)
+    assert np.corrcoef(heard[: len(wanted)].astype(float)[500:-500], wanted[500:-500])[0, 1] > 0.5
+
+
+@pytest.mark.live
+def test_what_answers_half_of_an_answer_is_taken_back(tmp_path: Path) -> None:
+    """The server takes a pause of 600 ms for the end; the slow examiner does not."""
+    plan = Plan([Reply("first wish"), Reply("too early"), Reply("second thoughts here"), Reply("")], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[80, 60, 80]]), brief(), max_s=7)
+        (session,) = server.sessions
+    assert len(held.of("examiner_takes_back")) == 1
+    (truncated, *_) = session.truncated
+    assert truncated["audio_end_ms"] <= 10
+    words = [each["text"] for each in held.of("transcript", of="self")]
+    assert words[:2] == ["first wish", "second thoughts here"]
+    assert [each["cue"] for each in held.of("examiner_says")][:2] == ["opening", "answered"]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("pacing", "yields_ms"), [("slow", 200), ("fast", 1500), ("fdb2-fast", None)])
+def test_it_is_cut_where_the_profile_yields_and_told_what_was_heard(
+    tmp_path: Path, pacing: str, yields_ms: int | None
+) -> None:
+    long = tones(4.0, 3)
+    plan = Plan([Reply("one two three four", pcm=long), Reply("")], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[300]], over_ticks=100), brief(), pacing, max_s=5.5)
+        session = server.sessions[0]
+    says, said = held.of("examiner_says")[0], held.of("examiner_said")[0]
+    if yields_ms is None:
+        assert said["said_ms"] == said["of_ms"] == pytest.approx(4000, abs=30)
+        assert session.truncated == []
+        return
+    speaks = next(each.start_tick for each in held.recording.turn_events if each.side == "B")
+    stops_tick = says["tick"] + said["said_ms"] // 10
+    assert (stops_tick - speaks) * 10 == pytest.approx(yields_ms, abs=70)
+    assert said["of_ms"] == pytest.approx(4000, abs=30), "all of it had come"
+    (truncated,) = session.truncated
+    assert truncated["audio_end_ms"] == pytest.approx(said["said_ms"], abs=20)
+    assert held.of("interrupted")[0]["heard_ms"] == said["said_ms"]
+    after = held.audio[(stops_tick + 1) * FRAME_SAMPLES :][: 50 * FRAME_SAMPLES]
+    assert np.abs(after).max() < 200, "nothing but comfort noise"
+    assert said_by_a(held.events, held.recording.n_ticks)[0].is_cut
+
+
+@pytest.mark.live
+def test_a_goal_is_unmet_at_the_limit_of_turns_and_the_closing_is_asked_for(tmp_path: Path) -> None:
+    plan = Plan([Reply("first wish"), Reply("more of it"), Reply(CLOSING)], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[100]]), brief(most_turns=1))
+        (session,) = server.sessions
+    assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
+    assert [(each["goal"], each["verdict"]) for each in held.of("examiner_goal")] == [(1, "unmet"), (2, "not reached")]
+    assert [each["reason"] for each in held.of("examiner_ends")] == ["turn limit"]
+    asked = [each["item"]["content"][0]["text"] for each in session.events("conversation.item.create")]
+    assert [each["text"] for each in held.of("examiner_asks")] == asked
+    assert CLOSING in asked[-1]
+    assert said_by_a(held.events, held.recording.n_ticks)[-1].words == CLOSING
+    assert "more of it" not in [each["text"] for each in held.of("transcript", of="self")]
+
+
+@pytest.mark.live
+def test_wrong_reports_are_told_and_change_nothing(tmp_path: Path) -> None:
+    wrong = [
+        Call("report_goal", {"goal": 2, "met": True, "reason": ""}),
+        Call("report_goal", {"goal": "one", "met": True}),
+        Call("order", {}),
+        Call("report_goal", {"goal": 1, "met": False, "reason": "no"}),
+    ]
+    plan = Plan([Reply("first wish"), Reply("", calls=wrong), Reply("")], pace=QUICK)
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[60]]), brief(most_s=3.0), "fdb2-slow", max_s=3.5)
+        items = [each["item"] for each in server.sessions[0].events("conversation.item.create")]
+    results = [json.loads(each["output"]) for each in items if each["type"] == "function_call_output"]
+    assert [each["error"].split()[0] for each in results] == ["Goal", "expected", "expected", "Only"]
+    assert [each["verdict"] for each in held.of("examiner_goal")] == ["unmet", "not reached"]
+
+
+@pytest.mark.live
+def test_a_second_sentence_goes_on_and_what_comes_late_is_asked_for(tmp_path: Path) -> None:
+    """After a report it says nothing; asked, it says two things, the second one later."""
+    plan = Plan(
+        [Reply("first wish"), report(1, words="thanks"), Reply("second wish"), Reply("")], pace=Pace(first_s=1.2)
+    )
+    with RealtimeServer(plan) as server:
+        held = Held(tmp_path, server, Answerer([[60]], after_ticks=20), brief(), max_s=8)
+    says = held.of("examiner_says")
+    assert [(each["goal"], each["cue"]) for each in says][:3] == [(1, "opening"), (1, "answered"), (2, "goes on")]
+    assert [each["text"] for each in held.of("transcript", of="self")][:3] == ["first wish", "thanks", "second wish"]
+
+
+@pytest.mark.live
+def test_an_examiner_that_is_lost_makes_the_call_invalid(tmp_path: Path) -> None:
+    with RealtimeServer(Plan([Reply("first wish of many more", cut_at_ms=300)], pace=QUICK)) as server:
+        held = Held(tmp_path, server, Answerer([]), brief())
+    assert held.recording.outcome is not None
+    assert held.recording.outcome["kind"] == "invalid"
+    assert held.recording.outcome["side"] == "A"
+
+
+@pytest.mark.parametrize(
+    ("actor", "told"),
+    [
+        ("echo", "actor: echo: it cannot be told during a call when to speak, and when to stop"),
+        ("moshi://localhost:8998", "actor: moshi://localhost:8998: it cannot be told"),
+        ("nobody:x", "actor: expected one of "),
+    ],
+)
+def test_who_cannot_play_the_examiner(tmp_path: Path, actor: str, told: str) -> None:
+    (tmp_path / "brief.json").write_text(json.dumps(brief().to_json()))
+    with pytest.raises(SettingsError, match=f"^{told}"):
+        endpoint(f"examiner:{tmp_path / 'brief.json'}?actor={quote(actor, safe='')}")
