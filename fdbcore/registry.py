@@ -89,6 +89,7 @@ TRANSCRIBERS: Final = {
 
 KNOWN_WORDS: Final = {
     "known-text": "fdbcore.analysis.known_text:known_text",
+    "told": "fdbcore.analysis.told:told",
 }
 """Each knows the words of recordings without a recogniser, and is made from its whole address."""
 

@@ -5,30 +5,24 @@ It needs no recogniser, and its words are those of the script. Only English can 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
-
 from fdbcore.analysis.speech_pieces import audio_of
+from fdbcore.analysis.told import places, sha256_of, told_lines
 from fdbcore.audio.speech import at_recogniser_rate
 from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.transcript import transcript
 from fdbcore.models.asr.alignment import Aligner
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span
+from fdbcore.types import TICK_MS, Side
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
     from fdbcore.measures.live_record_types import HeldLine
 
 ENGLISH: Final = "en"
-MARGIN_TICKS: Final = TICKS_PER_S // 5
-"""How much of its side's audio is searched before and after the speech of a line."""
 
 
 def known_text(address: str) -> KnownText:
@@ -51,33 +45,29 @@ class KnownText(KnownWords):
         language = language or _brief(recording, side).get("language", ENGLISH)
         if language != ENGLISH:
             return f"only English can be aligned, got {language}: --transcriber whisper hears it"
-        if not _lines(recording, side):
+        if not told_lines(recording, side):
             return "it did not tell what it said"
         return None
 
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
         """The lines, and the aligner."""
-        lines = json.dumps(_lines(recording, side), sort_keys=True).encode()
-        return {
-            "kind": self.name,
-            "lines_sha256": hashlib.sha256(lines).hexdigest(),
-            "aligner": self._aligner.describe(),
-        }
+        lines = told_lines(recording, side)
+        return {"kind": self.name, "lines_sha256": sha256_of(lines), "aligner": self._aligner.describe()}
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """See `KnownWords.words`. No times have words of lines in other languages, and those not found in the audio."""
         reading = Reading(recording.path)
-        places = _places(reading, side)
+        lines = places(reading, side)
         found: list[TimedWord] = []
         untimed = 0
-        heard = dict(audio_of(reading, side, [span for _, span in places if span[0] < span[1]]))
-        for line, span in places:
+        heard = dict(audio_of(reading, side, [span for _, span in lines if span[0] < span[1]]))
+        for line, span in lines:
             words = line["text"].split()
             spans_ms = None
             if span in heard and not _is_foreign(reading, side, line):
                 audio, is_cut = at_recogniser_rate(heard[span]), "cut" in line
                 spans_ms = self._aligner.spans_ms(audio, words, is_cut)
-                if spans_ms is None and line is places[-1][0]:  # the end of the call may have cut it
+                if spans_ms is None and line is lines[-1][0]:  # the end of the call may have cut it
                     spans_ms = self._aligner.spans_ms(audio, words, cut=True)
             if spans_ms is None:
                 untimed += len(words)
@@ -86,31 +76,6 @@ class KnownText(KnownWords):
             placed = [(word, each) for word, each in zip(words, spans_ms, strict=True) if each is not None]
             found += [TimedWord(word, first_ms + start_ms, first_ms + end_ms) for word, (start_ms, end_ms) in placed]
         return sorted(found, key=lambda word: word.start_ms), untimed
-
-
-def _lines(recording: Recording, side: Side) -> list[HeldLine]:
-    """What a side's own party told that it said, in order."""
-    return [line for line in transcript(recording) if line["side"] == line["told_by"] == side]
-
-
-def _places(reading: Reading, side: Side) -> list[tuple[HeldLine, Span]]:
-    """Each line with the ticks of its speech: those from its start until the next one begins. Lines in silence have
-    none.
-    """
-    lines = _lines(reading, side)
-    active = np.flatnonzero(reading.activity[SIDES.index(side)])
-    bounds = [*(line["start_tick"] for line in lines[1:]), reading.n_ticks + MARGIN_TICKS]
-    found: list[tuple[HeldLine, Span]] = []
-    first = 0
-    for line, bound in zip(lines, bounds, strict=True):
-        start, end = max(first, line["start_tick"] - MARGIN_TICKS), bound - MARGIN_TICKS
-        speech = active[(active >= start) & (active < end)]
-        if len(speech):
-            first = min(int(speech[-1]) + 1 + MARGIN_TICKS, end)
-            found.append((line, (max(start, int(speech[0]) - MARGIN_TICKS), first)))
-        else:
-            found.append((line, (start, start)))
-    return found
 
 
 def _brief(recording: Recording, side: Side) -> Mapping[str, Any]:

@@ -86,10 +86,8 @@ def hold(folder: Path, out: Path, *more: str) -> Path:
     return path
 
 
-def transcribed(path: Path, *more: str) -> str:
-    result = CliRunner().invoke(
-        main, ["transcribe", str(path), "--transcriber", "known-text", *more], catch_exceptions=False
-    )
+def transcribed(path: Path, *more: str, source: str = "known-text") -> str:
+    result = CliRunner().invoke(main, ["transcribe", str(path), "--transcriber", source, *more], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout.strip()
 
@@ -152,6 +150,27 @@ def test_a_line_that_the_end_of_the_call_cuts_has_its_first_words(
     words = [word.text for word in found.words if word.start_ms >= last_ms - 50]
     assert (words[: len(heard)], found.untimed) == (heard, 0)
     assert len(heard) <= len(words) <= len(heard) + 1
+
+
+def test_told_words_are_spread_over_their_lines_and_those_after_a_cut_are_left_out(
+    call: tuple[Path, list[list[tuple[float, float]]]],
+) -> None:
+    path, spans = call
+    assert transcribed(path, source="told").endswith("B unscored: it did not tell what it said")
+    found = next(each for each in transcripts(path, "A") if each.transcriber == "told")
+    starts_ms, ends_ms = ms_of_lines(path, "line_start"), ms_of_lines(path, "line_end")
+    for number, line in enumerate(LINES):
+        words = [word for word in found.words if starts_ms[number] <= word.start_ms < ends_ms[number]]
+        said = line.split()
+        assert [word.text for word in words] == said[: len(words)]
+        if number == CUT:
+            heard_ms = ends_ms[CUT] - starts_ms[CUT]
+            heard = sum(end_ms < heard_ms for _, end_ms in spans[CUT])
+            assert abs(len(words) - heard) <= 1
+        else:
+            assert len(words) == len(said)
+            assert abs(words[0].start_ms - starts_ms[number]) <= 60
+            assert abs(words[-1].end_ms - ends_ms[number]) <= 250  # what of a last sound is silent
 
 
 def test_it_is_made_once(call: tuple[Path, list[list[tuple[float, float]]]]) -> None:
