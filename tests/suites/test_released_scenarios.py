@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from helpers.released_tasks import imported, task
 
 from fdbcore.cli.main import main
 from fdbcore.suites.staged.reading import read_set
@@ -31,21 +31,6 @@ TITLES = {
 }
 
 
-def task(split: str, class_id: str, number: int, title: str) -> dict[str, Any]:
-    return {
-        "id": f"{split}.{class_id}.{number:03}",
-        "split": split,
-        "class_id": class_id,
-        "class_name": class_id.title(),
-        "scenario_title": title,
-        "examiner_system_prompt": "Talk.",
-        "examiner_task_prompt": f"Your task: **Roleplay a “buyer” of {class_id}..**\n\n**Goals:** as below.",
-        "staged_reveal": {f"T{n}": f'Ask for thing {n}, "the\tquoted" one.' for n in range(1, 5)},
-        "skills_tested": ["memory"],
-        "allow_barge_in": True,
-    }
-
-
 def released() -> dict[str, Any]:
     splits: dict[str, Any] = {
         split: {"classes": [], "tasks": [task(split, name, n, "A title") for n, name in enumerate(names, 1)]}
@@ -53,13 +38,6 @@ def released() -> dict[str, Any]:
     }
     splits["Correction"]["tasks"] = [task("Correction", "correction", n, title) for n, title in enumerate(TITLES, 1)]
     return {"version": 6, "settings": {"language": "en-US", "turn_limit": 5}, "splits": splits}
-
-
-def imported(content: object, folder: Path) -> tuple[Result, Path]:
-    (folder / "tasks.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    out = folder / "out.toml"
-    arguments = ["scenarios", "import", str(folder / "tasks.json"), "--out", str(out)]
-    return CliRunner().invoke(main, arguments, catch_exceptions=False), out
 
 
 def test_tasks_become_scenarios_with_goals_and_without_words(tmp_path: Path) -> None:

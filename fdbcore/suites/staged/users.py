@@ -11,10 +11,12 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from fdbcore import registry
+from fdbcore.endpoints.examiner.actor import SCRIPTED
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import InputError, SettingsError, told_as
 from fdbcore.recording.files import read_json, write_json
+from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.staged.families import Family, builtin_families
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.scenarios import Scenario
@@ -32,6 +34,12 @@ OPTIONS: Final = (
     Option("--family", "Scenarios of this family alone.", several=True, metavar="ID"),
     Option("--scenario", "This scenario alone.", several=True, metavar="ID"),
     Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
+    Option(
+        "--examiner",
+        "Who plays the examiner: scripted, or a live party that takes tools, such as openai-realtime:gpt-realtime-2.1.",
+        default=SCRIPTED,
+        metavar="ACTOR",
+    ),
     Option("--ears", "Let the examiner hear the system by this recogniser, such as whisper.", metavar="ADDRESS"),
     Option("--examiner-seed", "Of the examiner's noise and pacing.", kind="integer", default=0, metavar="N"),
 )
@@ -51,7 +59,8 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     show(f"reading {options['scenarios']}")
     users, found = [], read_set(options["scenarios"])
     for scenario in _chosen(found.scenarios, options):
-        write_json(folder / "briefs" / f"{scenario.id}.json", brief_of(scenario).to_json())
+        brief = brief_of(scenario, needs_words=options["examiner"] == SCRIPTED)
+        write_json(folder / "briefs" / f"{scenario.id}.json", brief.to_json())
         users += [_user(scenario, pacing, options) for pacing in pacings]
     write_json(folder / USERS, {"schema": SCHEMA, "users": users, "families": list(found.own_families)})
 
@@ -82,12 +91,12 @@ def families_of(run: Path) -> Mapping[str, Family]:
     return {**builtin_families(), **{family.id: family for family in own}}
 
 
-def brief_of(scenario: Scenario) -> Brief:
-    """What an examiner is told of a scenario. InputError if it does not say what A says."""
-    if not scenario.has_words:
+def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
+    """What an examiner is told of a scenario. InputError if it does not say what A says, but should."""
+    if needs_words and not scenario.has_words:
         raise InputError(
-            f"{scenario.id}: expected the words of side A (say), found none: an examiner without a language model "
-            "cannot play it"
+            f"{scenario.id}: expected the words of side A (say), found none: the scripted examiner cannot play it, "
+            "another one (--examiner) can"
         )
     goals = [Goal(goal.goal, goal.words, goal.met, goal.heard, goal.language) for goal in scenario.goals]
     return Brief(
@@ -123,7 +132,8 @@ def _chosen(scenarios: Sequence[Scenario], options: Mapping[str, Any]) -> list[S
 def _user(scenario: Scenario, pacing: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """An examiner as the list has it; its seed is that of its scenario, so that all systems meet the same one."""
     seed = zlib.crc32(f"{options['examiner_seed']} {scenario.id}".encode())
-    settings = {"pacing": pacing, "seed": seed, "transcriber": options["ears"]}
+    actor = None if options["examiner"] == SCRIPTED else options["examiner"]
+    settings = {"pacing": pacing, "seed": seed, "transcriber": options["ears"], "actor": actor}
     return {
         "name": f"{scenario.id}.{pacing}",
         "brief": f"{scenario.id}.json",
@@ -135,5 +145,6 @@ def _user(scenario: Scenario, pacing: str, options: Mapping[str, Any]) -> dict[s
             "class": scenario.class_,
             "language": scenario.language,
             "pacing": pacing,
+            "examiner": redacted(options["examiner"]),
         },
     }
